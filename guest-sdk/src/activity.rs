@@ -8,10 +8,12 @@ use crate::{
     bindings::segno::workflow::types as wit,
     error::{Error, Result},
     execution::{no_such_function, poll_until_idle},
+    files::{FileSystem, Files},
     function::{Entry, Kind},
     http,
     log::Level,
     payload::{self, Payload},
+    secret::Secret,
     time::Timestamp,
 };
 
@@ -20,6 +22,9 @@ pub(crate) trait Attempt: Send + Sync {
     fn heartbeat(&self, progress: Option<&Payload>) -> bool;
     fn http(&self, request: &wit::HttpRequest) -> Result<wit::HttpResponse, wit::Failure>;
     fn log(&self, level: wit::Level, message: &str);
+    fn env(&self, name: &str) -> Result<String, wit::Failure>;
+    fn secret(&self, name: &str) -> Result<String, wit::Failure>;
+    fn files(&self) -> &dyn FileSystem;
 }
 
 /// One attempt of an activity. Cheap to clone.
@@ -85,8 +90,9 @@ impl ActivityContext {
             .transpose()
     }
 
-    /// Reports that this attempt is alive, and its progress. True if cancellation was requested:
-    /// then the attempt should stop.
+    /// Reports that this attempt is alive, and its progress, which the next attempt finds in
+    /// [`last_progress`](Self::last_progress). True if cancellation was requested: then the attempt
+    /// should stop. An attempt that never asks is not told.
     ///
     /// # Errors
     /// Code 422 if `progress` cannot be written as JSON.
@@ -108,6 +114,32 @@ impl ActivityContext {
             let answer = context.0.attempt.http(&request.into_wit()?);
             answer.map(http::Response::from_wit).map_err(Error::from_failure)
         }
+    }
+
+    /// The value of a setting of this module: `env.NAME` in the host's `policy.toml`.
+    ///
+    /// # Errors
+    /// Code 403, which is not tried again: it is not set. The message says where to set it.
+    pub fn env(&self, name: &str) -> Result<String> {
+        self.0.attempt.env(name).map_err(Error::from_failure)
+    }
+
+    /// A secret of this module: `secrets.NAME` in the host's `policy.toml`.
+    ///
+    /// Nothing that is stored contains it: in log lines, errors and progress `{secret:NAME}` stands
+    /// in its place, and a result with it is refused (code 422). A header of a request may name it
+    /// instead, `"Bearer {secret:NAME}"`, in workflows too: then only the host knows it.
+    ///
+    /// # Errors
+    /// Code 403, which is not tried again: it is not set.
+    pub fn secret(&self, name: &str) -> Result<Secret> {
+        let value = self.0.attempt.secret(name).map_err(Error::from_failure)?;
+        Ok(Secret::new(name, value))
+    }
+
+    /// The files of this module: `dirs` in the host's `policy.toml`.
+    pub fn files(&self) -> Files<'_> {
+        Files::new(self.0.attempt.files())
     }
 
     /// Adds a line to the log.

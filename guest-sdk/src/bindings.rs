@@ -2132,6 +2132,1049 @@ pub mod segno {
                 }
             }
         }
+        /// What the operator of the host has set for a module, in policy.toml. For activities: a workflow would not be told the
+        /// same in every replay.
+        #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
+        pub mod configuration {
+            #[used]
+            #[doc(hidden)]
+            static __FORCE_SECTION_REF: fn() = super::super::super::__link_custom_section_describing_imports;
+            use super::super::super::_rt;
+            pub type Failure = super::super::super::segno::workflow::types::Failure;
+            #[allow(unused_unsafe, clippy::all)]
+            /// The value of `env.NAME`. Failure 403: it is not set.
+            #[allow(async_fn_in_trait)]
+            pub fn env(name: &str) -> ::core::result::Result<_rt::String, Failure> {
+                unsafe {
+                    #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                    #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                    struct RetArea(
+                        [::core::mem::MaybeUninit<
+                            u8,
+                        >; 8 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let mut ret_area = RetArea(
+                        [::core::mem::MaybeUninit::uninit(); 8
+                            * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let vec0 = name;
+                    let ptr0 = vec0.as_ptr().cast::<u8>();
+                    let len0 = vec0.len();
+                    let ptr1 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "segno:workflow/configuration@0.1.0")]
+                    unsafe extern "C" {
+                        #[link_name = "env"]
+                        fn wit_import2(_: *mut u8, _: usize, _: *mut u8);
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import2(_: *mut u8, _: usize, _: *mut u8) {
+                        unreachable!()
+                    }
+                    wit_import2(ptr0.cast_mut(), len0, ptr1);
+                    let l3 = i32::from(*ptr1.add(0).cast::<u8>());
+                    let result20 = match l3 {
+                        0 => {
+                            let e = {
+                                let l4 = *ptr1
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l5 = *ptr1
+                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                let len6 = l5;
+                                let bytes6 = _rt::Vec::from_raw_parts(
+                                    l4.cast(),
+                                    len6,
+                                    len6,
+                                );
+                                _rt::string_lift(bytes6)
+                            };
+                            Ok(e)
+                        }
+                        1 => {
+                            let e = {
+                                let l7 = *ptr1
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<i32>();
+                                let l8 = *ptr1
+                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l9 = *ptr1
+                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                let len10 = l9;
+                                let bytes10 = _rt::Vec::from_raw_parts(
+                                    l8.cast(),
+                                    len10,
+                                    len10,
+                                );
+                                let l11 = i32::from(
+                                    *ptr1
+                                        .add(4 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<u8>(),
+                                );
+                                super::super::super::segno::workflow::types::Failure {
+                                    code: l7 as u32,
+                                    message: _rt::string_lift(bytes10),
+                                    details: match l11 {
+                                        0 => None,
+                                        1 => {
+                                            let e = {
+                                                let l12 = i32::from(
+                                                    *ptr1
+                                                        .add(5 * ::core::mem::size_of::<*const u8>())
+                                                        .cast::<u8>(),
+                                                );
+                                                use super::super::super::segno::workflow::types::Payload as V19;
+                                                let v19 = match l12 {
+                                                    0 => {
+                                                        let e19 = {
+                                                            let l13 = *ptr1
+                                                                .add(6 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<*mut u8>();
+                                                            let l14 = *ptr1
+                                                                .add(7 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<usize>();
+                                                            let len15 = l14;
+                                                            let bytes15 = _rt::Vec::from_raw_parts(
+                                                                l13.cast(),
+                                                                len15,
+                                                                len15,
+                                                            );
+                                                            _rt::string_lift(bytes15)
+                                                        };
+                                                        V19::Json(e19)
+                                                    }
+                                                    n => {
+                                                        debug_assert_eq!(n, 1, "invalid enum discriminant");
+                                                        let e19 = {
+                                                            let l16 = *ptr1
+                                                                .add(6 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<*mut u8>();
+                                                            let l17 = *ptr1
+                                                                .add(7 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<usize>();
+                                                            let len18 = l17;
+                                                            <_ as From<
+                                                                _rt::Vec<_>,
+                                                            >>::from(_rt::Vec::from_raw_parts(l16.cast(), len18, len18))
+                                                        };
+                                                        V19::Bytes(e19)
+                                                    }
+                                                };
+                                                v19
+                                            };
+                                            Some(e)
+                                        }
+                                        _ => _rt::invalid_enum_discriminant(),
+                                    },
+                                }
+                            };
+                            Err(e)
+                        }
+                        _ => _rt::invalid_enum_discriminant(),
+                    };
+                    result20
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            /// The value of `secrets.NAME`. The host keeps it out of everything that it stores: in log lines and failures
+            /// `{secret:NAME}` stands in its place, and a result or progress that contains it is refused. Failure 403: it is not
+            /// set.
+            #[allow(async_fn_in_trait)]
+            pub fn secret(name: &str) -> ::core::result::Result<_rt::String, Failure> {
+                unsafe {
+                    #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                    #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                    struct RetArea(
+                        [::core::mem::MaybeUninit<
+                            u8,
+                        >; 8 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let mut ret_area = RetArea(
+                        [::core::mem::MaybeUninit::uninit(); 8
+                            * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let vec0 = name;
+                    let ptr0 = vec0.as_ptr().cast::<u8>();
+                    let len0 = vec0.len();
+                    let ptr1 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "segno:workflow/configuration@0.1.0")]
+                    unsafe extern "C" {
+                        #[link_name = "secret"]
+                        fn wit_import2(_: *mut u8, _: usize, _: *mut u8);
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import2(_: *mut u8, _: usize, _: *mut u8) {
+                        unreachable!()
+                    }
+                    wit_import2(ptr0.cast_mut(), len0, ptr1);
+                    let l3 = i32::from(*ptr1.add(0).cast::<u8>());
+                    let result20 = match l3 {
+                        0 => {
+                            let e = {
+                                let l4 = *ptr1
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l5 = *ptr1
+                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                let len6 = l5;
+                                let bytes6 = _rt::Vec::from_raw_parts(
+                                    l4.cast(),
+                                    len6,
+                                    len6,
+                                );
+                                _rt::string_lift(bytes6)
+                            };
+                            Ok(e)
+                        }
+                        1 => {
+                            let e = {
+                                let l7 = *ptr1
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<i32>();
+                                let l8 = *ptr1
+                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l9 = *ptr1
+                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                let len10 = l9;
+                                let bytes10 = _rt::Vec::from_raw_parts(
+                                    l8.cast(),
+                                    len10,
+                                    len10,
+                                );
+                                let l11 = i32::from(
+                                    *ptr1
+                                        .add(4 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<u8>(),
+                                );
+                                super::super::super::segno::workflow::types::Failure {
+                                    code: l7 as u32,
+                                    message: _rt::string_lift(bytes10),
+                                    details: match l11 {
+                                        0 => None,
+                                        1 => {
+                                            let e = {
+                                                let l12 = i32::from(
+                                                    *ptr1
+                                                        .add(5 * ::core::mem::size_of::<*const u8>())
+                                                        .cast::<u8>(),
+                                                );
+                                                use super::super::super::segno::workflow::types::Payload as V19;
+                                                let v19 = match l12 {
+                                                    0 => {
+                                                        let e19 = {
+                                                            let l13 = *ptr1
+                                                                .add(6 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<*mut u8>();
+                                                            let l14 = *ptr1
+                                                                .add(7 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<usize>();
+                                                            let len15 = l14;
+                                                            let bytes15 = _rt::Vec::from_raw_parts(
+                                                                l13.cast(),
+                                                                len15,
+                                                                len15,
+                                                            );
+                                                            _rt::string_lift(bytes15)
+                                                        };
+                                                        V19::Json(e19)
+                                                    }
+                                                    n => {
+                                                        debug_assert_eq!(n, 1, "invalid enum discriminant");
+                                                        let e19 = {
+                                                            let l16 = *ptr1
+                                                                .add(6 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<*mut u8>();
+                                                            let l17 = *ptr1
+                                                                .add(7 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<usize>();
+                                                            let len18 = l17;
+                                                            <_ as From<
+                                                                _rt::Vec<_>,
+                                                            >>::from(_rt::Vec::from_raw_parts(l16.cast(), len18, len18))
+                                                        };
+                                                        V19::Bytes(e19)
+                                                    }
+                                                };
+                                                v19
+                                            };
+                                            Some(e)
+                                        }
+                                        _ => _rt::invalid_enum_discriminant(),
+                                    },
+                                }
+                            };
+                            Err(e)
+                        }
+                        _ => _rt::invalid_enum_discriminant(),
+                    };
+                    result20
+                }
+            }
+        }
+        /// The directories that the operator allows a module, in policy.toml (`dirs`). For activities. These functions block.
+        ///
+        /// A path begins with the `guest` path of a directory; nothing outside of it can be reached, by links neither. Failures:
+        /// 403 no directory allows it, 404 there is no such file, 413 too large, 400 the path is no file (or no directory), 500 any
+        /// other error of the host's file system.
+        #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
+        pub mod files {
+            #[used]
+            #[doc(hidden)]
+            static __FORCE_SECTION_REF: fn() = super::super::super::__link_custom_section_describing_imports;
+            use super::super::super::_rt;
+            pub type Failure = super::super::super::segno::workflow::types::Failure;
+            #[derive(Clone, PartialEq)]
+            pub struct Entry {
+                pub name: _rt::String,
+                pub directory: bool,
+                pub size: u64,
+            }
+            impl ::core::fmt::Debug for Entry {
+                fn fmt(
+                    &self,
+                    f: &mut ::core::fmt::Formatter<'_>,
+                ) -> ::core::fmt::Result {
+                    f.debug_struct("Entry")
+                        .field("name", &self.name)
+                        .field("directory", &self.directory)
+                        .field("size", &self.size)
+                        .finish()
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            /// At most `length` bytes from `offset`; fewer at the end of the file, and wherever the host's limit is smaller.
+            #[allow(async_fn_in_trait)]
+            pub fn read(
+                path: &str,
+                offset: u64,
+                length: u64,
+            ) -> ::core::result::Result<_rt::Vec<u8>, Failure> {
+                unsafe {
+                    #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                    #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                    struct RetArea(
+                        [::core::mem::MaybeUninit<
+                            u8,
+                        >; 8 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let mut ret_area = RetArea(
+                        [::core::mem::MaybeUninit::uninit(); 8
+                            * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let vec0 = path;
+                    let ptr0 = vec0.as_ptr().cast::<u8>();
+                    let len0 = vec0.len();
+                    let ptr1 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "segno:workflow/files@0.1.0")]
+                    unsafe extern "C" {
+                        #[link_name = "read"]
+                        fn wit_import2(_: *mut u8, _: usize, _: i64, _: i64, _: *mut u8);
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import2(
+                        _: *mut u8,
+                        _: usize,
+                        _: i64,
+                        _: i64,
+                        _: *mut u8,
+                    ) {
+                        unreachable!()
+                    }
+                    wit_import2(
+                        ptr0.cast_mut(),
+                        len0,
+                        _rt::as_i64(&offset),
+                        _rt::as_i64(&length),
+                        ptr1,
+                    );
+                    let l3 = i32::from(*ptr1.add(0).cast::<u8>());
+                    let result20 = match l3 {
+                        0 => {
+                            let e = {
+                                let l4 = *ptr1
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l5 = *ptr1
+                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                let len6 = l5;
+                                <_ as From<
+                                    _rt::Vec<_>,
+                                >>::from(_rt::Vec::from_raw_parts(l4.cast(), len6, len6))
+                            };
+                            Ok(e)
+                        }
+                        1 => {
+                            let e = {
+                                let l7 = *ptr1
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<i32>();
+                                let l8 = *ptr1
+                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l9 = *ptr1
+                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                let len10 = l9;
+                                let bytes10 = _rt::Vec::from_raw_parts(
+                                    l8.cast(),
+                                    len10,
+                                    len10,
+                                );
+                                let l11 = i32::from(
+                                    *ptr1
+                                        .add(4 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<u8>(),
+                                );
+                                super::super::super::segno::workflow::types::Failure {
+                                    code: l7 as u32,
+                                    message: _rt::string_lift(bytes10),
+                                    details: match l11 {
+                                        0 => None,
+                                        1 => {
+                                            let e = {
+                                                let l12 = i32::from(
+                                                    *ptr1
+                                                        .add(5 * ::core::mem::size_of::<*const u8>())
+                                                        .cast::<u8>(),
+                                                );
+                                                use super::super::super::segno::workflow::types::Payload as V19;
+                                                let v19 = match l12 {
+                                                    0 => {
+                                                        let e19 = {
+                                                            let l13 = *ptr1
+                                                                .add(6 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<*mut u8>();
+                                                            let l14 = *ptr1
+                                                                .add(7 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<usize>();
+                                                            let len15 = l14;
+                                                            let bytes15 = _rt::Vec::from_raw_parts(
+                                                                l13.cast(),
+                                                                len15,
+                                                                len15,
+                                                            );
+                                                            _rt::string_lift(bytes15)
+                                                        };
+                                                        V19::Json(e19)
+                                                    }
+                                                    n => {
+                                                        debug_assert_eq!(n, 1, "invalid enum discriminant");
+                                                        let e19 = {
+                                                            let l16 = *ptr1
+                                                                .add(6 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<*mut u8>();
+                                                            let l17 = *ptr1
+                                                                .add(7 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<usize>();
+                                                            let len18 = l17;
+                                                            <_ as From<
+                                                                _rt::Vec<_>,
+                                                            >>::from(_rt::Vec::from_raw_parts(l16.cast(), len18, len18))
+                                                        };
+                                                        V19::Bytes(e19)
+                                                    }
+                                                };
+                                                v19
+                                            };
+                                            Some(e)
+                                        }
+                                        _ => _rt::invalid_enum_discriminant(),
+                                    },
+                                }
+                            };
+                            Err(e)
+                        }
+                        _ => _rt::invalid_enum_discriminant(),
+                    };
+                    result20
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            /// Replaces the file as a whole, or makes it, and the directories above it. After a crash it is the old or the new one.
+            #[allow(async_fn_in_trait)]
+            pub fn write(
+                path: &str,
+                content: &[u8],
+            ) -> ::core::result::Result<(), Failure> {
+                unsafe {
+                    #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                    #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                    struct RetArea(
+                        [::core::mem::MaybeUninit<
+                            u8,
+                        >; 8 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let mut ret_area = RetArea(
+                        [::core::mem::MaybeUninit::uninit(); 8
+                            * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let vec0 = path;
+                    let ptr0 = vec0.as_ptr().cast::<u8>();
+                    let len0 = vec0.len();
+                    let vec1 = content;
+                    let ptr1 = vec1.as_ptr().cast::<u8>();
+                    let len1 = vec1.len();
+                    let ptr2 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "segno:workflow/files@0.1.0")]
+                    unsafe extern "C" {
+                        #[link_name = "write"]
+                        fn wit_import3(
+                            _: *mut u8,
+                            _: usize,
+                            _: *mut u8,
+                            _: usize,
+                            _: *mut u8,
+                        );
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import3(
+                        _: *mut u8,
+                        _: usize,
+                        _: *mut u8,
+                        _: usize,
+                        _: *mut u8,
+                    ) {
+                        unreachable!()
+                    }
+                    wit_import3(ptr0.cast_mut(), len0, ptr1.cast_mut(), len1, ptr2);
+                    let l4 = i32::from(*ptr2.add(0).cast::<u8>());
+                    let result18 = match l4 {
+                        0 => {
+                            let e = ();
+                            Ok(e)
+                        }
+                        1 => {
+                            let e = {
+                                let l5 = *ptr2
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<i32>();
+                                let l6 = *ptr2
+                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l7 = *ptr2
+                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                let len8 = l7;
+                                let bytes8 = _rt::Vec::from_raw_parts(
+                                    l6.cast(),
+                                    len8,
+                                    len8,
+                                );
+                                let l9 = i32::from(
+                                    *ptr2
+                                        .add(4 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<u8>(),
+                                );
+                                super::super::super::segno::workflow::types::Failure {
+                                    code: l5 as u32,
+                                    message: _rt::string_lift(bytes8),
+                                    details: match l9 {
+                                        0 => None,
+                                        1 => {
+                                            let e = {
+                                                let l10 = i32::from(
+                                                    *ptr2
+                                                        .add(5 * ::core::mem::size_of::<*const u8>())
+                                                        .cast::<u8>(),
+                                                );
+                                                use super::super::super::segno::workflow::types::Payload as V17;
+                                                let v17 = match l10 {
+                                                    0 => {
+                                                        let e17 = {
+                                                            let l11 = *ptr2
+                                                                .add(6 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<*mut u8>();
+                                                            let l12 = *ptr2
+                                                                .add(7 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<usize>();
+                                                            let len13 = l12;
+                                                            let bytes13 = _rt::Vec::from_raw_parts(
+                                                                l11.cast(),
+                                                                len13,
+                                                                len13,
+                                                            );
+                                                            _rt::string_lift(bytes13)
+                                                        };
+                                                        V17::Json(e17)
+                                                    }
+                                                    n => {
+                                                        debug_assert_eq!(n, 1, "invalid enum discriminant");
+                                                        let e17 = {
+                                                            let l14 = *ptr2
+                                                                .add(6 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<*mut u8>();
+                                                            let l15 = *ptr2
+                                                                .add(7 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<usize>();
+                                                            let len16 = l15;
+                                                            <_ as From<
+                                                                _rt::Vec<_>,
+                                                            >>::from(_rt::Vec::from_raw_parts(l14.cast(), len16, len16))
+                                                        };
+                                                        V17::Bytes(e17)
+                                                    }
+                                                };
+                                                v17
+                                            };
+                                            Some(e)
+                                        }
+                                        _ => _rt::invalid_enum_discriminant(),
+                                    },
+                                }
+                            };
+                            Err(e)
+                        }
+                        _ => _rt::invalid_enum_discriminant(),
+                    };
+                    result18
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            /// Adds to the end of the file, or makes it. An attempt that is repeated adds again.
+            #[allow(async_fn_in_trait)]
+            pub fn append(
+                path: &str,
+                content: &[u8],
+            ) -> ::core::result::Result<(), Failure> {
+                unsafe {
+                    #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                    #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                    struct RetArea(
+                        [::core::mem::MaybeUninit<
+                            u8,
+                        >; 8 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let mut ret_area = RetArea(
+                        [::core::mem::MaybeUninit::uninit(); 8
+                            * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let vec0 = path;
+                    let ptr0 = vec0.as_ptr().cast::<u8>();
+                    let len0 = vec0.len();
+                    let vec1 = content;
+                    let ptr1 = vec1.as_ptr().cast::<u8>();
+                    let len1 = vec1.len();
+                    let ptr2 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "segno:workflow/files@0.1.0")]
+                    unsafe extern "C" {
+                        #[link_name = "append"]
+                        fn wit_import3(
+                            _: *mut u8,
+                            _: usize,
+                            _: *mut u8,
+                            _: usize,
+                            _: *mut u8,
+                        );
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import3(
+                        _: *mut u8,
+                        _: usize,
+                        _: *mut u8,
+                        _: usize,
+                        _: *mut u8,
+                    ) {
+                        unreachable!()
+                    }
+                    wit_import3(ptr0.cast_mut(), len0, ptr1.cast_mut(), len1, ptr2);
+                    let l4 = i32::from(*ptr2.add(0).cast::<u8>());
+                    let result18 = match l4 {
+                        0 => {
+                            let e = ();
+                            Ok(e)
+                        }
+                        1 => {
+                            let e = {
+                                let l5 = *ptr2
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<i32>();
+                                let l6 = *ptr2
+                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l7 = *ptr2
+                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                let len8 = l7;
+                                let bytes8 = _rt::Vec::from_raw_parts(
+                                    l6.cast(),
+                                    len8,
+                                    len8,
+                                );
+                                let l9 = i32::from(
+                                    *ptr2
+                                        .add(4 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<u8>(),
+                                );
+                                super::super::super::segno::workflow::types::Failure {
+                                    code: l5 as u32,
+                                    message: _rt::string_lift(bytes8),
+                                    details: match l9 {
+                                        0 => None,
+                                        1 => {
+                                            let e = {
+                                                let l10 = i32::from(
+                                                    *ptr2
+                                                        .add(5 * ::core::mem::size_of::<*const u8>())
+                                                        .cast::<u8>(),
+                                                );
+                                                use super::super::super::segno::workflow::types::Payload as V17;
+                                                let v17 = match l10 {
+                                                    0 => {
+                                                        let e17 = {
+                                                            let l11 = *ptr2
+                                                                .add(6 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<*mut u8>();
+                                                            let l12 = *ptr2
+                                                                .add(7 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<usize>();
+                                                            let len13 = l12;
+                                                            let bytes13 = _rt::Vec::from_raw_parts(
+                                                                l11.cast(),
+                                                                len13,
+                                                                len13,
+                                                            );
+                                                            _rt::string_lift(bytes13)
+                                                        };
+                                                        V17::Json(e17)
+                                                    }
+                                                    n => {
+                                                        debug_assert_eq!(n, 1, "invalid enum discriminant");
+                                                        let e17 = {
+                                                            let l14 = *ptr2
+                                                                .add(6 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<*mut u8>();
+                                                            let l15 = *ptr2
+                                                                .add(7 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<usize>();
+                                                            let len16 = l15;
+                                                            <_ as From<
+                                                                _rt::Vec<_>,
+                                                            >>::from(_rt::Vec::from_raw_parts(l14.cast(), len16, len16))
+                                                        };
+                                                        V17::Bytes(e17)
+                                                    }
+                                                };
+                                                v17
+                                            };
+                                            Some(e)
+                                        }
+                                        _ => _rt::invalid_enum_discriminant(),
+                                    },
+                                }
+                            };
+                            Err(e)
+                        }
+                        _ => _rt::invalid_enum_discriminant(),
+                    };
+                    result18
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            /// What the directory contains, by name.
+            #[allow(async_fn_in_trait)]
+            pub fn list_directory(
+                path: &str,
+            ) -> ::core::result::Result<_rt::Vec<Entry>, Failure> {
+                unsafe {
+                    #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                    #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                    struct RetArea(
+                        [::core::mem::MaybeUninit<
+                            u8,
+                        >; 8 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let mut ret_area = RetArea(
+                        [::core::mem::MaybeUninit::uninit(); 8
+                            * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let vec0 = path;
+                    let ptr0 = vec0.as_ptr().cast::<u8>();
+                    let len0 = vec0.len();
+                    let ptr1 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "segno:workflow/files@0.1.0")]
+                    unsafe extern "C" {
+                        #[link_name = "list-directory"]
+                        fn wit_import2(_: *mut u8, _: usize, _: *mut u8);
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import2(_: *mut u8, _: usize, _: *mut u8) {
+                        unreachable!()
+                    }
+                    wit_import2(ptr0.cast_mut(), len0, ptr1);
+                    let l3 = i32::from(*ptr1.add(0).cast::<u8>());
+                    let result25 = match l3 {
+                        0 => {
+                            let e = {
+                                let l4 = *ptr1
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l5 = *ptr1
+                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                let base11 = l4;
+                                let len11 = l5;
+                                let mut result11 = _rt::Vec::with_capacity(len11);
+                                for i in 0..len11 {
+                                    let base = base11
+                                        .add(i * (16 + 2 * ::core::mem::size_of::<*const u8>()));
+                                    let e11 = {
+                                        let l6 = *base.add(0).cast::<*mut u8>();
+                                        let l7 = *base
+                                            .add(::core::mem::size_of::<*const u8>())
+                                            .cast::<usize>();
+                                        let len8 = l7;
+                                        let bytes8 = _rt::Vec::from_raw_parts(
+                                            l6.cast(),
+                                            len8,
+                                            len8,
+                                        );
+                                        let l9 = i32::from(
+                                            *base
+                                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<u8>(),
+                                        );
+                                        let l10 = *base
+                                            .add(8 + 2 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<i64>();
+                                        Entry {
+                                            name: _rt::string_lift(bytes8),
+                                            directory: _rt::bool_lift(l9 as u8),
+                                            size: l10 as u64,
+                                        }
+                                    };
+                                    result11.push(e11);
+                                }
+                                _rt::cabi_dealloc(
+                                    base11,
+                                    len11 * (16 + 2 * ::core::mem::size_of::<*const u8>()),
+                                    8,
+                                );
+                                result11
+                            };
+                            Ok(e)
+                        }
+                        1 => {
+                            let e = {
+                                let l12 = *ptr1
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<i32>();
+                                let l13 = *ptr1
+                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l14 = *ptr1
+                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                let len15 = l14;
+                                let bytes15 = _rt::Vec::from_raw_parts(
+                                    l13.cast(),
+                                    len15,
+                                    len15,
+                                );
+                                let l16 = i32::from(
+                                    *ptr1
+                                        .add(4 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<u8>(),
+                                );
+                                super::super::super::segno::workflow::types::Failure {
+                                    code: l12 as u32,
+                                    message: _rt::string_lift(bytes15),
+                                    details: match l16 {
+                                        0 => None,
+                                        1 => {
+                                            let e = {
+                                                let l17 = i32::from(
+                                                    *ptr1
+                                                        .add(5 * ::core::mem::size_of::<*const u8>())
+                                                        .cast::<u8>(),
+                                                );
+                                                use super::super::super::segno::workflow::types::Payload as V24;
+                                                let v24 = match l17 {
+                                                    0 => {
+                                                        let e24 = {
+                                                            let l18 = *ptr1
+                                                                .add(6 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<*mut u8>();
+                                                            let l19 = *ptr1
+                                                                .add(7 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<usize>();
+                                                            let len20 = l19;
+                                                            let bytes20 = _rt::Vec::from_raw_parts(
+                                                                l18.cast(),
+                                                                len20,
+                                                                len20,
+                                                            );
+                                                            _rt::string_lift(bytes20)
+                                                        };
+                                                        V24::Json(e24)
+                                                    }
+                                                    n => {
+                                                        debug_assert_eq!(n, 1, "invalid enum discriminant");
+                                                        let e24 = {
+                                                            let l21 = *ptr1
+                                                                .add(6 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<*mut u8>();
+                                                            let l22 = *ptr1
+                                                                .add(7 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<usize>();
+                                                            let len23 = l22;
+                                                            <_ as From<
+                                                                _rt::Vec<_>,
+                                                            >>::from(_rt::Vec::from_raw_parts(l21.cast(), len23, len23))
+                                                        };
+                                                        V24::Bytes(e24)
+                                                    }
+                                                };
+                                                v24
+                                            };
+                                            Some(e)
+                                        }
+                                        _ => _rt::invalid_enum_discriminant(),
+                                    },
+                                }
+                            };
+                            Err(e)
+                        }
+                        _ => _rt::invalid_enum_discriminant(),
+                    };
+                    result25
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            /// Removes a file. It is no failure if there is none.
+            #[allow(async_fn_in_trait)]
+            pub fn remove(path: &str) -> ::core::result::Result<(), Failure> {
+                unsafe {
+                    #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                    #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                    struct RetArea(
+                        [::core::mem::MaybeUninit<
+                            u8,
+                        >; 8 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let mut ret_area = RetArea(
+                        [::core::mem::MaybeUninit::uninit(); 8
+                            * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let vec0 = path;
+                    let ptr0 = vec0.as_ptr().cast::<u8>();
+                    let len0 = vec0.len();
+                    let ptr1 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "segno:workflow/files@0.1.0")]
+                    unsafe extern "C" {
+                        #[link_name = "remove"]
+                        fn wit_import2(_: *mut u8, _: usize, _: *mut u8);
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import2(_: *mut u8, _: usize, _: *mut u8) {
+                        unreachable!()
+                    }
+                    wit_import2(ptr0.cast_mut(), len0, ptr1);
+                    let l3 = i32::from(*ptr1.add(0).cast::<u8>());
+                    let result17 = match l3 {
+                        0 => {
+                            let e = ();
+                            Ok(e)
+                        }
+                        1 => {
+                            let e = {
+                                let l4 = *ptr1
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<i32>();
+                                let l5 = *ptr1
+                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l6 = *ptr1
+                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                let len7 = l6;
+                                let bytes7 = _rt::Vec::from_raw_parts(
+                                    l5.cast(),
+                                    len7,
+                                    len7,
+                                );
+                                let l8 = i32::from(
+                                    *ptr1
+                                        .add(4 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<u8>(),
+                                );
+                                super::super::super::segno::workflow::types::Failure {
+                                    code: l4 as u32,
+                                    message: _rt::string_lift(bytes7),
+                                    details: match l8 {
+                                        0 => None,
+                                        1 => {
+                                            let e = {
+                                                let l9 = i32::from(
+                                                    *ptr1
+                                                        .add(5 * ::core::mem::size_of::<*const u8>())
+                                                        .cast::<u8>(),
+                                                );
+                                                use super::super::super::segno::workflow::types::Payload as V16;
+                                                let v16 = match l9 {
+                                                    0 => {
+                                                        let e16 = {
+                                                            let l10 = *ptr1
+                                                                .add(6 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<*mut u8>();
+                                                            let l11 = *ptr1
+                                                                .add(7 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<usize>();
+                                                            let len12 = l11;
+                                                            let bytes12 = _rt::Vec::from_raw_parts(
+                                                                l10.cast(),
+                                                                len12,
+                                                                len12,
+                                                            );
+                                                            _rt::string_lift(bytes12)
+                                                        };
+                                                        V16::Json(e16)
+                                                    }
+                                                    n => {
+                                                        debug_assert_eq!(n, 1, "invalid enum discriminant");
+                                                        let e16 = {
+                                                            let l13 = *ptr1
+                                                                .add(6 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<*mut u8>();
+                                                            let l14 = *ptr1
+                                                                .add(7 * ::core::mem::size_of::<*const u8>())
+                                                                .cast::<usize>();
+                                                            let len15 = l14;
+                                                            <_ as From<
+                                                                _rt::Vec<_>,
+                                                            >>::from(_rt::Vec::from_raw_parts(l13.cast(), len15, len15))
+                                                        };
+                                                        V16::Bytes(e16)
+                                                    }
+                                                };
+                                                v16
+                                            };
+                                            Some(e)
+                                        }
+                                        _ => _rt::invalid_enum_discriminant(),
+                                    },
+                                }
+                            };
+                            Err(e)
+                        }
+                        _ => _rt::invalid_enum_discriminant(),
+                    };
+                    result17
+                }
+            }
+        }
     }
 }
 #[rustfmt::skip]
@@ -2139,6 +3182,215 @@ pub mod segno {
 pub mod exports {
     pub mod segno {
         pub mod workflow {
+            /// What may be sent to the workflows of a component. A component need not export it: then values of any type are taken,
+            /// and a workflow meets what it did not expect.
+            #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
+            pub mod messages {
+                #[used]
+                #[doc(hidden)]
+                static __FORCE_SECTION_REF: fn() = super::super::super::super::__link_custom_section_describing_imports;
+                use super::super::super::super::_rt;
+                #[repr(u8)]
+                #[derive(Clone, Copy, Eq, Ord, PartialEq, PartialOrd)]
+                pub enum MessageKind {
+                    Promise,
+                    Signal,
+                }
+                impl ::core::fmt::Debug for MessageKind {
+                    fn fmt(
+                        &self,
+                        f: &mut ::core::fmt::Formatter<'_>,
+                    ) -> ::core::fmt::Result {
+                        match self {
+                            MessageKind::Promise => {
+                                f.debug_tuple("MessageKind::Promise").finish()
+                            }
+                            MessageKind::Signal => {
+                                f.debug_tuple("MessageKind::Signal").finish()
+                            }
+                        }
+                    }
+                }
+                impl MessageKind {
+                    #[doc(hidden)]
+                    pub unsafe fn _lift(val: u8) -> MessageKind {
+                        if !cfg!(debug_assertions) {
+                            return unsafe { ::core::mem::transmute(val) };
+                        }
+                        match val {
+                            0 => MessageKind::Promise,
+                            1 => MessageKind::Signal,
+                            _ => panic!("invalid enum discriminant"),
+                        }
+                    }
+                }
+                /// A named promise that a workflow awaits, or a signal that it receives.
+                #[derive(Clone, PartialEq)]
+                pub struct MessageDescription {
+                    /// The workflow.
+                    pub function: _rt::String,
+                    pub kind: MessageKind,
+                    pub name: _rt::String,
+                    /// A JSON schema (draft 2020-12) as text. A value that does not fit is refused to its sender.
+                    pub schema: _rt::String,
+                }
+                impl ::core::fmt::Debug for MessageDescription {
+                    fn fmt(
+                        &self,
+                        f: &mut ::core::fmt::Formatter<'_>,
+                    ) -> ::core::fmt::Result {
+                        f.debug_struct("MessageDescription")
+                            .field("function", &self.function)
+                            .field("kind", &self.kind)
+                            .field("name", &self.name)
+                            .field("schema", &self.schema)
+                            .finish()
+                    }
+                }
+                #[doc(hidden)]
+                #[allow(non_snake_case, unused_unsafe)]
+                pub unsafe fn _export_describe_messages_cabi<T_: Guest>() -> *mut u8 {
+                    unsafe {
+                        #[cfg(target_arch = "wasm32")] _rt::run_ctors_once();
+                        let result0 = { T_::describe_messages() };
+                        let ptr1 = (&raw mut _RET_AREA.0).cast::<u8>();
+                        let vec6 = result0;
+                        let len6 = vec6.len();
+                        let layout6 = _rt::alloc::Layout::from_size_align(
+                                vec6.len() * (7 * ::core::mem::size_of::<*const u8>()),
+                                ::core::mem::size_of::<*const u8>(),
+                            )
+                            .unwrap();
+                        let (result6, _cleanup6) = wit_bindgen::rt::Cleanup::new(
+                            layout6,
+                        );
+                        if let Some(cleanup) = _cleanup6 {
+                            cleanup.forget();
+                        }
+                        for (i, e) in vec6.into_iter().enumerate() {
+                            let base = result6
+                                .add(i * (7 * ::core::mem::size_of::<*const u8>()));
+                            {
+                                let MessageDescription {
+                                    function: function2,
+                                    kind: kind2,
+                                    name: name2,
+                                    schema: schema2,
+                                } = e;
+                                let vec3 = (function2.into_bytes()).into_boxed_slice();
+                                let ptr3 = vec3.as_ptr().cast::<u8>();
+                                let len3 = vec3.len();
+                                ::core::mem::forget(vec3);
+                                *base
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>() = len3;
+                                *base.add(0).cast::<*mut u8>() = ptr3.cast_mut();
+                                *base
+                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<u8>() = (kind2.clone() as i32) as u8;
+                                let vec4 = (name2.into_bytes()).into_boxed_slice();
+                                let ptr4 = vec4.as_ptr().cast::<u8>();
+                                let len4 = vec4.len();
+                                ::core::mem::forget(vec4);
+                                *base
+                                    .add(4 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>() = len4;
+                                *base
+                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>() = ptr4.cast_mut();
+                                let vec5 = (schema2.into_bytes()).into_boxed_slice();
+                                let ptr5 = vec5.as_ptr().cast::<u8>();
+                                let len5 = vec5.len();
+                                ::core::mem::forget(vec5);
+                                *base
+                                    .add(6 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>() = len5;
+                                *base
+                                    .add(5 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>() = ptr5.cast_mut();
+                            }
+                        }
+                        *ptr1.add(::core::mem::size_of::<*const u8>()).cast::<usize>() = len6;
+                        *ptr1.add(0).cast::<*mut u8>() = result6;
+                        ptr1
+                    }
+                }
+                #[doc(hidden)]
+                #[allow(non_snake_case)]
+                pub unsafe fn __post_return_describe_messages<T_: Guest>(arg0: *mut u8) {
+                    unsafe {
+                        let l0 = *arg0.add(0).cast::<*mut u8>();
+                        let l1 = *arg0
+                            .add(::core::mem::size_of::<*const u8>())
+                            .cast::<usize>();
+                        let base8 = l0;
+                        let len8 = l1;
+                        for i in 0..len8 {
+                            let base = base8
+                                .add(i * (7 * ::core::mem::size_of::<*const u8>()));
+                            {
+                                let l2 = *base.add(0).cast::<*mut u8>();
+                                let l3 = *base
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                _rt::cabi_dealloc(l2, l3, 1);
+                                let l4 = *base
+                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l5 = *base
+                                    .add(4 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                _rt::cabi_dealloc(l4, l5, 1);
+                                let l6 = *base
+                                    .add(5 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l7 = *base
+                                    .add(6 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                _rt::cabi_dealloc(l6, l7, 1);
+                            }
+                        }
+                        _rt::cabi_dealloc(
+                            base8,
+                            len8 * (7 * ::core::mem::size_of::<*const u8>()),
+                            ::core::mem::size_of::<*const u8>(),
+                        );
+                    }
+                }
+                pub trait Guest {
+                    /// A workflow with descriptions of signals is sent no other signals. Promises that are not described may have any value.
+                    #[allow(async_fn_in_trait)]
+                    fn describe_messages() -> _rt::Vec<MessageDescription>;
+                }
+                #[doc(hidden)]
+                #[macro_export]
+                macro_rules! __export_segno_workflow_messages_0_1_0_cabi {
+                    ($ty:ident with_types_in $($path_to_types:tt)*) => {
+                        const _ : () = { #[unsafe (export_name =
+                        "segno:workflow/messages@0.1.0#describe-messages")] unsafe extern
+                        "C" fn export_describe_messages() -> * mut u8 { unsafe {
+                        $($path_to_types)*:: _export_describe_messages_cabi::<$ty > () }
+                        } #[unsafe (export_name =
+                        "cabi_post_segno:workflow/messages@0.1.0#describe-messages")]
+                        unsafe extern "C" fn _post_return_describe_messages(arg0 : * mut
+                        u8,) { unsafe { $($path_to_types)*::
+                        __post_return_describe_messages::<$ty > (arg0) } } };
+                    };
+                }
+                #[doc(hidden)]
+                pub use __export_segno_workflow_messages_0_1_0_cabi;
+                #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                struct _RetArea(
+                    [::core::mem::MaybeUninit<
+                        u8,
+                    >; 2 * ::core::mem::size_of::<*const u8>()],
+                );
+                static mut _RET_AREA: _RetArea = _RetArea(
+                    [::core::mem::MaybeUninit::uninit(); 2
+                        * ::core::mem::size_of::<*const u8>()],
+                );
+            }
             /// What a component offers.
             #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
             pub mod functions {
@@ -3307,23 +4559,26 @@ mod _rt {
 #[allow(unused_macros)]
 #[doc(hidden)]
 #[macro_export]
-macro_rules! __export_module_impl {
+macro_rules! __export_module_with_messages_impl {
     ($ty:ident) => {
         ::segno::__private::bindings::export_functions!($ty
         with_types_in::segno::__private::bindings);
     };
     ($ty:ident with_types_in $($path_to_types_root:tt)*) => {
         $($path_to_types_root)*::
+        exports::segno::workflow::messages::__export_segno_workflow_messages_0_1_0_cabi!($ty
+        with_types_in $($path_to_types_root)*:: exports::segno::workflow::messages);
+        $($path_to_types_root)*::
         exports::segno::workflow::functions::__export_segno_workflow_functions_0_1_0_cabi!($ty
         with_types_in $($path_to_types_root)*:: exports::segno::workflow::functions);
         const _ : () = { #[rustfmt::skip] #[cfg(target_arch = "wasm32")] #[unsafe
         (link_section =
-        "component-type:wit-bindgen:0.61.1:segno:workflow@0.1.0:module:imports and exports")]
+        "component-type:wit-bindgen:0.61.1:segno:workflow@0.1.0:module-with-messages:imports and exports")]
         #[doc(hidden)] #[allow(clippy::octal_escapes)] pub static
-        __WIT_BINDGEN_COMPONENT_TYPE : [u8; 2433] = *
+        __WIT_BINDGEN_COMPONENT_TYPE : [u8; 2959] = *
         b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\x84\x12\x01A\x02\x01\
-A\x15\x01B+\x01p}\x01q\x02\x04json\x01s\0\x05bytes\x01\0\0\x04\0\x07payload\x03\0\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\x84\x16\x01A\x02\x01\
+A\x1b\x01B+\x01p}\x01q\x02\x04json\x01s\0\x05bytes\x01\0\0\x04\0\x07payload\x03\0\
 \x01\x01k\x02\x01r\x03\x04codey\x07messages\x07details\x03\x04\0\x07failure\x03\0\
 \x04\x01q\x02\x07success\x01\x02\0\x07failure\x01\x05\0\x04\0\x07outcome\x03\0\x06\
 \x01r\x02\x07commandy\x07outcome\x07\x04\0\x0acompletion\x03\0\x08\x01r\x02\x04n\
@@ -3366,34 +4621,46 @@ al@0.1.0\x05\x08\x02\x03\0\0\x07failure\x02\x03\0\0\x0dhttp-response\x01B\x12\x0
 \0\x0dhttp-response\x03\0\x06\x02\x03\x02\x01\x06\x04\0\x05level\x03\0\x08\x01k\x01\
 \x01@\x01\x08progress\x0a\0\x7f\x04\0\x09heartbeat\x01\x0b\x01j\x01\x07\x01\x03\x01\
 @\x01\x07request\x05\0\x0c\x04\0\x04http\x01\x0d\x01@\x02\x05level\x09\x07messag\
-es\x01\0\x04\0\x03log\x01\x0e\x03\0\x1dsegno:workflow/activity@0.1.0\x05\x0b\x02\
-\x03\0\0\x05event\x02\x03\0\0\x14function-description\x02\x03\0\0\x07context\x02\
-\x03\0\0\x10activity-context\x01B\x15\x02\x03\x02\x01\x01\x04\0\x07payload\x03\0\
-\0\x02\x03\x02\x01\x02\x04\0\x07outcome\x03\0\x02\x02\x03\x02\x01\x0c\x04\0\x05e\
-vent\x03\0\x04\x02\x03\x02\x01\x0d\x04\0\x14function-description\x03\0\x06\x02\x03\
-\x02\x01\x0e\x04\0\x07context\x03\0\x08\x02\x03\x02\x01\x0f\x04\0\x10activity-co\
-ntext\x03\0\x0a\x01p\x07\x01@\0\0\x0c\x04\0\x08describe\x01\x0d\x01@\x03\x08func\
-tions\x05input\x01\x07context\x09\x01\0\x04\0\x05start\x01\x0e\x01@\x01\x05event\
-\x05\x01\0\x04\0\x06resume\x01\x0f\x01@\x03\x08functions\x05input\x01\x07context\
-\x0b\0\x03\x04\0\x07perform\x01\x10\x04\0\x1esegno:workflow/functions@0.1.0\x05\x10\
-\x04\0\x1bsegno:workflow/module@0.1.0\x04\0\x0b\x0c\x01\0\x06module\x03\0\0\0G\x09\
-producers\x01\x0cprocessed-by\x02\x0dwit-component\x070.258.3\x10wit-bindgen-rus\
-t\x060.61.1";
+es\x01\0\x04\0\x03log\x01\x0e\x03\0\x1dsegno:workflow/activity@0.1.0\x05\x0b\x01\
+B\x06\x02\x03\x02\x01\x09\x04\0\x07failure\x03\0\0\x01j\x01s\x01\x01\x01@\x01\x04\
+names\0\x02\x04\0\x03env\x01\x03\x04\0\x06secret\x01\x03\x03\0\"segno:workflow/c\
+onfiguration@0.1.0\x05\x0c\x01B\x12\x02\x03\x02\x01\x09\x04\0\x07failure\x03\0\0\
+\x01r\x03\x04names\x09directory\x7f\x04sizew\x04\0\x05entry\x03\0\x02\x01p}\x01j\
+\x01\x04\x01\x01\x01@\x03\x04paths\x06offsetw\x06lengthw\0\x05\x04\0\x04read\x01\
+\x06\x01j\0\x01\x01\x01@\x02\x04paths\x07content\x04\0\x07\x04\0\x05write\x01\x08\
+\x04\0\x06append\x01\x08\x01p\x03\x01j\x01\x09\x01\x01\x01@\x01\x04paths\0\x0a\x04\
+\0\x0elist-directory\x01\x0b\x01@\x01\x04paths\0\x07\x04\0\x06remove\x01\x0c\x03\
+\0\x1asegno:workflow/files@0.1.0\x05\x0d\x01B\x07\x01m\x02\x07promise\x06signal\x04\
+\0\x0cmessage-kind\x03\0\0\x01r\x04\x08functions\x04kind\x01\x04names\x06schemas\
+\x04\0\x13message-description\x03\0\x02\x01p\x03\x01@\0\0\x04\x04\0\x11describe-\
+messages\x01\x05\x04\0\x1dsegno:workflow/messages@0.1.0\x05\x0e\x02\x03\0\0\x05e\
+vent\x02\x03\0\0\x14function-description\x02\x03\0\0\x07context\x02\x03\0\0\x10a\
+ctivity-context\x01B\x15\x02\x03\x02\x01\x01\x04\0\x07payload\x03\0\0\x02\x03\x02\
+\x01\x02\x04\0\x07outcome\x03\0\x02\x02\x03\x02\x01\x0f\x04\0\x05event\x03\0\x04\
+\x02\x03\x02\x01\x10\x04\0\x14function-description\x03\0\x06\x02\x03\x02\x01\x11\
+\x04\0\x07context\x03\0\x08\x02\x03\x02\x01\x12\x04\0\x10activity-context\x03\0\x0a\
+\x01p\x07\x01@\0\0\x0c\x04\0\x08describe\x01\x0d\x01@\x03\x08functions\x05input\x01\
+\x07context\x09\x01\0\x04\0\x05start\x01\x0e\x01@\x01\x05event\x05\x01\0\x04\0\x06\
+resume\x01\x0f\x01@\x03\x08functions\x05input\x01\x07context\x0b\0\x03\x04\0\x07\
+perform\x01\x10\x04\0\x1esegno:workflow/functions@0.1.0\x05\x13\x04\0)segno:work\
+flow/module-with-messages@0.1.0\x04\0\x0b\x1a\x01\0\x14module-with-messages\x03\0\
+\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-component\x070.258.3\x10wit-bi\
+ndgen-rust\x060.61.1";
         };
     };
 }
 #[doc(inline)]
-pub use __export_module_impl as export_functions;
+pub use __export_module_with_messages_impl as export_functions;
 #[rustfmt::skip]
 #[cfg(target_arch = "wasm32")]
 #[unsafe(
-    link_section = "component-type:wit-bindgen:0.61.1:segno:workflow@0.1.0:module-with-all-of-its-exports-removed:encoded world"
+    link_section = "component-type:wit-bindgen:0.61.1:segno:workflow@0.1.0:module-with-messages-with-all-of-its-exports-removed:encoded world"
 )]
 #[doc(hidden)]
 #[allow(clippy::octal_escapes)]
-pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 2135] = *b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xba\x0f\x01A\x02\x01\
-A\x0f\x01B+\x01p}\x01q\x02\x04json\x01s\0\x05bytes\x01\0\0\x04\0\x07payload\x03\0\
+pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 2500] = *b"\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\x99\x12\x01A\x02\x01\
+A\x13\x01B+\x01p}\x01q\x02\x04json\x01s\0\x05bytes\x01\0\0\x04\0\x07payload\x03\0\
 \x01\x01k\x02\x01r\x03\x04codey\x07messages\x07details\x03\x04\0\x07failure\x03\0\
 \x04\x01q\x02\x07success\x01\x02\0\x07failure\x01\x05\0\x04\0\x07outcome\x03\0\x06\
 \x01r\x02\x07commandy\x07outcome\x07\x04\0\x0acompletion\x03\0\x08\x01r\x02\x04n\
@@ -3436,10 +4703,19 @@ al@0.1.0\x05\x08\x02\x03\0\0\x07failure\x02\x03\0\0\x0dhttp-response\x01B\x12\x0
 \0\x0dhttp-response\x03\0\x06\x02\x03\x02\x01\x06\x04\0\x05level\x03\0\x08\x01k\x01\
 \x01@\x01\x08progress\x0a\0\x7f\x04\0\x09heartbeat\x01\x0b\x01j\x01\x07\x01\x03\x01\
 @\x01\x07request\x05\0\x0c\x04\0\x04http\x01\x0d\x01@\x02\x05level\x09\x07messag\
-es\x01\0\x04\0\x03log\x01\x0e\x03\0\x1dsegno:workflow/activity@0.1.0\x05\x0b\x04\
-\0;segno:workflow/module-with-all-of-its-exports-removed@0.1.0\x04\0\x0b,\x01\0&\
-module-with-all-of-its-exports-removed\x03\0\0\0G\x09producers\x01\x0cprocessed-\
-by\x02\x0dwit-component\x070.258.3\x10wit-bindgen-rust\x060.61.1";
+es\x01\0\x04\0\x03log\x01\x0e\x03\0\x1dsegno:workflow/activity@0.1.0\x05\x0b\x01\
+B\x06\x02\x03\x02\x01\x09\x04\0\x07failure\x03\0\0\x01j\x01s\x01\x01\x01@\x01\x04\
+names\0\x02\x04\0\x03env\x01\x03\x04\0\x06secret\x01\x03\x03\0\"segno:workflow/c\
+onfiguration@0.1.0\x05\x0c\x01B\x12\x02\x03\x02\x01\x09\x04\0\x07failure\x03\0\0\
+\x01r\x03\x04names\x09directory\x7f\x04sizew\x04\0\x05entry\x03\0\x02\x01p}\x01j\
+\x01\x04\x01\x01\x01@\x03\x04paths\x06offsetw\x06lengthw\0\x05\x04\0\x04read\x01\
+\x06\x01j\0\x01\x01\x01@\x02\x04paths\x07content\x04\0\x07\x04\0\x05write\x01\x08\
+\x04\0\x06append\x01\x08\x01p\x03\x01j\x01\x09\x01\x01\x01@\x01\x04paths\0\x0a\x04\
+\0\x0elist-directory\x01\x0b\x01@\x01\x04paths\0\x07\x04\0\x06remove\x01\x0c\x03\
+\0\x1asegno:workflow/files@0.1.0\x05\x0d\x04\0Isegno:workflow/module-with-messag\
+es-with-all-of-its-exports-removed@0.1.0\x04\0\x0b:\x01\04module-with-messages-w\
+ith-all-of-its-exports-removed\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0d\
+wit-component\x070.258.3\x10wit-bindgen-rust\x060.61.1";
 #[inline(never)]
 #[doc(hidden)]
 pub fn __link_custom_section_describing_imports() {

@@ -46,8 +46,9 @@ fn options<T>(step: &mut Step<T>) -> Option<&mut wit::CallOptions> {
 macro_rules! with_options {
     ($type:ty, $output:ty $(, $generic:ident)?) => {
         impl$(<$generic>)? $type {
-            /// The time from the command to its deadline; after it the result is an error with code
-            /// 408.
+            /// The time from the command to its deadline, all attempts included; from the start, if
+            /// that is delayed. At the deadline the result is an error with code 408, and what was
+            /// called is ended at once, without cleaning up.
             pub fn timeout(mut self, duration: Duration) -> Self {
                 if let Some(options) = options(&mut self.0) {
                     options.timeout_ms = Some(millis(duration));
@@ -55,7 +56,8 @@ macro_rules! with_options {
                 self
             }
 
-            /// The retry policy of this call, instead of the function's own.
+            /// The retry policy of this call, instead of the activity's own. It does nothing for a
+            /// workflow, whose error is its result.
             pub fn retry(mut self, policy: RetryPolicy) -> Self {
                 if let Some(options) = options(&mut self.0) {
                     options.retry = Some(policy.into_options());
@@ -63,7 +65,7 @@ macro_rules! with_options {
                 self
             }
 
-            /// A label by which the call is listed.
+            /// A label by which the call is listed: `segno list --label KEY=VALUE`.
             pub fn label(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
                 if let Some(options) = options(&mut self.0) {
                     options.labels.push((key.into(), value.into()));

@@ -123,8 +123,13 @@ impl Context {
         self.call_named(<I::Function as Function>::NAME, input)
     }
 
-    /// Calls a durable function by name: a bare one in this module, `wasm://MODULE/FUNCTION` in
-    /// another.
+    /// Calls a durable function by name. A bare name is of this module: of the code that this
+    /// execution runs, and not of what was deployed since. `wasm://MODULE/FUNCTION` is of the module that
+    /// has this name at the time of the call. The types are not checked at compile time.
+    ///
+    /// # Errors
+    /// Beside the function's own: code 404 if the module has no such function, 422 if no module has
+    /// this name, 400 if the input or the result does not fit.
     pub fn call_named<In: Serialize + ?Sized, Out: DeserializeOwned>(
         &self,
         function: &str,
@@ -156,7 +161,8 @@ impl Context {
         self.call_named(&format!("{address}#{function}"), arguments)
     }
 
-    /// Starts a durable function of this crate without waiting for its end.
+    /// Starts a durable function of this crate without waiting for its end. It outlives this
+    /// invocation; its id is the value of the future.
     pub fn send<A, I: Item<A>>(&self, function: I, input: &<I::Function as Function>::Input) -> Send
     where
         <I::Function as Function>::Input: Serialize,
@@ -191,8 +197,8 @@ impl Context {
         Run::new(&self.0, name, closure)
     }
 
-    /// Waits for this time, counted from the moment at which the sleep is issued. Days are
-    /// possible.
+    /// Waits for this time, counted from the moment at which the sleep is issued. A sleep costs a
+    /// row in the host's store, so it may last for years. It is never early.
     pub fn sleep(&self, duration: Duration) -> Step<()> {
         self.sleeping(When::After(duration))
     }
@@ -206,12 +212,14 @@ impl Context {
         Step::new(&self.0, Ok(Request::Sleep { when }), ignore)
     }
 
-    /// A promise that is settled from outside.
+    /// A promise that is settled from outside. Its id is not known in advance: read
+    /// [`Promise::id`] and hand it on.
     pub fn promise<T: DeserializeOwned>(&self) -> Promise<T> {
         self.promising(None)
     }
 
-    /// The same, with the id `{invocation}/p/{name}`, which others can know in advance.
+    /// A promise that is settled from outside, with the id `{invocation}/p/{name}`, which others
+    /// know in advance.
     pub fn named_promise<T: DeserializeOwned>(&self, name: impl Into<String>) -> Promise<T> {
         self.promising(Some(name.into()))
     }
@@ -222,7 +230,11 @@ impl Context {
         Promise(RefCell::new(Step::new(&self.0, Ok(request), decode)))
     }
 
-    /// Settles a promise: resolves it with a value, or rejects it.
+    /// Settles a promise, usually of another invocation: resolves it with a value, or rejects it
+    /// with an error.
+    ///
+    /// # Errors
+    /// Code 404 if there is no such promise, 409 if it is settled already.
     pub fn settle<T: Serialize + ?Sized>(&self, promise: &str, outcome: Result<&T>) -> Step<()> {
         let outcome = match outcome {
             Ok(value) => payload::encode(&format!("the value of promise `{promise}`"), value)
@@ -252,8 +264,9 @@ impl Context {
         async move { signals.receive().await.and_then(|signal: Signal| signal.json()) }
     }
 
-    /// Cancels a call, send, sleep, promise or request that was started; awaiting its handle then
-    /// fails with code 499.
+    /// Cancels something that was started. A sleep, a promise or a request ends at once, and its
+    /// handle fails with code 499. A called workflow or activity is asked to stop, and its handle
+    /// gives what it answers.
     pub fn cancel<T>(&self, handle: &Handle<T>) -> Step<()> {
         Step::new(&self.0, Ok(Request::Cancel { command: handle.command() }), ignore)
     }
@@ -268,7 +281,8 @@ impl Context {
         Call(Step::new(&self.0, request, http::Response::decode))
     }
 
-    /// Publishes an event, delivered at least once to the receiver of the topic.
+    /// Publishes an event, delivered at least once to the receiver of the topic. Awaiting it says
+    /// that the event is stored.
     pub fn publish<T: Serialize + ?Sized>(&self, topic: &str, payload: &T) -> Step<()> {
         let request = payload::encode(&format!("the event for topic `{topic}`"), payload)
             .map(|payload| Request::Publish { topic: topic.to_owned(), payload });
@@ -276,6 +290,7 @@ impl Context {
     }
 
     /// The output of `future`, if it is ready within `duration`; otherwise the future is dropped.
+    /// What it had asked for goes on; [`Call::timeout`] ends what was called.
     ///
     /// # Errors
     /// Code 408 when the time is over; otherwise the error of `future`.

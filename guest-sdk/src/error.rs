@@ -48,6 +48,8 @@ pub(crate) fn is_final(code: u32) -> bool {
 impl Error {
     /// Bad input.
     pub const BAD_INPUT: u32 = 400;
+    /// The host's policy does not allow it.
+    pub const FORBIDDEN: u32 = 403;
     /// There is no such function.
     pub const NOT_FOUND: u32 = 404;
     /// A deadline passed.

@@ -7,7 +7,7 @@ use std::{
     time::Duration,
 };
 
-use schemars::{JsonSchema, generate::SchemaSettings};
+use schemars::{JsonSchema, Schema, generate::SchemaSettings};
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
@@ -16,6 +16,7 @@ use crate::{
     context::Context,
     error::{Error, Result},
     execution::OutcomeFuture,
+    message::Message,
     payload::{self, Payload},
     retry::RetryPolicy,
     time::millis,
@@ -27,9 +28,9 @@ pub trait Function: 'static {
     /// [`Context`] for a workflow, [`ActivityContext`] for an activity.
     type Context: FunctionContext;
     /// `()` for a function without input.
-    type Input: DeserializeOwned + JsonSchema + 'static;
+    type Input: Input;
     /// The output of a success.
-    type Output: Serialize + JsonSchema + 'static;
+    type Output: Output;
 
     /// The name for calls.
     const NAME: &'static str;
@@ -38,6 +39,11 @@ pub trait Function: 'static {
 
     /// The defaults of calls.
     fn defaults() -> Defaults;
+
+    /// What may be sent to it while it runs.
+    fn messages() -> Vec<Message> {
+        Vec::new()
+    }
 
     /// Begins the function.
     fn begin(context: Self::Context, input: Self::Input) -> Body<Self>
@@ -50,6 +56,60 @@ pub trait Function: 'static {
     #[doc(hidden)]
     fn module() -> Option<crate::Module> {
         None
+    }
+}
+
+/// What a durable function can take. Every type with `#[segno::data]` can be taken.
+// What it takes stands on the implementation alone: named here as well, it would be what the
+// compiler complains about, and not the missing attribute.
+#[diagnostic::on_unimplemented(
+    message = "a durable function cannot take `{Self}`",
+    label = "this type cannot be stored",
+    note = "put `#[segno::data]` on `{Self}`"
+)]
+pub trait Input: Sized + 'static {
+    #[doc(hidden)]
+    fn decode(what: &str, payload: &Payload) -> Result<Self>;
+
+    #[doc(hidden)]
+    fn schema() -> Schema;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: DeserializeOwned + JsonSchema + 'static> Input for T {
+    fn decode(what: &str, payload: &Payload) -> Result<Self> {
+        payload::decode(what, payload)
+    }
+
+    fn schema() -> Schema {
+        let settings = SchemaSettings::draft2020_12().for_deserialize();
+        settings.into_generator().into_root_schema_for::<T>()
+    }
+}
+
+/// What a durable function can return. Every type with `#[segno::data]` can be returned.
+#[diagnostic::on_unimplemented(
+    message = "a durable function cannot return `{Self}`",
+    label = "this type cannot be stored",
+    note = "put `#[segno::data]` on `{Self}`"
+)]
+pub trait Output: 'static {
+    #[doc(hidden)]
+    fn encode(&self, what: &str) -> Result<Payload>;
+
+    #[doc(hidden)]
+    fn schema() -> Schema;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Serialize + JsonSchema + 'static> Output for T {
+    fn encode(&self, what: &str) -> Result<Payload> {
+        payload::encode(what, self)
+    }
+
+    fn schema() -> Schema {
+        let settings = SchemaSettings::draft2020_12().for_serialize();
+        settings.into_generator().into_root_schema_for::<T>()
     }
 }
 
@@ -126,6 +186,7 @@ pub trait Item<Arguments>: Copy + 'static {
     type Function: Function;
 }
 
+#[diagnostic::do_not_recommend]
 impl<I, C, In, F> Item<(C, In)> for I
 where
     I: Fn(C, In) -> Body<F> + Copy + 'static,
@@ -149,6 +210,7 @@ pub struct Entry {
     pub(crate) name: &'static str,
     pub(crate) kind: Kind,
     pub(crate) describe: fn() -> wit::FunctionDescription,
+    pub(crate) messages: fn() -> Vec<Message>,
     /// The list of its crate's functions.
     #[cfg(not(target_arch = "wasm32"))]
     pub(crate) module: fn() -> Option<crate::Module>,
@@ -165,6 +227,7 @@ impl Entry {
             name: F::NAME,
             kind: F::Context::kind::<F>(),
             describe: describe::<F>,
+            messages: F::messages,
             #[cfg(not(target_arch = "wasm32"))]
             module: F::module,
         }
@@ -188,12 +251,11 @@ fn begin<F: Function>(context: F::Context, input: &Payload) -> Result<OutcomeFut
     let what = format!("the input of `{}`", F::NAME);
     let null = Payload::Json("null".to_owned());
     let input = if payload::is_empty(input) { &null } else { input };
-    let input = payload::decode::<F::Input>(&what, input).map_err(Error::into_failure)?;
+    let input = F::Input::decode(&what, input).map_err(Error::into_failure)?;
     let body = F::begin(context, input);
     Ok(Box::pin(async {
-        let encoded = body
-            .await
-            .and_then(|value| payload::encode(&format!("the result of `{}`", F::NAME), &value));
+        let encoded =
+            body.await.and_then(|value| value.encode(&format!("the result of `{}`", F::NAME)));
         match encoded {
             Ok(payload) => wit::Outcome::Success(payload),
             Err(error) => wit::Outcome::Failure(error.into_failure()),
@@ -203,9 +265,7 @@ fn begin<F: Function>(context: F::Context, input: &Payload) -> Result<OutcomeFut
 
 fn describe<F: Function>() -> wit::FunctionDescription {
     let defaults = F::defaults();
-    let settings = SchemaSettings::draft2020_12;
-    let input = settings().for_deserialize().into_generator().into_root_schema_for::<F::Input>();
-    let output = settings().for_serialize().into_generator().into_root_schema_for::<F::Output>();
+    let (input, output) = (F::Input::schema(), F::Output::schema());
     wit::FunctionDescription {
         name: F::NAME.to_owned(),
         kind: match F::Context::kind::<F>() {

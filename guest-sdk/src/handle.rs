@@ -20,8 +20,10 @@ pub(crate) type Decode<T> = fn(Payload) -> Result<T>;
 
 /// A command that was issued; polling the handle awaits its answer.
 ///
-/// Dropping the handle before the answer tells the host not to deliver it; the work itself
-/// continues. To stop that too, use [`Context::cancel`](crate::Context::cancel).
+/// Dropping the handle before the answer tells the host not to deliver it. The work itself goes on
+/// until the workflow ends, and is then asked to stop. To stop it earlier, use
+/// [`Context::cancel`](crate::Context::cancel); to let it outlive the workflow,
+/// [`Context::send`](crate::Context::send).
 #[must_use = "the command was issued; await its answer, or drop the handle if the answer is not needed"]
 pub struct Handle<T> {
     invocation: Arc<Invocation>,

@@ -3,7 +3,8 @@
 
 use crate::{
     activity::Attempt,
-    bindings::segno::workflow::{activity, journal, types as wit},
+    bindings::segno::workflow::{activity, configuration, files, journal, types as wit},
+    files::FileSystem,
     journal::{Issued, Journal, Request},
     payload::Payload,
 };
@@ -73,5 +74,42 @@ impl Attempt for HostAttempt {
 
     fn log(&self, level: wit::Level, message: &str) {
         activity::log(level, message);
+    }
+
+    fn env(&self, name: &str) -> Result<String, wit::Failure> {
+        configuration::env(name)
+    }
+
+    fn secret(&self, name: &str) -> Result<String, wit::Failure> {
+        configuration::secret(name)
+    }
+
+    fn files(&self) -> &dyn FileSystem {
+        &HostFiles
+    }
+}
+
+/// The files that the host allows.
+struct HostFiles;
+
+impl FileSystem for HostFiles {
+    fn read(&self, path: &str, offset: u64, length: u64) -> Result<Vec<u8>, wit::Failure> {
+        files::read(path, offset, length)
+    }
+
+    fn write(&self, path: &str, content: &[u8]) -> Result<(), wit::Failure> {
+        files::write(path, content)
+    }
+
+    fn append(&self, path: &str, content: &[u8]) -> Result<(), wit::Failure> {
+        files::append(path, content)
+    }
+
+    fn list(&self, path: &str) -> Result<Vec<files::Entry>, wit::Failure> {
+        files::list_directory(path)
+    }
+
+    fn remove(&self, path: &str) -> Result<(), wit::Failure> {
+        files::remove(path)
     }
 }

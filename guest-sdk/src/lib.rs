@@ -20,6 +20,18 @@
 //! # #[cfg(any())]
 //! segno::module!(hello);
 //! ```
+//!
+//! | to | look at |
+//! |---|---|
+//! | ask for something in a workflow: calls, time, promises, signals, requests | [`Context`] |
+//! | act in an activity | [`ActivityContext`] |
+//! | wait for several things | [`select`], [`join`], [`try_join_all`], and [`Context::timeout`] |
+//! | fail, and say whether another attempt helps | [`Error`], [`RetryPolicy`] |
+//! | send HTTP requests | [`http::Request`] |
+//! | declare functions and their data | [`macro@workflow`], [`macro@activity`], [`macro@data`], [`module!`] |
+//! | run a workflow natively, in virtual time | [`testing::Test`] |
+//!
+//! The page `docs/sdk.md` of Segno has every operation with an example.
 
 // The macros write `::segno`, also in this crate.
 extern crate self as segno;
@@ -35,7 +47,9 @@ mod run;
 mod signals;
 
 mod activity;
+mod files;
 pub mod http;
+mod secret;
 
 mod error;
 mod log;
@@ -44,6 +58,7 @@ mod retry;
 mod time;
 
 mod function;
+mod message;
 mod module;
 
 mod execution;
@@ -68,15 +83,18 @@ pub use combine::{
 };
 pub use context::Context;
 pub use error::{Error, Result};
+pub use files::{DirectoryEntry, Files};
 pub use function::{Body, Defaults, Function, FunctionContext, Item, Returns};
 pub use handle::{Handle, Step};
 pub use log::Level;
+pub use message::Message;
 pub use module::Module;
 pub use payload::Payload;
 pub use promise::Promise;
 pub use random::Random;
 pub use retry::RetryPolicy;
 pub use run::{Run, RunOutput};
+pub use secret::Secret;
 pub use segno_macro::{activity, data, workflow};
 pub use signals::{Receive, Signal, Signals};
 pub use time::Timestamp;
@@ -91,9 +109,10 @@ pub use serde_json;
 pub mod __private {
     pub use crate::bindings;
     pub use crate::bindings::exports::segno::workflow::functions::Guest;
+    pub use crate::bindings::exports::segno::workflow::messages;
     pub use crate::bindings::segno::workflow::types;
     pub use crate::function::Entry;
     #[cfg(not(target_arch = "wasm32"))]
     pub use crate::module::no_module;
-    pub use crate::module::{describe, perform, resume, start};
+    pub use crate::module::{describe, describe_messages, perform, resume, start};
 }

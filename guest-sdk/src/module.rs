@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Once};
 
 use crate::activity;
+use crate::bindings::exports::segno::workflow::messages::MessageDescription;
 use crate::bindings::segno::workflow::types as wit;
 use crate::execution::Execution;
 use crate::function::Entry;
@@ -69,6 +70,15 @@ pub fn describe(module: fn() -> Module) -> Vec<wit::FunctionDescription> {
 }
 
 #[doc(hidden)]
+pub fn describe_messages(module: fn() -> Module) -> Vec<MessageDescription> {
+    let of = |entry: &Entry| {
+        let described = (entry.messages)().into_iter().map(|message| message.describe(entry.name));
+        described.collect::<Vec<_>>()
+    };
+    module().0.iter().flat_map(of).collect()
+}
+
+#[doc(hidden)]
 pub fn start(module: fn() -> Module, function: &str, input: &Payload, facts: wit::Context) {
     report_panics(log_in_workflow);
     let execution =
@@ -125,7 +135,7 @@ macro_rules! module {
 
         #[cfg(target_arch = "wasm32")]
         const _: () = {
-            use $crate::__private::{Guest, bindings, types};
+            use $crate::__private::{Guest, bindings, messages, types};
 
             struct Exports;
 
@@ -148,6 +158,12 @@ macro_rules! module {
                     context: types::ActivityContext,
                 ) -> types::Outcome {
                     $crate::__private::perform(segno_module, &function, &input, context)
+                }
+            }
+
+            impl messages::Guest for Exports {
+                fn describe_messages() -> Vec<messages::MessageDescription> {
+                    $crate::__private::describe_messages(segno_module)
                 }
             }
 

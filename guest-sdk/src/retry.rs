@@ -6,7 +6,8 @@ use crate::{bindings::segno::workflow::types as wit, time::millis};
 
 /// How an activity or HTTP request is repeated after a retryable error. Set it on one call with
 /// [`Call::retry`](crate::Call::retry), or as the default of an activity with
-/// `#[segno::activity(retry(…))]`.
+/// `#[segno::activity(retry(…))]`. Where neither is set, the host doubles a delay of 500 ms up to
+/// 60 s, without a limit on attempts.
 ///
 /// ```
 /// # extern crate segno_sdk as segno;
@@ -43,7 +44,7 @@ impl RetryPolicy {
         Self::exponential().max_attempts(1)
     }
 
-    /// The delay after the first failed attempt.
+    /// The delay after the first failed attempt; never longer than [`max`](Self::max).
     #[must_use]
     pub fn initial(mut self, wait: Duration) -> Self {
         self.0.initial_ms = millis(wait);

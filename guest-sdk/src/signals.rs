@@ -61,7 +61,7 @@ impl Signals {
         Self { invocation: invocation.clone(), key: invocation.add_listener(), name: None }
     }
 
-    /// Only signals with this name; others are left for other receivers.
+    /// Receives only signals with this name; others are left for other receivers.
     #[must_use]
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());

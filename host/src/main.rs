@@ -21,7 +21,7 @@ fn main() -> ExitCode {
         // Help and version end here too, with code 0.
         Err(error) => error.exit(),
     };
-    let mut console = Console::system(cli.json(), cli.color());
+    let mut console = Console::system(cli.json(), cli.color(), cli.full());
     let runtime = match Runtime::new() {
         Ok(runtime) => runtime,
         Err(error) => {

@@ -9,8 +9,17 @@ use std::{
 use crate::guests;
 
 /// The crates, by package name.
-const FIXTURES: [&str; 8] =
-    ["hostile", "ambient", "gaps", "tune-one", "tune-two", "herald", "bridge", "flows"];
+const FIXTURES: [&str; 9] = [
+    "hostile",
+    "ambient",
+    "gaps",
+    "tune-one",
+    "tune-two",
+    "herald",
+    "bridge",
+    "flows",
+    "configured",
+];
 
 /// The component of the crate `tests/guests/{name}`; all of them are built once in a run.
 ///

@@ -28,8 +28,8 @@ macro_rules! gated_reads {
             use segno::store::{
                 Counts, Due, EventPlace, EventRow, Examined, Found, History, InvocationFilter,
                 InvocationRow, LogRow, ModuleRow, Modules, Page, PromiseFilter, PromiseRow, Read,
-                Ready, Scan, ScheduleFilter, SchedulePage, SizeReport, Store as _, StoreError,
-                Waits, WorkQueue,
+                Ready, Scan, ScheduleFilter, SchedulePage, SizeReport, StateCounts, Store as _,
+                StoreError, Waits, WorkQueue,
                 archive::{ArchiveError, ArchiveSink},
             };
             use segno_core::{
@@ -105,6 +105,14 @@ macro_rules! gated_reads {
                 ) -> Result<Page<InvocationRow>, StoreError> {
                     self.pass().await?;
                     self.memory().read().list(filter).await
+                }
+
+                async fn counts_by_state(
+                    &self,
+                    filter: &InvocationFilter,
+                ) -> Result<StateCounts, StoreError> {
+                    self.pass().await?;
+                    self.memory().read().counts_by_state(filter).await
                 }
 
                 async fn schedule(&self, id: &ScheduleId) -> Result<Option<Schedule>, StoreError> {

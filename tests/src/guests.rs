@@ -13,7 +13,8 @@ use segno::{
 use segno_core::id::Digest;
 
 /// The examples, by package name.
-pub const EXAMPLES: [&str; 5] = ["hello", "order", "fan-out", "reminder", "approval"];
+pub const EXAMPLES: [&str; 6] =
+    ["hello", "order", "fan-out", "reminder", "approval", "subscription"];
 
 /// All examples as components.
 ///

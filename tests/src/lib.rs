@@ -2,6 +2,7 @@
 //! printed seeds.
 
 pub mod chaos;
+pub mod documents;
 pub mod fixtures;
 pub mod fuzz;
 pub mod gate;

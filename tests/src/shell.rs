@@ -1,4 +1,10 @@
-//! Lines of a shell as a new user types them, in a home of their own.
+//! The commands that a document shows, run as printed.
+//!
+//! What is substituted, so that tests can run side by side: the addresses, by `SEGNO_LISTEN`, by
+//! `SEGNO_SERVER`, and in the text of lines where they are written out; the home, which is a folder
+//! of its own with the repository as `~/segno`; and the target folder, so that dependencies are
+//! compiled once. Kept is what would be downloaded again, and how: the folders of cargo and rustup,
+//! Segno's cache, and the settings of npm and pip.
 
 use std::{
     env,
@@ -10,49 +16,49 @@ use std::{
     process::Command,
 };
 
-/// The address in the README.
-const ADDRESS: &str = "127.0.0.1:7766";
+use crate::documents::repository;
 
-/// A line and what became of it.
+/// The address of the host in the documents.
+const HOST: &str = "127.0.0.1:7766";
+/// The address of a service beside it.
+const SERVICE: &str = "127.0.0.1:7767";
+
+/// A line and its results.
 #[derive(Debug)]
 pub struct Said {
-    /// The line.
+    /// The line as it is printed.
     pub line: String,
-    /// Its exit code; none: it was not reached, or did not end.
+    /// Its exit code; none: it was not reached.
     pub exit: Option<i32>,
-    /// What it wrote to standard output.
+    /// Its standard output.
     pub out: String,
-    /// What it wrote to standard error.
+    /// Its standard error.
     pub err: String,
 }
 
-/// Shells in an empty folder, with a command `segno` on the path.
-///
-/// The home is an empty folder, and the host's address is free: it is given by `SEGNO_LISTEN` and
-/// `SEGNO_SERVER`, and replaces that of the README in the text of lines. Kept is what would be
-/// downloaded again, and how: the folders of cargo and rustup, Segno's cache, and the settings of
-/// npm and pip.
+/// Shells in an empty folder, with the built command on the path.
 pub struct Shell {
     folder: PathBuf,
     target: PathBuf,
-    address: String,
+    host: String,
+    service: String,
 }
 
 impl Shell {
-    /// A shell in `folder`, for the command `segno`; what lines compile with cargo is in a folder
-    /// of `target`, so that dependencies are compiled once.
+    /// Shells in `folder`, where `segno` is this binary; crates are compiled in `target`.
     ///
     /// # Panics
-    /// The folder is not empty, or there is no free port.
-    pub fn in_folder(folder: &Path, segno: &str, target: &str) -> Self {
+    /// The folder is not empty, or there are no free ports.
+    pub fn in_folder(folder: &Path, segno: &str, target: &Path) -> Self {
         for name in ["bin", "home", "work"] {
             fs::create_dir(folder.join(name)).expect("the folder is empty");
         }
         symlink(segno, folder.join("bin/segno")).expect("links can be made");
-        let free = TcpListener::bind("127.0.0.1:0").expect("there is a port");
-        let address = free.local_addr().expect("it is bound").to_string();
-        let target = Path::new(target).join("readme");
-        Self { folder: folder.to_owned(), target, address }
+        symlink(repository(), folder.join("home/segno")).expect("links can be made");
+        // Both at the same time, so that they differ.
+        let free = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").expect("there is a port"));
+        let [host, service] = free.map(|free| free.local_addr().expect("it is bound").to_string());
+        Self { folder: folder.to_owned(), target: target.to_owned(), host, service }
     }
 
     /// The folder in which the first line is run.
@@ -63,14 +69,14 @@ impl Shell {
     /// Runs lines in one shell, and ends what they left in the background.
     ///
     /// # Panics
-    /// There is no shell, or a line is not in its language.
+    /// There are no lines, or the shell does not understand one.
     pub fn run(&self, beginning_in: &str, lines: &[String]) -> Vec<Said> {
         assert!(!lines.is_empty(), "there are lines to run");
         let said = tempfile::tempdir_in(&self.folder).expect("there is room for a folder");
         let file = |kind: &str, n: usize| said.path().join(format!("{n}.{kind}"));
         let mut script = "trap 'kill $(jobs -p) 2>/dev/null; wait' EXIT\n".to_owned();
         for (n, line) in lines.iter().enumerate() {
-            let line = line.replace(ADDRESS, &self.address);
+            let line = line.replace(HOST, &self.host).replace(SERVICE, &self.service);
             let [out, err, exit] = ["out", "err", "exit"].map(|kind| file(kind, n));
             let (out, err, exit) = (out.display(), err.display(), exit.display());
             script += &format!("{{ {line}\n}} >{out} 2>{err} </dev/null\necho $? >{exit}\n");
@@ -109,8 +115,8 @@ impl Shell {
             .env("RUSTUP_HOME", kept("RUSTUP_HOME", home.join(".rustup")))
             .env("SEGNO_CACHE_DIR", kept("SEGNO_CACHE_DIR", PathBuf::from(cache).join("segno")))
             .env("CARGO_TARGET_DIR", &self.target)
-            .env("SEGNO_LISTEN", &self.address)
-            .env("SEGNO_SERVER", format!("http://{}", self.address));
+            .env("SEGNO_LISTEN", &self.host)
+            .env("SEGNO_SERVER", format!("http://{}", self.host));
         for name in ["SEGNO_WASM_TOOLCHAIN", "RUSTUP_TOOLCHAIN", "CARGO_BUILD_JOBS", "TMPDIR"] {
             if let Some(value) = env::var_os(name) {
                 shell.env(name, value);

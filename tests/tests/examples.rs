@@ -4,7 +4,10 @@ use segno::{
     api::model::{FailureView, InvocationState, SendSignal, WaitKind},
     demo::{
         order::{ExpectedOutcome, Order},
-        payments::ledger::{Kind, accepted},
+        payments::{
+            PaymentsOptions,
+            ledger::{Kind, accepted},
+        },
     },
 };
 use segno_core::time::Millis;
@@ -121,9 +124,61 @@ async fn an_approver_is_reminded_comments_and_decides() {
     host.client().signal("doc", &comment("too fast")).await.expect("it takes signals");
     let reminded = |seen: &segno::api::model::Invocation| !seen.children.is_empty();
     host.until("doc", "reminded", reminded).await;
+    // What the workflow could not read is refused to the sender, and changes nothing.
+    let numbered = SendSignal { payload: json!(5), ..comment("") };
+    let misspelt = SendSignal { name: "coment".into(), ..comment("again") };
+    for (said, words) in [
+        (host.client().signal("doc", &numbered).await.map(drop), "`comment` of `approval`: 5 is"),
+        (host.client().signal("doc", &misspelt).await.map(drop), "it takes comment"),
+        (
+            host.client().resolve("doc/p/decision", json!("maybe")).await.map(drop),
+            "the promise `decision` of `approval`: \"maybe\" is not",
+        ),
+    ] {
+        let said = said.expect_err("it does not fit").to_string();
+        assert!(said.contains(words), "{said}");
+    }
     host.client().resolve("doc/p/decision", json!("approve")).await.expect("it waits for it");
     let verdict = host.ended("doc").await.output.expect("there is a verdict");
     assert_eq!(verdict["decision"], json!("approve"));
     assert_eq!(verdict["comments"], json!(["too fast"]));
     assert!(verdict["reminders"].as_u64() >= Some(1), "{verdict}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_subscription_is_charged_until_it_is_cancelled_or_unpaid() {
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let policy = folder.path().join("policy.toml");
+    std::fs::write(&policy, "[subscription]\nhttp.allow = [\"http://127.0.0.1:*\"]\n")
+        .expect("it can be written");
+    let policy = policy.to_str().expect("it is text");
+    let host = TestHost::with(SEGNO, PaymentsOptions::default(), &["--policy", policy]).await;
+    host.deploy("subscription", fixtures::example("subscription")).await;
+    // The trial is over at once, and the next period is far away.
+    let plan = |price_cents: u64| {
+        let payments = host.payments.address();
+        json!({
+            "customer": format!("{price_cents}@example.org"), "price_cents": price_cents,
+            "payments": payments, "trial_s": 0, "remind_after_s": 0,
+        })
+    };
+    let target = "subscription/subscription";
+    host.start_as("paid", target, plan(900)).await.expect("it starts");
+    host.start_as("unpaid", target, plan(200_000)).await.expect("it starts");
+
+    let charged =
+        |seen: &segno::api::model::Invocation| seen.waits.iter().any(|wait| wait.id == "paid/2");
+    host.until("paid", "waiting for the next period", charged).await;
+    let cancel = SendSignal { name: "cancel".into(), ..SendSignal::default() };
+    host.client().signal("paid", &cancel).await.expect("it takes signals");
+    let ended = host.ended("paid").await.output;
+    assert_eq!(ended, Some(json!({ "paid": 1, "because": "cancelled" })));
+    let ended = host.ended("unpaid").await.output;
+    assert_eq!(ended, Some(json!({ "paid": 0, "because": "unpaid" })));
+    let entries = host.payments.entries();
+    assert_eq!(
+        accepted(&entries, Kind::Charge).into_iter().collect::<Vec<_>>(),
+        [("900@example.org/1".to_owned(), 1)]
+    );
+    assert_eq!(entries.iter().filter(|entry| !entry.accepted).count(), 4, "each with its own key");
 }

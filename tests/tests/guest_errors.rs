@@ -191,15 +191,15 @@ async fn whoever_uses_what_a_component_lacks_is_told_what_to_use() {
         ("thread::sleep", "`ctx.sleep(…).await`", "retry policy"),
         ("thread::spawn", "`segno::join`", "several activities"),
         ("thread::scope", "`segno::join`", "several activities"),
-        ("env::var", "put the value into the input", "put the value into the input"),
-        ("env::vars", "put the value into the input", "put the value into the input"),
-        ("env::temp_dir", "no files", "no files"),
-        ("env::current_dir", "call an activity", "use `ctx.http`"),
-        ("fs::read", "call an activity", "use `ctx.http`"),
-        ("fs::write", "call an activity", "use `ctx.http`"),
-        ("net::connect", "call an activity", "use `ctx.http`"),
+        ("env::var", "put the value into its input", "use `ctx.env`"),
+        ("env::vars", "put the value into its input", "use `ctx.env`"),
+        ("env::temp_dir", "`ctx.files()`", "use `ctx.files()`"),
+        ("env::current_dir", "call an activity", "`ctx.http`"),
+        ("fs::read", "call an activity", "use `ctx.files()`"),
+        ("fs::write", "call an activity", "use `ctx.files()`"),
+        ("net::connect", "call an activity", "`ctx.http`"),
         ("process::id", "not a process", "not a process"),
-        ("process::Command", "call an activity", "use `ctx.http`"),
+        ("process::Command", "call an activity", "`ctx.http`"),
     ];
     let ids = |what: &str| ["reach", "touch"].map(|function| format!("{function}-{what}"));
     for (what, _, _) in lacks {
@@ -217,5 +217,47 @@ async fn whoever_uses_what_a_component_lacks_is_told_what_to_use() {
     // The seed of its order is the same in every replay.
     host.start_as("map", "gaps/reach", json!("HashMap")).await.expect("it starts");
     assert_eq!(host.ended("map").await.output, Some(json!(6)));
+    host.server.stop().await.unwrap_or_else(|error| panic!("{error}"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_page_of_rules_quotes_what_authors_are_told() {
+    let page = include_str!("../../docs/rules.md");
+    let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
+    let host = host(&[]).await;
+    host.deploy("hostile", fixtures::fixture("hostile")).await;
+    let quotes = [
+        (
+            "gaps/reach",
+            json!("SystemTime::now"),
+            "time not implemented on this platform; use `ctx.now()`, which a replay repeats, in place of `SystemTime` and `Instant`",
+        ),
+        ("gaps/reach", json!("fs::read"), "operation not supported on this platform"),
+        ("gaps/stumble", json!("overflow"), "attempt to subtract with overflow"),
+        (
+            "gaps/idle",
+            json!(null),
+            "the workflow neither ended nor waits for anything: every command it issued has completed or was dropped, and it takes no signals",
+        ),
+        (
+            "hostile/recurse",
+            json!(0),
+            "it reached beyond its memory: endless or very deep recursion, or unsafe code gone astray",
+        ),
+        ("hostile/hoard", json!(null), "the limit is 268435456 (`limits.memory_bytes`)"),
+        (
+            "hostile/shout",
+            json!(9 << 20),
+            "the guest's result has 9437186 bytes; the limit is 8388608 (`limits.output_bytes`)",
+        ),
+    ];
+    for (n, (target, input, _)) in quotes.iter().enumerate() {
+        host.start_as(&n.to_string(), target, input.clone()).await.expect("it starts");
+    }
+    for (n, (target, _, quote)) in quotes.iter().enumerate() {
+        let reason = reason(&host, &n.to_string()).await;
+        assert!(reason.contains(quote), "{target}: {reason}");
+        assert!(page.contains(quote), "the page does not say {quote:?}");
+    }
     host.server.stop().await.unwrap_or_else(|error| panic!("{error}"));
 }

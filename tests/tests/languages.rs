@@ -6,7 +6,7 @@
 //! installs them, into Segno's cache. Where they cannot be had, the suite says so and skips; with
 //! `SEGNO_CLIENTS=required`, as in CI, it fails.
 
-use std::{env, fs};
+use std::{env, fs, path::Path};
 
 use tests::shell::{Said, Shell};
 
@@ -142,8 +142,8 @@ fn has_tools(course: &Course) -> bool {
     false
 }
 
-fn shell(folder: &std::path::Path) -> Shell {
-    Shell::in_folder(folder, SEGNO, env!("CARGO_TARGET_TMPDIR"))
+fn shell(folder: &Path) -> Shell {
+    Shell::in_folder(folder, SEGNO, &Path::new(env!("CARGO_TARGET_TMPDIR")).join("documents"))
 }
 
 /// A line of the script, its exit code, and what it says on either stream.

@@ -1,97 +1,47 @@
-//! The README's commands do what it says: every fenced `console` block is run as printed.
-//!
-//! What is substituted, so that tests can run side by side: see [`Shell`].
+//! The commands of the README and of the API's document do what they say: every fenced `console`
+//! block is run as printed, and the answers that stand below a command are compared. Those of the
+//! guide are run in `guide.rs`; no other document may have such blocks.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::path::Path;
 
 use segno::build::template;
-use tests::shell::{Said, Shell};
+use tests::{
+    documents::{Block, blocks},
+    shell::{Said, Shell},
+};
 
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 
 /// Blocks of commands that are not run, by file and the beginning of their first line, and why. They
 /// are fenced as `text`.
-const NOT_RUN: [(&str, &str, &str); 13] = [
+const NOT_RUN: [(&str, &str, &str); 17] = [
     ("README.md", "cargo run -- demo", "it has tests of its own, and the second line is this test"),
     ("README.md", "segno new shop --lang js", "the suite `languages` runs it, and more"),
     ("README.md", "segno serve &", "needs npm and an application that is not part of Segno"),
     ("README.md", "segno events --follow", "ends only when it is interrupted"),
     ("README.md", "docker run", "needs Docker"),
     ("README.md", "SEGNO_STORE=postgres:", "needs a PostgreSQL with this password"),
-    ("docs/api.md", "B=http:", "only defines what the others use"),
-    ("docs/api.md", "curl", "the answers are shortened, and those of modules that are not shown"),
     ("docs/bench.md", "segno bench", "takes half an hour"),
     ("docs/guest-contract.md", "cd examples/other-languages/javascript", "needs npm"),
     ("docs/guest-contract.md", "cd examples/other-languages/python", "needs pip"),
     ("docs/operations.md", "segno export --store /var/lib/segno", "reads a host of the system"),
     ("docs/postgresql.md", "createuser", "needs a PostgreSQL of the system"),
+    ("docs/rules.md", "segno inspect order-7", "shows an answer, of a module that is not shown"),
+    ("docs/running.md", "useradd", "sets up a service of the system"),
+    ("docs/running.md", "docker build", "needs Docker"),
+    ("docs/running.md", "segno export", "reads a host of the system"),
+    ("docs/running.md", "systemctl stop", "stops a service of the system"),
+    ("docs/running.md", "journalctl", "reads a service of the system"),
 ];
-
-/// A fenced block.
-#[derive(Debug)]
-struct Block {
-    file: String,
-    /// The heading above it.
-    section: String,
-    /// What stands behind the fence.
-    language: String,
-    text: String,
-}
-
-impl Block {
-    /// The commands of a block that shows a shell.
-    fn commands(&self) -> Vec<&str> {
-        self.text.lines().filter_map(|line| line.strip_prefix("$ ")).collect()
-    }
-}
-
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("it is in the repository").to_owned()
-}
-
-/// The blocks of the README and of the documents.
-fn blocks() -> Vec<Block> {
-    let repository = repository();
-    let documents = fs::read_dir(repository.join("docs")).expect("there are documents");
-    let documents = documents.map(|entry| entry.expect("it can be read").path());
-    let mut files: Vec<PathBuf> = documents.collect();
-    files.sort();
-    files.insert(0, repository.join("README.md"));
-    files.iter().flat_map(|file| blocks_of(&repository, file)).collect()
-}
-
-fn blocks_of(repository: &Path, file: &Path) -> Vec<Block> {
-    let text = fs::read_to_string(file).expect("it can be read");
-    let file = file.strip_prefix(repository).expect("it is inside").display().to_string();
-    let (mut blocks, mut section, mut open) = (Vec::new(), String::new(), None::<Block>);
-    for line in text.lines() {
-        match (&mut open, line.strip_prefix("```")) {
-            (Some(_), Some(_)) => blocks.extend(open.take()),
-            (Some(block), None) => block.text += &format!("{line}\n"),
-            (None, Some(language)) => {
-                let (file, section, language) =
-                    (file.clone(), section.clone(), language.to_owned());
-                open = Some(Block { file, section, language, text: String::new() });
-            }
-            (None, None) => {
-                if let Some(heading) = line.strip_prefix('#') {
-                    section = heading.trim_start_matches('#').trim().to_owned();
-                }
-            }
-        }
-    }
-    assert!(open.is_none(), "{file}: the last block is not closed");
-    blocks
-}
 
 /// The sections of the README whose commands are run, one after the other, in one shell.
 const SECTIONS: [&str; 3] = ["A workflow", "On a schedule", "Something that several writers share"];
 
 /// The section whose commands are run afterwards, in the same folder, with a host of its own.
 const AFTERWARDS: [&str; 1] = ["Looking after it"];
+
+/// The document that goes on from there, with a host of its own as well.
+const API: &str = "docs/api.md";
 
 #[test]
 fn the_listing_is_the_source_of_a_new_crate() {
@@ -104,9 +54,9 @@ fn the_listing_is_the_source_of_a_new_crate() {
 
 #[test]
 fn every_block_of_commands_is_run_or_says_why_not() {
-    let run = |block: &Block| {
-        block.file == "README.md"
-            && SECTIONS.iter().chain(&AFTERWARDS).any(|section| block.section == *section)
+    let run = |block: &Block| match block.file.as_str() {
+        "README.md" => SECTIONS.iter().chain(&AFTERWARDS).any(|section| block.section == *section),
+        file => file == API || file == "docs/guide.md",
     };
     let mut excused = [0; NOT_RUN.len()];
     for block in blocks() {
@@ -138,9 +88,14 @@ fn every_line_of_the_readme_works_as_printed() {
         });
         shown.flat_map(Block::commands).map(str::to_owned).collect()
     };
-    let shell = Shell::in_folder(folder.path(), SEGNO, env!("CARGO_TARGET_TMPDIR"));
+    let shell = Shell::in_folder(
+        folder.path(),
+        SEGNO,
+        &Path::new(env!("CARGO_TARGET_TMPDIR")).join("documents"),
+    );
     let mut said = shell.run("", &lines_of(&SECTIONS));
     said.extend(shell.run("signup", &lines_of(&AFTERWARDS)));
+    said.extend(the_api_answers_as_shown(&shell, &blocks));
     let failed: Vec<&Said> = said.iter().filter(|line| line.exit != Some(0)).collect();
     assert!(failed.is_empty(), "these lines failed: {failed:#?}\n\nall of them: {said:#?}");
     let parts = [
@@ -168,5 +123,55 @@ fn every_line_of_the_readme_works_as_printed() {
         let line = said.iter().find(|said| said.line.starts_with(line));
         let line = line.unwrap_or_else(|| panic!("no line begins with {line:?}: {said:#?}"));
         assert!(line.out.contains(part), "{part:?} is missing: {line:#?}");
+    }
+}
+
+/// Runs the commands of the API's document, and compares what they answer.
+fn the_api_answers_as_shown(shell: &Shell, blocks: &[Block]) -> Vec<Said> {
+    let shown = blocks.iter().filter(|block| block.file == API && block.language == "console");
+    let (mut lines, mut answers) = (Vec::new(), Vec::new());
+    for block in shown {
+        lines.extend(block.commands().into_iter().map(str::to_owned));
+        answers.extend(block.answers());
+    }
+    let said = shell.run("signup", &lines);
+    let others: Vec<(&String, &Said)> = answers
+        .iter()
+        .zip(&said)
+        .filter(|(shown, said)| !shown.is_empty() && !is_as_shown(shown, &said.out))
+        .collect();
+    assert!(others.is_empty(), "{API} shows other answers: {others:#?}");
+    said
+}
+
+/// Whether an answer is as it is shown: `…` stands for anything.
+fn is_as_shown(shown: &str, answer: &str) -> bool {
+    let mut rest = answer.trim_end();
+    let parts: Vec<&str> = shown.split('…').collect();
+    for (place, part) in parts.iter().enumerate() {
+        let at = match place {
+            0 => rest.starts_with(part).then_some(0),
+            last if last + 1 == parts.len() => {
+                rest.ends_with(part).then(|| rest.len() - part.len())
+            }
+            _ => rest.find(part),
+        };
+        let Some(at) = at else { return false };
+        rest = &rest[at + part.len()..];
+    }
+    parts.len() > 1 || rest.is_empty()
+}
+
+#[test]
+fn an_answer_differs_from_what_is_shown_if_any_part_is_missing() {
+    for (shown, answer, expected) in [
+        ("{\"a\":1}", "{\"a\":1}\n", true),
+        ("{\"a\":1}", "{\"a\":1,\"b\":2}", false),
+        ("{\"a\":…}", "{\"a\":12}", true),
+        ("{\"a\":…,\"c\":3,…}", "{\"a\":1,\"b\":2,\"c\":3,\"d\":4}", true),
+        ("{\"a\":…,\"c\":3,…}", "{\"a\":1,\"c\":4,\"d\":3}", false),
+        ("…,\"c\":3}", "{\"c\":3}", false),
+    ] {
+        assert_eq!(is_as_shown(shown, answer), expected, "{shown} {answer}");
     }
 }

@@ -58,7 +58,7 @@ pub struct Receipt {
 ///
 /// The approval is the promise `{invocation}/p/approval`: `true` approves; `false`, a rejection,
 /// and the end of the time do not.
-#[segno::workflow]
+#[segno::workflow(promises(approval: bool))]
 pub async fn order(ctx: Context, order: Order) -> Result<Receipt> {
     let reservation = ctx.call(reserve, &order.items).await?;
     let charge = match charge(&ctx, &order).await {

@@ -3,6 +3,8 @@
 // and the engine runs what waits for it before the call returns.
 
 import * as activity from 'segno:workflow/activity@0.1.0';
+import * as configuration from 'segno:workflow/configuration@0.1.0';
+import * as directories from 'segno:workflow/files@0.1.0';
 import * as journal from 'segno:workflow/journal@0.1.0';
 
 // QuickJS leaves its promises where they are when a call ends; `promise.js` has a queue that can be emptied.
@@ -173,14 +175,7 @@ const attempting = (attempt) => ({
   /// text of `bytes`. Nothing is repeated here.
   async http({ method = 'GET', url, headers = {}, body }) {
     const sent = body === undefined ? undefined : body instanceof Uint8Array ? { tag: 'bytes', val: body } : encode(body);
-    let answer;
-    try {
-      answer = activity.http({ method, url, headers: Object.entries(headers), body: sent });
-    } catch (thrown) {
-      // The failure of the contract is the payload of what is thrown.
-      const { code = 500, message = String(thrown) } = thrown?.payload ?? thrown;
-      throw new Failure(code, message);
-    }
+    const answer = refusable(() => activity.http({ method, url, headers: Object.entries(headers), body: sent }));
     return {
       status: answer.status,
       headers: Object.fromEntries(answer.headers),
@@ -194,12 +189,59 @@ const attempting = (attempt) => ({
   /// Says that this attempt is alive and how far it got. True: it is asked to end.
   heartbeat: (progress) => activity.heartbeat(progress === undefined ? undefined : encode(progress)),
   log: (message, level = 'info') => activity.log(level, message),
+  /// What the operator sets for this module in policy.toml; a `Failure` 403 says what is not set.
+  env: (name) => refusable(() => configuration.env(name)),
+  secret: (name) => refusable(() => configuration.secret(name)),
+  files,
 });
+
+/// The directories that policy.toml gives this module (`dirs`), by absolute path.
+const files = {
+  /// The bytes: all of them, or at most `length` from `offset`.
+  read(path, { offset = 0, length = 2 ** 32 } = {}) {
+    const parts = [];
+    for (let [at, left] = [offset, length]; left > 0; ) {
+      const part = refusable(() => directories.read(path, u64(at), u64(left)));
+      if (part.length === 0) break;
+      parts.push(part);
+      at += part.length;
+      left -= part.length;
+    }
+    const bytes = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+    parts.reduce((at, part) => (bytes.set(part, at), at + part.length), 0);
+    return bytes;
+  },
+  readText: (path) => utf8(files.read(path)),
+  /// Replaces the file as a whole, or makes it. `content` is text or a `Uint8Array`.
+  write: (path, content) => refusable(() => directories.write(path, bytesOf(content))),
+  /// Adds to the end of the file, or makes it. An attempt that is repeated adds again.
+  append: (path, content) => refusable(() => directories.append(path, bytesOf(content))),
+  /// What the directory contains, by name: `[{ name, directory, size }]`.
+  list: (path) => refusable(() => directories.listDirectory(path)).map((entry) => ({ ...entry, size: Number(entry.size) })),
+  /// Removes a file. It is no failure if there is none.
+  remove: (path) => refusable(() => directories.remove(path)),
+};
+
+// What the host refuses is thrown as a `Failure`: that of the contract is the payload of what the engine throws.
+function refusable(call) {
+  try {
+    return call();
+  } catch (thrown) {
+    const { code = 500, message = String(thrown) } = thrown?.payload ?? thrown;
+    throw new Failure(code, message);
+  }
+}
 
 function utf8(bytes) {
   if (typeof globalThis.TextDecoder === 'function') return new TextDecoder().decode(bytes);
   const escaped = Array.from(bytes, (byte) => `%${byte.toString(16).padStart(2, '0')}`);
   return decodeURIComponent(escaped.join(''));
+}
+
+function bytesOf(content) {
+  if (content instanceof Uint8Array) return content;
+  const escaped = encodeURIComponent(content).match(/%..|[^]/g) ?? [];
+  return Uint8Array.from(escaped, (part) => (part.length > 1 ? parseInt(part.slice(1), 16) : part.charCodeAt(0)));
 }
 
 // What programs expect of a page or of Node, as far as it can be had; for the rest, what to use in its place.
@@ -279,19 +321,35 @@ function described(functions, kind) {
     summary,
     inputSchema: input && JSON.stringify(input),
     outputSchema: output && JSON.stringify(output),
-    signals,
+    signals: Boolean(signals),
     timeoutMs: maybe(timeoutMs),
     retry: retry && retries(retry),
   }));
 }
 
-/// The exports of a component. A function is `{ run, summary?, input?, output?, signals?, timeoutMs?, retry? }`, where
-/// `input` and `output` are JSON schemas.
+// What may be sent to the workflows: with it, a value of another type is refused to its sender.
+function describedMessages(workflows) {
+  const of = (name, kind, schemas) =>
+    Object.entries(typeof schemas === 'object' ? schemas : {}).map(([message, schema]) => ({
+      function: name,
+      kind,
+      name: message,
+      schema: JSON.stringify(schema),
+    }));
+  return Object.entries(workflows).flatMap(([name, { promises, signals }]) => [
+    ...of(name, 'promise', promises),
+    ...of(name, 'signal', signals),
+  ]);
+}
+
+/// The exports of a component, `functions` and `messages`. A function is
+/// `{ run, summary?, input?, output?, promises?, signals?, timeoutMs?, retry? }`, where `input` and `output` are JSON schemas,
+/// `promises` and `signals` are objects of them by name, and `signals: true` takes any.
 export function module({ workflows = {}, activities = {} }) {
   for (const [name, { run }] of [...Object.entries(workflows), ...Object.entries(activities)]) {
     if (typeof run !== 'function') throw new Error(`\`${name}\` has no \`run\`, which is the function itself`);
   }
-  return {
+  const functions = {
     describe: () => [...described(workflows, 'workflow'), ...described(activities, 'activity')],
     start(name, input, given) {
       context = given;
@@ -326,4 +384,5 @@ export function module({ workflows = {}, activities = {} }) {
       return outcome ?? failure(new Failure(422, `\`${name}\` waits for a promise that nothing settles`));
     },
   };
+  return { functions, messages: { describeMessages: () => describedMessages(workflows) } };
 }

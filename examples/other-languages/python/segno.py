@@ -12,7 +12,10 @@ import traceback
 from collections import deque
 
 from componentize_py_types import Err
+from wit_world.exports import messages as _messages
 from wit_world.imports import activity as _activity
+from wit_world.imports import configuration as _configuration
+from wit_world.imports import files as _files
 from wit_world.imports import journal, types
 
 
@@ -236,10 +239,8 @@ class Attempt:
         """One request, if the host's policy allows its address: an `Answer`. May be awaited. Nothing is repeated here."""
         if body is not None:
             body = types.Payload_Bytes(body) if isinstance(body, bytes) else encode(body)
-        try:
-            return Answer(_activity.http(types.HttpRequest(method, url, list((headers or {}).items()), body)))
-        except Err as error:
-            raise Failure(error.value.code, error.value.message) from None
+        request = types.HttpRequest(method, url, list((headers or {}).items()), body)
+        return Answer(_refusable(_activity.http, request))
 
     def heartbeat(self, progress=None):
         """Says that this attempt is alive and how far it got. True: it is asked to end."""
@@ -247,6 +248,66 @@ class Attempt:
 
     def log(self, message, level=types.Level.INFO):
         _activity.log(level, message)
+
+    def env(self, name):
+        """What the operator sets for this module in policy.toml. A `Failure` 403: it is not set."""
+        return _refusable(_configuration.env, name)
+
+    def secret(self, name):
+        """The same for secrets, which the host keeps out of all that it stores."""
+        return _refusable(_configuration.secret, name)
+
+    @property
+    def files(self):
+        """The directories that policy.toml gives this module."""
+        return Files
+
+
+class Files:
+    """The directories that policy.toml gives this module (`dirs`), by absolute path."""
+
+    @staticmethod
+    def read(path, offset=0, length=1 << 32):
+        """The bytes: all of them, or at most `length` from `offset`."""
+        content = bytearray()
+        while len(content) < length:
+            part = _refusable(_files.read, path, offset + len(content), length - len(content))
+            if not part:
+                break
+            content += part
+        return bytes(content)
+
+    @staticmethod
+    def write(path, content):
+        """Replaces the file as a whole, or makes it. `content` is text or bytes."""
+        _refusable(_files.write, path, _bytes(content))
+
+    @staticmethod
+    def append(path, content):
+        """Adds to the end of the file, or makes it. An attempt that is repeated adds again."""
+        _refusable(_files.append, path, _bytes(content))
+
+    @staticmethod
+    def list(path):
+        """What the directory contains, by name: entries with `name`, `directory` and `size`."""
+        return _refusable(_files.list_directory, path)
+
+    @staticmethod
+    def remove(path):
+        """Removes a file. It is no failure if there is none."""
+        _refusable(_files.remove, path)
+
+
+def _bytes(content):
+    return content.encode() if isinstance(content, str) else bytes(content)
+
+
+def _refusable(call, *arguments):
+    """What the host refuses is raised as a `Failure`."""
+    try:
+        return call(*arguments)
+    except Err as error:
+        raise Failure(error.value.code, error.value.message) from None
 
 
 class Answer:
@@ -282,7 +343,8 @@ def _function(kind):
     return declare
 
 
-#: Decorators: `@workflow(input=SCHEMA, output=SCHEMA, signals=False, timeout_ms=…, retry=retry(…))`, all of it optional.
+#: Decorators: `@workflow(input=SCHEMA, output=SCHEMA, promises={NAME: SCHEMA}, signals={NAME: SCHEMA}, timeout_ms=…,
+#: retry=retry(…))`, all of it optional; `signals=True` takes any.
 workflow = _function(types.FunctionKind.WORKFLOW)
 activity = _function(types.FunctionKind.ACTIVITY)
 
@@ -295,10 +357,23 @@ def _described(name, kind, function, about):
         function.__doc__,
         schema.get("input"),
         schema.get("output"),
-        about.get("signals", False),
+        bool(about.get("signals")),
         about.get("timeout_ms"),
         about.get("retry"),
     )
+
+
+class Messages:
+    """What may be sent to workflows: `from segno import Messages` in the module that is built."""
+
+    def describe_messages(self):
+        return [
+            _messages.MessageDescription(function, kind, name, json.dumps(schema))
+            for function, (_, _, about) in _functions.items()
+            for which, kind in (("promises", _messages.MessageKind.PROMISE), ("signals", _messages.MessageKind.SIGNAL))
+            if isinstance(about.get(which), dict)
+            for name, schema in about[which].items()
+        ]
 
 
 class Functions:

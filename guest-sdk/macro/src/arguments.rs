@@ -3,10 +3,13 @@
 use std::time::Duration;
 
 use proc_macro2::TokenStream;
-use quote::quote;
+use quote::{format_ident, quote};
 use syn::{
-    ExprArray, Ident, LitFloat, LitInt, LitStr, Token, parenthesized,
+    ExprArray, Ident, LitFloat, LitInt, LitStr, Token, Type,
+    ext::IdentExt as _,
+    parenthesized,
     parse::{Parse, ParseStream},
+    token,
 };
 
 /// All arguments; the function's kind decides which are allowed.
@@ -14,6 +17,9 @@ use syn::{
 pub struct Arguments {
     pub name: Option<LitStr>,
     pub signals: Option<Ident>,
+    pub promises: Option<Ident>,
+    /// Expressions of `segno::Message`, of signals and promises.
+    messages: Vec<TokenStream>,
     timeout: Option<Duration>,
     /// Calls of `RetryPolicy`'s methods, in the order in which they were written.
     retry: Option<Vec<TokenStream>>,
@@ -43,6 +49,20 @@ fn duration(duration: Duration) -> TokenStream {
     quote!(::core::time::Duration::new(#seconds, #nanoseconds))
 }
 
+impl Arguments {
+    /// The method `messages` of `segno::Function`, if the function has any.
+    pub fn messages(&self) -> Option<TokenStream> {
+        let messages = &self.messages;
+        (!messages.is_empty()).then(|| {
+            quote! {
+                fn messages() -> ::std::vec::Vec<::segno::Message> {
+                    ::std::vec![#(#messages),*]
+                }
+            }
+        })
+    }
+}
+
 impl Parse for Arguments {
     fn parse(input: ParseStream) -> syn::Result<Self> {
         let mut arguments = Self::default();
@@ -50,13 +70,22 @@ impl Parse for Arguments {
             let key: Ident = input.parse()?;
             match key.to_string().as_str() {
                 "name" => arguments.name = Some(name(input)?),
-                "signals" => arguments.signals = Some(key),
+                "signals" => {
+                    if input.peek(token::Paren) {
+                        arguments.messages.extend(messages(input, &format_ident!("signal"))?);
+                    }
+                    arguments.signals = Some(key);
+                }
+                "promises" => {
+                    arguments.messages.extend(messages(input, &format_ident!("promise"))?);
+                    arguments.promises = Some(key);
+                }
                 "timeout" => arguments.timeout = Some(written_duration(input)?),
                 "retry" => arguments.retry = Some(retry(input)?),
                 _ => {
                     return Err(syn::Error::new(
                         key.span(),
-                        "expected `name`, `signals`, `timeout` or `retry`",
+                        "expected `name`, `signals`, `promises`, `timeout` or `retry`",
                     ));
                 }
             }
@@ -71,6 +100,27 @@ fn comma(input: ParseStream) -> syn::Result<()> {
         input.parse::<Token![,]>()?;
     }
     Ok(())
+}
+
+/// `(approved: bool, "change-plan": Plan)`.
+fn messages(input: ParseStream, of_kind: &Ident) -> syn::Result<Vec<TokenStream>> {
+    let inner;
+    parenthesized!(inner in input);
+    let mut messages = Vec::new();
+    while !inner.is_empty() {
+        let name = match inner.peek(LitStr) {
+            true => inner.parse::<LitStr>()?,
+            false => {
+                let name = inner.call(Ident::parse_any)?;
+                LitStr::new(name.to_string().trim_start_matches("r#"), name.span())
+            }
+        };
+        inner.parse::<Token![:]>()?;
+        let value: Type = inner.parse()?;
+        messages.push(quote!(::segno::Message::#of_kind::<#value>(#name)));
+        comma(&inner)?;
+    }
+    Ok(messages)
 }
 
 fn name(input: ParseStream) -> syn::Result<LitStr> {

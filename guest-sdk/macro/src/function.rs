@@ -78,6 +78,9 @@ pub fn expand(kind: Kind, arguments: &Arguments, item: &ItemFn) -> syn::Result<T
     if let (Kind::Activity, Some(signals)) = (kind, &arguments.signals) {
         return Err(Error::new(signals.span(), "an activity takes no signals"));
     }
+    if let (Kind::Activity, Some(promises)) = (kind, &arguments.promises) {
+        return Err(Error::new(promises.span(), "an activity awaits no promises"));
+    }
 
     let ident = &item.sig.ident;
     let visibility = &item.vis;
@@ -92,6 +95,7 @@ pub fn expand(kind: Kind, arguments: &Arguments, item: &ItemFn) -> syn::Result<T
         None => quote!(::core::option::Option::None),
     };
     let defaults = arguments.defaults();
+    let messages = arguments.messages();
     let expected = match kind {
         Kind::Workflow => quote!(::segno::Context),
         Kind::Activity => quote!(::segno::ActivityContext),
@@ -123,6 +127,8 @@ pub fn expand(kind: Kind, arguments: &Arguments, item: &ItemFn) -> syn::Result<T
             fn defaults() -> ::segno::Defaults {
                 #defaults
             }
+
+            #messages
 
             fn begin(context: Self::Context, input: Self::Input) -> ::segno::Body<Self> {
                 #ident(context, input)

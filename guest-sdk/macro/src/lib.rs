@@ -17,8 +17,8 @@ use crate::{arguments::Arguments, function::Kind};
 ///
 /// - `name = "…"`: the name for calls, instead of the function's.
 /// - `signals`: the workflow receives signals; while it waits, a signal wakes it.
-/// - `timeout = "1h"`: default time from the call to its deadline.
-/// - `retry(…)`: as for an activity.
+/// - `timeout = "1h"`: default time from the call to its deadline, at which the workflow is ended.
+/// - `retry(…)`: is accepted and does nothing, since the error of a workflow is its result.
 #[proc_macro_attribute]
 pub fn workflow(arguments: TokenStream, item: TokenStream) -> TokenStream {
     expand(Kind::Workflow, arguments, item)
@@ -45,8 +45,10 @@ fn expand(kind: Kind, arguments: TokenStream, item: TokenStream) -> TokenStream 
     function::expand(kind, &arguments, &item).unwrap_or_else(syn::Error::into_compile_error).into()
 }
 
-/// Derives the traits of inputs and outputs (`Serialize`, `Deserialize` and `JsonSchema`), from the
-/// crates that the SDK depends on, so that they need not be dependencies of the module.
+/// Derives the traits of inputs, outputs and messages (`Serialize`, `Deserialize` and
+/// `JsonSchema`), from the crates that the SDK depends on, so that they need not be dependencies of
+/// the module. Put it above other derives; the attributes of serde, such as `#[serde(default)]`,
+/// work on the type.
 #[proc_macro_attribute]
 pub fn data(_: TokenStream, item: TokenStream) -> TokenStream {
     let item = parse_macro_input!(item as DeriveInput);

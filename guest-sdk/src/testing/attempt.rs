@@ -1,6 +1,9 @@
 //! The attempts of one activity, stand-in or request in a test.
 
-use std::sync::{Arc, Mutex};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex},
+};
 
 use super::{
     doubles::Doubles,
@@ -8,8 +11,9 @@ use super::{
 };
 use crate::{
     activity::{self, Attempt},
-    bindings::segno::workflow::types as wit,
+    bindings::segno::workflow::{files, types as wit},
     error::{Error, is_final},
+    files::FileSystem,
     function::Entry,
     http::Response,
     payload::Payload,
@@ -101,8 +105,11 @@ impl Attempting {
                 };
                 let (doubles, common, progress) =
                     (doubles.clone(), common.clone(), self.progress.clone());
+                let secrets = lock(&doubles).secrets.clone();
                 let attempt = Box::new(TestAttempt { doubles, common, progress });
-                activity::perform(Some(entry), entry.name, &self.input, facts, attempt)
+                let outcome =
+                    activity::perform(Some(entry), entry.name, &self.input, facts, attempt);
+                without(&secrets, entry.name, outcome)
             }
             Body::Double(name) | Body::Final(name) => {
                 let mut doubles = lock(doubles);
@@ -128,6 +135,22 @@ impl Attempting {
             }
         }
     }
+}
+
+/// Like the host: a result that contains a secret is refused.
+fn without(
+    secrets: &BTreeMap<String, String>,
+    function: &str,
+    outcome: wit::Outcome,
+) -> wit::Outcome {
+    let wit::Outcome::Success(Payload::Json(text)) = &outcome else { return outcome };
+    let Some((name, _)) = secrets.iter().find(|(_, value)| text.contains(*value)) else {
+        return outcome;
+    };
+    let message = format!(
+        "the result of `{function}` contains the secret `{name}`, and results are stored: return something else"
+    );
+    wit::Outcome::Failure(Error::terminal(Error::REFUSED, message).into_failure())
 }
 
 /// Like the host: a transient answer (408, 425, 429 and 5xx) is a failure; any other is a success.
@@ -162,4 +185,51 @@ impl Attempt for TestAttempt {
     fn log(&self, level: wit::Level, message: &str) {
         lock(&self.common).logs.push((level.into(), message.to_owned()));
     }
+
+    fn env(&self, name: &str) -> Result<String, wit::Failure> {
+        let value = lock(&self.doubles).env.get(name).cloned();
+        value.ok_or_else(|| not_set("env", name))
+    }
+
+    fn secret(&self, name: &str) -> Result<String, wit::Failure> {
+        let value = lock(&self.doubles).secrets.get(name).cloned();
+        value.ok_or_else(|| not_set("secret", name))
+    }
+
+    fn files(&self) -> &dyn FileSystem {
+        self
+    }
+}
+
+impl FileSystem for TestAttempt {
+    fn read(&self, path: &str, offset: u64, length: u64) -> Result<Vec<u8>, wit::Failure> {
+        lock(&self.doubles).files.read(path, offset, length)
+    }
+
+    fn write(&self, path: &str, content: &[u8]) -> Result<(), wit::Failure> {
+        lock(&self.doubles).files.0.insert(path.to_owned(), content.to_vec());
+        Ok(())
+    }
+
+    fn append(&self, path: &str, content: &[u8]) -> Result<(), wit::Failure> {
+        lock(&self.doubles).files.0.entry(path.to_owned()).or_default().extend(content);
+        Ok(())
+    }
+
+    fn list(&self, path: &str) -> Result<Vec<files::Entry>, wit::Failure> {
+        lock(&self.doubles).files.list(path)
+    }
+
+    fn remove(&self, path: &str) -> Result<(), wit::Failure> {
+        lock(&self.doubles).files.0.remove(path);
+        Ok(())
+    }
+}
+
+/// As the host says it, where it is not set in the policy.
+fn not_set(what: &str, name: &str) -> wit::Failure {
+    let message = format!(
+        "`{name}` is not set: a test sets it by `test.{what}({name:?}, …)`, an operator in policy.toml"
+    );
+    Error::terminal(Error::FORBIDDEN, message).into_failure()
 }

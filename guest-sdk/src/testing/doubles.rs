@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Serialize, de::DeserializeOwned};
 
+use super::files::MemoryFiles;
 use crate::{
     bindings::segno::workflow::types as wit,
     error::{Error, Result},
@@ -61,6 +62,9 @@ pub(super) struct Doubles {
     web: Vec<(String, String, HttpDouble)>,
     pub(super) requests: Vec<SeenRequest>,
     pub(super) heartbeats: Vec<Payload>,
+    pub(super) env: BTreeMap<String, String>,
+    pub(super) secrets: BTreeMap<String, String>,
+    pub(super) files: MemoryFiles,
 }
 
 impl Doubles {

@@ -38,6 +38,7 @@ mod test;
 
 mod attempt;
 mod doubles;
+mod files;
 mod recorder;
 mod replay;
 mod world;

@@ -83,7 +83,11 @@ impl Test {
         ) -> Result<<I::Function as Function>::Output>
         + Send
         + 'static,
-    ) -> &mut Self {
+    ) -> &mut Self
+    where
+        <I::Function as Function>::Input: DeserializeOwned,
+        <I::Function as Function>::Output: Serialize,
+    {
         let _ = function;
         self.on_named(<I::Function as Function>::NAME, answer)
     }
@@ -107,6 +111,29 @@ impl Test {
     ) -> &mut Self {
         lock(&self.doubles).add_web(method, url, answer);
         self
+    }
+
+    /// Sets what an activity reads by `ctx.env`.
+    pub fn env(&mut self, name: &str, value: impl Into<String>) -> &mut Self {
+        lock(&self.doubles).env.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// Sets what an activity reads by `ctx.secret`.
+    pub fn secret(&mut self, name: &str, value: impl Into<String>) -> &mut Self {
+        lock(&self.doubles).secrets.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// Makes a file that activities find by `ctx.files()`. The files of a test are in memory.
+    pub fn file(&mut self, path: &str, content: impl Into<Vec<u8>>) -> &mut Self {
+        lock(&self.doubles).files.0.insert(path.to_owned(), content.into());
+        self
+    }
+
+    /// The content of a file, as it is now.
+    pub fn file_content(&self, path: &str) -> Option<Vec<u8>> {
+        lock(&self.doubles).files.0.get(path).cloned()
     }
 
     /// Defines how a promise with this name, or this whole id, will be settled.
@@ -198,7 +225,10 @@ impl Test {
     ///
     /// # Panics
     /// If nothing was run yet.
-    pub fn calls<A, I: Item<A>>(&self, function: I) -> Vec<<I::Function as Function>::Input> {
+    pub fn calls<A, I: Item<A>>(&self, function: I) -> Vec<<I::Function as Function>::Input>
+    where
+        <I::Function as Function>::Input: DeserializeOwned,
+    {
         let _ = function;
         self.inputs(<I::Function as Function>::NAME)
     }
@@ -227,7 +257,10 @@ impl Test {
     pub fn sent<A, I: Item<A>>(
         &self,
         function: I,
-    ) -> Vec<(<I::Function as Function>::Input, Option<Timestamp>)> {
+    ) -> Vec<(<I::Function as Function>::Input, Option<Timestamp>)>
+    where
+        <I::Function as Function>::Input: DeserializeOwned,
+    {
         let _ = function;
         let name = <I::Function as Function>::NAME;
         let commands = self.report().commands.iter();

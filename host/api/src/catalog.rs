@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use super::{
     Api, ApiError, Misfit,
-    model::{Function, Module, ModuleDescription},
+    model::{Function, Message, MessageKind, Module, ModuleDescription},
 };
 
 /// Maximum age of the cached list. Uploads through this API are seen at once.
@@ -28,8 +28,8 @@ const MISFITS: usize = 8;
 /// Maximum length of a reason, in characters: reasons quote the input.
 const REASON: usize = 300;
 
-/// By module and function; none for functions that take any input.
-type Schemas = HashMap<(Digest, String), Option<Arc<Validator>>>;
+/// By module, function, and message; none for schemas that cannot be used.
+type Schemas = HashMap<(Digest, String, Option<(MessageKind, String)>), Option<Arc<Validator>>>;
 
 /// The cached modules and schemas.
 #[derive(Default)]
@@ -71,6 +71,11 @@ impl Modules {
         }
         let mut fitting = self.0.iter().filter(|entry| entry.module.digest.starts_with(&hex));
         fitting.next().filter(|_| fitting.next().is_none())
+    }
+
+    /// The module with this digest.
+    pub fn by_digest(&self, digest: Digest) -> Option<&Entry> {
+        self.0.iter().find(|entry| entry.digest == digest)
     }
 
     /// Every alias, in order.
@@ -172,7 +177,7 @@ impl Api {
         })
     }
 
-    fn remembered(&self) -> Option<Arc<Modules>> {
+    pub(super) fn remembered(&self) -> Option<Arc<Modules>> {
         let now = self.host.env.clock.now();
         let known = self.catalog.modules.lock().unwrap_or_else(PoisonError::into_inner);
         known.as_ref().filter(|(at, _)| now < *at + FRESH).map(|(_, modules)| modules.clone())
@@ -185,11 +190,31 @@ impl Api {
         function: &Function,
         input: &Value,
     ) -> Vec<Misfit> {
-        let Some(schema) = self.schema(module, function) else {
-            return Vec::new();
-        };
+        let Some(schema) = &function.input_schema else { return Vec::new() };
+        self.misfits_of((module, function.name.clone(), None), schema, input)
+    }
+
+    /// Where the value of a message does not match its schema.
+    pub(super) fn message_misfits(
+        &self,
+        module: Digest,
+        function: &Function,
+        message: &Message,
+        value: &Value,
+    ) -> Vec<Misfit> {
+        let of = Some((message.kind, message.name.clone()));
+        self.misfits_of((module, function.name.clone(), of), &message.schema, value)
+    }
+
+    fn misfits_of(
+        &self,
+        key: (Digest, String, Option<(MessageKind, String)>),
+        schema: &Value,
+        value: &Value,
+    ) -> Vec<Misfit> {
+        let Some(schema) = self.validator(key, schema) else { return Vec::new() };
         schema
-            .iter_errors(input)
+            .iter_errors(value)
             .take(MISFITS)
             .map(|error| Misfit {
                 path: error.instance_path().to_string(),
@@ -198,15 +223,19 @@ impl Api {
             .collect()
     }
 
-    fn schema(&self, module: Digest, function: &Function) -> Option<Arc<Validator>> {
-        let schema = function.input_schema.as_ref()?;
+    fn validator(
+        &self,
+        key: (Digest, String, Option<(MessageKind, String)>),
+        schema: &Value,
+    ) -> Option<Arc<Validator>> {
         let mut known = self.catalog.schemas.lock().unwrap_or_else(PoisonError::into_inner);
+        let function = key.1.clone();
         known
-            .entry((module, function.name.clone()))
+            .entry(key)
             .or_insert_with(|| {
                 jsonschema::validator_for(schema)
                     .inspect_err(|error| {
-                        tracing::warn!("the input schema of {} is not one: {error}", function.name);
+                        tracing::warn!("a schema of {function} is not one: {error}");
                     })
                     .ok()
                     .map(Arc::new)

@@ -129,7 +129,8 @@ pub async fn signal(
     if signal.name.is_empty() {
         return Err(ApiError::BadField { field: "name", reason: "is empty".to_owned() });
     }
-    api.invocation(&id).await?;
+    let row = api.invocation(&id).await?;
+    api.check_signal(&row, &signal.name, &signal.payload).await?;
     // Without a key, sending the command again after an unknown outcome would send two signals.
     let key = signal.key.unwrap_or_else(|| format!("api:{:016x}", api.host.env.runtime.nonce()));
     let command = Command::Signal {

@@ -8,7 +8,7 @@ use axum::{
 use segno_store::StoreError;
 use serde_json::{Map, Value, json};
 
-use super::model::Problem;
+use super::model::{MessageKind, Problem};
 
 /// A place in an input that does not match the schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -148,6 +148,28 @@ pub enum ApiError {
         /// The places that do not match, with reasons.
         errors: Vec<Misfit>,
     },
+    /// The value of a promise or a signal does not fit the schema that the workflow gives for it.
+    #[error("the value does not fit the {} `{name}` of `{function}`: {}", kind.as_str(), misfit_words(.errors))]
+    BadMessage {
+        /// What it is.
+        kind: MessageKind,
+        /// The name of the promise or signal.
+        name: String,
+        /// The workflow.
+        function: String,
+        /// The places that do not match, with reasons.
+        errors: Vec<Misfit>,
+    },
+    /// The workflow takes no such signal.
+    #[error("`{function}` does not take the signal `{name}`: {}", known_words("it takes", .known, "it takes none"))]
+    UnknownSignal {
+        /// The workflow.
+        function: String,
+        /// The name as sent.
+        name: String,
+        /// The signals that it takes.
+        known: Vec<String>,
+    },
     /// No invocation has this id.
     #[error("there is no invocation `{0}`; `segno list` shows which there are")]
     UnknownInvocation(String),
@@ -243,7 +265,8 @@ impl ApiError {
             Self::BadTarget { .. } => "invalid-target",
             Self::UnknownModule { .. } => "unknown-module",
             Self::UnknownFunction { .. } => "unknown-function",
-            Self::BadInput { .. } => "invalid-input",
+            Self::BadInput { .. } | Self::BadMessage { .. } => "invalid-input",
+            Self::UnknownSignal { .. } => "unknown-signal",
             Self::UnknownInvocation(_) => "unknown-invocation",
             Self::UnknownPromise(_) => "unknown-promise",
             Self::UnknownTask(_) | Self::NoTask(_) => "unknown-task",
@@ -293,7 +316,10 @@ impl ApiError {
             Self::NoRights(_) | Self::ForeignHost(_) | Self::ForeignOrigin(_) => {
                 StatusCode::FORBIDDEN
             }
-            Self::BadInput { .. } | Self::BadModule { .. } => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::BadInput { .. }
+            | Self::BadMessage { .. }
+            | Self::UnknownSignal { .. }
+            | Self::BadModule { .. } => StatusCode::UNPROCESSABLE_ENTITY,
             Self::IsInvocation(_) | Self::Settled { .. } | Self::WrongState { .. } => {
                 StatusCode::CONFLICT
             }
@@ -326,6 +352,8 @@ impl ApiError {
             Self::UnknownModule { .. } => "Unknown module",
             Self::UnknownFunction { .. } => "Unknown function",
             Self::BadInput { .. } => "Input does not fit",
+            Self::BadMessage { .. } => "Value does not fit",
+            Self::UnknownSignal { .. } => "Unknown signal",
             Self::UnknownInvocation(_) => "Unknown invocation",
             Self::UnknownPromise(_) => "Unknown promise",
             Self::UnknownTask(_) => "Unknown task",
@@ -355,11 +383,15 @@ impl ApiError {
                 json!({ "module": module, "function": function, "known": known })
             }
             Self::BadInput { target, errors } => {
-                let errors: Vec<Value> = errors
-                    .iter()
-                    .map(|misfit| json!({ "path": misfit.path, "reason": misfit.reason }))
-                    .collect();
-                json!({ "target": target, "errors": errors })
+                json!({ "target": target, "errors": misfits_json(errors) })
+            }
+            Self::BadMessage { kind, name, function, errors } => {
+                let kind = kind.as_str();
+                let errors = misfits_json(errors);
+                json!({ "kind": kind, "name": name, "function": function, "errors": errors })
+            }
+            Self::UnknownSignal { function, name, known } => {
+                json!({ "function": function, "name": name, "known": known })
             }
             Self::Settled { id, state } => json!({ "id": id, "state": state }),
             Self::WrongState { id, state, .. } => json!({ "id": id, "state": state }),
@@ -436,6 +468,11 @@ fn known_words(lead: &str, known: &[String], none: &str) -> String {
         return none.to_owned();
     }
     format!("{lead} {}", known.join(", "))
+}
+
+fn misfits_json(errors: &[Misfit]) -> Vec<Value> {
+    let json = |misfit: &Misfit| json!({ "path": misfit.path, "reason": misfit.reason });
+    errors.iter().map(json).collect()
 }
 
 fn misfit_words(errors: &[Misfit]) -> String {

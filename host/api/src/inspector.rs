@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use segno_guest::{How, Invalid, Kind, ModuleReport, Wasm};
+use segno_guest::{How, Invalid, Kind, MessageReport, ModuleReport, Wasm};
 use serde_json::{Value, json};
 
-use super::model::{Function, FunctionKind, Import, ImportStatus, ModuleDescription, Retry};
+use super::model::{
+    Function, FunctionKind, Import, ImportStatus, Message, MessageKind, ModuleDescription, Retry,
+};
 
 /// Reports what a component needs and offers, or its faults.
 #[async_trait]
@@ -55,6 +57,7 @@ fn described(report: ModuleReport) -> ModuleDescription {
         input_schema: function.input_schema,
         output_schema: function.output_schema,
         signals: function.signals,
+        messages: function.messages.into_iter().map(message).collect(),
         timeout_ms: function.timeout_ms,
         retry: function.retry.map(|retry| Retry {
             initial_ms: retry.initial_ms,
@@ -70,6 +73,11 @@ fn described(report: ModuleReport) -> ModuleDescription {
         imports: imports.collect(),
         exports: report.exports,
     }
+}
+
+fn message(report: MessageReport) -> Message {
+    let kind = if report.is_signal { MessageKind::Signal } else { MessageKind::Promise };
+    Message { kind, name: report.name, schema: report.schema }
 }
 
 fn rejected(invalid: &Invalid) -> Rejected {
@@ -92,6 +100,9 @@ fn rejected(invalid: &Invalid) -> Rejected {
         Invalid::BadName { name } => ("invalid-function-name", Some(json!({ "name": name }))),
         Invalid::BadSchema { which, function, .. } => {
             ("invalid-schema", Some(json!({ "which": which, "function": function })))
+        }
+        Invalid::BadMessage { what, name, function, .. } => {
+            ("invalid-message", Some(json!({ "kind": what, "name": name, "function": function })))
         }
         Invalid::Host(_) => ("not-checked", None),
     };

@@ -1,13 +1,16 @@
 //! Listing and reading invocations.
 
 use axum::{Json, extract::State};
-use segno_core::{command::Command, reply::Reply, tags};
-use segno_store::InvocationFilter;
+use segno_core::{command::Command, reply::Reply, tags, time::Timestamp};
+use segno_store::{InvocationFilter, StateCounts};
 
 use super::{
     Api, ApiError,
     body::{Query, Segment},
-    model::{Invocation, InvocationPage, InvocationQuery, InvocationState, UnreadableRow},
+    model::{
+        Invocation, InvocationCounts, InvocationPage, InvocationQuery, InvocationState,
+        UnreadableRow,
+    },
     openapi::Refusals,
     page,
     state::{promise_id, refused, unexpected},
@@ -28,8 +31,15 @@ pub async fn list(
     Query(query): Query<InvocationQuery>,
 ) -> Result<Json<InvocationPage>, ApiError> {
     let stuck = query.stuck == Some(true);
+    let asks_for_counts = query.counts == Some(true);
     let filter = filter(query)?;
-    let page = api.look().await?.read().list(&filter).await?;
+    let store = api.look().await?;
+    let page = store.read().list(&filter).await?;
+    let counts = match asks_for_counts {
+        true => Some(store.read().counts_by_state(&filter).await?),
+        false => None,
+    };
+    drop(store);
     let mut unreadable = view::unreadable("promise", page.unreadable);
     if stuck && filter.after.is_none() {
         unreadable.extend(quarantined(&api, filter.prefix.as_deref()));
@@ -38,7 +48,13 @@ pub async fn list(
         items: page.items.iter().map(view::summary).collect(),
         unreadable,
         next: page.next.map(|cursor| cursor.to_string()),
+        counts: counts.map(counted),
     }))
+}
+
+fn counted(counts: StateCounts) -> InvocationCounts {
+    let states = counts.states.iter().map(|(state, count)| ((*state).to_owned(), *count));
+    InvocationCounts { states: states.collect(), newest_only: counts.newest_only }
 }
 
 /// The quarantined rows of this host whose ids have this prefix.
@@ -78,6 +94,8 @@ fn filter(query: InvocationQuery) -> Result<InvocationFilter, ApiError> {
         label,
         parent: query.parent.map(promise_id).transpose()?,
         roots: query.roots.unwrap_or(false),
+        since: query.since_at_ms.map(Timestamp),
+        until: query.until_at_ms.map(Timestamp),
         after,
         limit,
     })
@@ -115,26 +133,25 @@ pub async fn describe(
         module: task.module.map(|digest| digest.to_string()),
         function: view::function(promise).unwrap_or_default(),
         state: outcome.state,
+        killed: outcome.killed,
         attempt: task.attempt,
         version: task.version.0,
         cancel: view::cancel(task.cancel),
         signals: task.signals,
         lease: view::lease(task),
         progress: view::progress(promise, task),
-        retry_at_ms: match task.state {
-            segno_core::promise::TaskState::Pending { retry_at, .. } => Some(retry_at.0),
-            _ => None,
-        },
+        retry_at_ms: view::retry_at(task),
         note: outcome.note,
         waits: awaited
             .iter()
             .flatten()
             .filter(|row| row.promise.is_pending())
-            .map(|row| view::wait(&id, &row.promise))
+            .map(|row| view::wait(&id, row))
             .collect(),
         waits_count: u32::try_from(waits.awaits.len()).unwrap_or(u32::MAX),
         awaited_by: waits.awaited_by.iter().map(ToString::to_string).collect(),
-        parent: spec.tags.get(tags::PARENT).cloned(),
+        parent: view::caller(promise),
+        schedule: spec.tags.get(tags::SCHEDULE).cloned(),
         children: children.items.iter().map(view::summary).collect(),
         labels: view::labels(&spec.tags),
         journal_len: found.head.len,

@@ -11,8 +11,8 @@ use utoipa::{
 };
 
 use super::{
-    control, events, health, invocations, journal, metrics, migrate, model::Problem, modules,
-    promises, remove, replay, resources, restart, schedules, start, tasks, tree, wait,
+    control, events, health, index, invocations, journal, metrics, migrate, model::Problem,
+    modules, promises, remove, replay, resources, restart, schedules, start, tasks, tree, wait,
 };
 
 /// The characters of an id, as a pattern: no control characters, and no text that vanishes from a
@@ -82,6 +82,7 @@ pub enum Refusals {
                        Errors are problem documents (RFC 9457) with a stable `code`."
     ),
     paths(
+        index::index,
         health::health,
         health::ready,
         metrics::metrics,

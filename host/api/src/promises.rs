@@ -191,7 +191,12 @@ pub async fn resolve(
     Segment(id): Segment,
     Body(body, _room): Body<ResolvePromise>,
 ) -> Result<Json<PromiseView>, ApiError> {
-    settle(&api, id, Verdict::Resolved, stored(&body.value)).await
+    let id = promise_id(id)?;
+    let row = find(&api, &id).await?;
+    if row.promise.is_pending() {
+        api.check_value(&row, &body.value).await?;
+    }
+    settle(&api, row, Verdict::Resolved, stored(&body.value)).await
 }
 
 /// Rejects a promise with a failure, or with any JSON value.
@@ -219,7 +224,8 @@ pub async fn reject(
             return Err(ApiError::BadField { field: "value", reason });
         }
     };
-    settle(&api, id, Verdict::Rejected, value).await
+    let row = find(&api, &promise_id(id)?).await?;
+    settle(&api, row, Verdict::Rejected, value).await
 }
 
 /// Settles a promise as cancelled.
@@ -233,17 +239,17 @@ pub async fn cancel(
     Segment(id): Segment,
     Body(Nothing {}, _room): Body<Nothing>,
 ) -> Result<Json<PromiseView>, ApiError> {
-    settle(&api, id, Verdict::Canceled, Stored::default()).await
+    let row = find(&api, &promise_id(id)?).await?;
+    settle(&api, row, Verdict::Canceled, Stored::default()).await
 }
 
 async fn settle(
     api: &Api,
-    id: String,
+    row: PromiseRow,
     verdict: Verdict,
     value: Stored,
 ) -> Result<Json<PromiseView>, ApiError> {
-    let id = promise_id(id)?;
-    let row = find(api, &id).await?;
+    let id = row.promise.id().clone();
     if row.promise.is_pending() && row.promise.target().is_some_and(address::is_internal) {
         return Err(ApiError::IsInvocation(id.to_string()));
     }

@@ -8,9 +8,9 @@ use axum::{
 };
 
 use super::{
-    Api, access, control, error::ApiError, events, health, invocations, journal, metrics, migrate,
-    modules, openapi, promises, remove, replay, resources, restart, schedules, start, tasks, tree,
-    wait,
+    Api, access, control, error::ApiError, events, health, index, invocations, journal, metrics,
+    migrate, modules, openapi, promises, remove, replay, resources, restart, schedules, start,
+    tasks, tree, wait,
 };
 
 /// The API as a service.
@@ -52,6 +52,7 @@ pub fn router(api: Api) -> Router {
         .route("/promises/{id}/cancel", post(promises::cancel));
     Router::new()
         .nest("/v1", v1)
+        .route("/", get(index::index))
         .route("/health", get(health::health))
         .route("/ready", get(health::ready))
         .route("/metrics", get(metrics::metrics))

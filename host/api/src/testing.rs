@@ -30,12 +30,18 @@ use tower::ServiceExt as _;
 
 use crate::{
     Access, AdmissionLimits, Api, ComponentInspector, Rejected,
-    model::{Function, FunctionKind, Import, ImportStatus, ModuleDescription},
+    model::{
+        Function, FunctionKind, Import, ImportStatus, Message, MessageKind, ModuleDescription,
+    },
     router,
 };
 
 /// Maximum size of a component here, in bytes.
 pub const LIMIT: usize = 64 * 1024;
+
+fn message(kind: MessageKind, name: &str, schema: serde_json::Value) -> Message {
+    Message { kind, name: name.to_owned(), schema }
+}
 
 /// Accepts components that begin with `wasm`; the words after it name the functions of the module.
 struct ByFirstWord;
@@ -63,7 +69,14 @@ impl ComponentInspector for ByFirstWord {
                 })
             }),
             output_schema: None,
-            signals: false,
+            signals: name != "short",
+            messages: match name {
+                "desk" => vec![
+                    message(MessageKind::Promise, "approved", json!({ "type": "boolean" })),
+                    message(MessageKind::Signal, "close", json!({ "type": "null" })),
+                ],
+                _ => Vec::new(),
+            },
             timeout_ms: (name == "short").then_some(1_000),
             retry: None,
         };

@@ -98,9 +98,40 @@ pub fn failure(promise: &Promise) -> Option<FailureView> {
         Verdict::Rejected => Some(failure_of(value)),
         Verdict::Canceled => Some(match value {
             Some(value) if !value.data.is_empty() => failure_of(Some(value)),
+            Some(value) if is_killed(value) => plain(499, "killed"),
             _ => plain(499, "cancelled"),
         }),
         Verdict::TimedOut => Some(plain(408, "timed out")),
+    }
+}
+
+/// Whether a promise was killed.
+pub fn killed(promise: &Promise) -> bool {
+    let value = promise.settlement().and_then(|settlement| settlement.value.as_ref());
+    value.is_some_and(is_killed)
+}
+
+fn is_killed(value: &Value) -> bool {
+    value.headers.contains_key(tags::KILLED_HEADER)
+}
+
+/// The last error of a task that is not done, without further data.
+pub fn short_note(promise: &Promise, task: &Task) -> Option<Note> {
+    let note = task.note.as_ref().filter(|_| promise.is_pending()).map(note);
+    note.map(|note| Note { details: None, ..note })
+}
+
+/// The id of the calling invocation. What a schedule starts is its own parent, and was not called.
+pub fn caller(promise: &Promise) -> Option<String> {
+    let parent = promise.spec.tags.get(tags::PARENT).filter(|id| *id != promise.id().as_str());
+    parent.cloned()
+}
+
+/// When a task is offered next, if it waits for that.
+pub fn retry_at(task: &Task) -> Option<i64> {
+    match task.state {
+        TaskState::Pending { retry_at, .. } => Some(retry_at.0),
+        _ => None,
     }
 }
 
@@ -157,6 +188,7 @@ pub fn outcome(promise: &Promise, task: &Task) -> InvocationOutcome {
         id: promise.id().to_string(),
         target: promise.target().unwrap_or_default().to_owned(),
         state: state(promise, task),
+        killed: killed(promise),
         attempt: task.attempt,
         note: task.note.as_ref().filter(|_| promise.is_pending()).map(note),
         created_at_ms: promise.spec.created_at.0,
@@ -174,8 +206,11 @@ pub fn summary(row: &InvocationRow) -> InvocationSummary {
         target: row.promise.target().unwrap_or_default().to_owned(),
         function: function(&row.promise),
         state: state(&row.promise, &row.task),
+        killed: killed(&row.promise),
         attempt: row.task.attempt,
-        parent: spec.tags.get(tags::PARENT).cloned(),
+        note: short_note(&row.promise, &row.task),
+        parent: caller(&row.promise),
+        schedule: spec.tags.get(tags::SCHEDULE).cloned(),
         labels: labels(&spec.tags),
         journal_len: row.journal_len,
         created_at_ms: spec.created_at.0,
@@ -184,7 +219,8 @@ pub fn summary(row: &InvocationRow) -> InvocationSummary {
 }
 
 /// A promise that the invocation `waiter` waits for.
-pub fn wait(waiter: &PromiseId, awaited: &Promise) -> Wait {
+pub fn wait(waiter: &PromiseId, awaited: &PromiseRow) -> Wait {
+    let (awaited, task) = (&awaited.promise, awaited.task.as_ref());
     let kind = match awaited.target() {
         _ if awaited.is_timer() => WaitKind::Timer,
         Some(_) => WaitKind::Call,
@@ -196,6 +232,10 @@ pub fn wait(waiter: &PromiseId, awaited: &Promise) -> Wait {
         kind,
         target: awaited.target().map(str::to_owned),
         until_at_ms: deadline(awaited.spec.timeout_at),
+        state: task.map(|task| state(awaited, task)),
+        attempt: task.map_or(0, |task| task.attempt),
+        retry_at_ms: task.and_then(retry_at),
+        note: task.and_then(|task| short_note(awaited, task)),
     }
 }
 

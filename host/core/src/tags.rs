@@ -49,6 +49,8 @@ pub const LABEL_PREFIX: &str = "label:";
 
 /// The header of a parameter that carries the call's retry policy as JSON.
 pub const RETRY_HEADER: &str = "segno:retry";
+/// The header of the value of a promise that was killed, whose function was not asked.
+pub const KILLED_HEADER: &str = "segno:killed";
 /// The header of a signal's value that carries the signal's name.
 pub const SIGNAL_HEADER: &str = "segno:signal";
 

@@ -9,7 +9,11 @@ pub mod bindings {
     wasmtime::component::bindgen!({
         path: "../../guest-sdk/wit",
         world: "module",
-        imports: { default: trappable, "segno:workflow/activity": async | trappable },
+        imports: {
+            default: trappable,
+            "segno:workflow/activity": async | trappable,
+            "segno:workflow/files": async | trappable,
+        },
         exports: { default: async },
         additional_derives: [PartialEq, Clone, serde::Serialize, serde::Deserialize],
     });

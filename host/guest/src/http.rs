@@ -1,6 +1,6 @@
 //! Outbound HTTP, performed by the host: for the durable HTTP step and for `activity.http`.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use reqwest::{
@@ -8,7 +8,10 @@ use reqwest::{
     header::{HeaderMap, HeaderName, HeaderValue},
 };
 
-use super::{Failure, HttpRequest, HttpResponse, Outbound, Payload, Policy, policy::Refused};
+use super::{
+    Failure, HttpRequest, HttpResponse, Outbound, Payload, Policy,
+    policy::{Grants, NoSecret, NotReadable, Refused, Secrets},
+};
 
 /// The limits of a request.
 #[derive(Debug, Clone, Copy)]
@@ -97,12 +100,47 @@ impl Gate {
 #[async_trait]
 impl Outbound for Gate {
     async fn send(&self, module: &str, request: HttpRequest) -> Result<HttpResponse, Failure> {
-        self.allows(module, &request.url)?;
-        self.client.send(request).await
+        let grants = self.policy.grants(module);
+        grants.allows_http(&request.url)?;
+        let (request, filled_in) = fill_in(&grants, request)?;
+        match self.client.send(request).await {
+            Ok(response) => Ok(filled_in.kept_out_of(response)),
+            Err(Failure { code, message, details }) => {
+                let message = filled_in.hide(&message).into_owned();
+                Err(Failure { code, message, details })
+            }
+        }
     }
 
     fn allows(&self, module: &str, url: &str) -> Result<(), Failure> {
         Ok(self.policy.allows_http(module, url)?)
+    }
+}
+
+/// The request with the secrets that its headers name, and these secrets.
+fn fill_in(grants: &Grants, mut request: HttpRequest) -> Result<(HttpRequest, Secrets), Failure> {
+    let mut names = BTreeSet::new();
+    for (_, value) in &request.headers {
+        names.extend(grants.secrets_of(value)?);
+    }
+    if names.is_empty() {
+        return Ok((request, Secrets::default()));
+    }
+    let secrets = grants.read_secrets()?.only(&names);
+    for (_, value) in &mut request.headers {
+        *value = secrets.fill_in(value);
+    }
+    Ok((request, secrets))
+}
+
+impl Secrets {
+    /// `response` without their values: a server may repeat what it was sent.
+    fn kept_out_of(&self, mut response: HttpResponse) -> HttpResponse {
+        response.body = self.hide_bytes(response.body);
+        for (_, value) in &mut response.headers {
+            *value = self.hide(value).into_owned();
+        }
+        response
     }
 }
 
@@ -163,6 +201,20 @@ impl From<Refused> for Failure {
     /// 403 is final: another attempt is refused as well.
     fn from(refused: Refused) -> Self {
         failure(403, refused.to_string())
+    }
+}
+
+impl From<NoSecret> for Failure {
+    /// 403 is final, as for an address.
+    fn from(none: NoSecret) -> Self {
+        failure(403, none.to_string())
+    }
+}
+
+impl From<NotReadable> for Failure {
+    /// Another attempt may find it, after the operator mended it.
+    fn from(not_readable: NotReadable) -> Self {
+        failure(503, not_readable.to_string())
     }
 }
 

@@ -76,8 +76,11 @@ const HARMLESS_FILES: &[&str] = &[
     "filesystem-error-code",
 ];
 
-const INSTEAD_OF_FILES: &str =
+pub(super) const INSTEAD_OF_FILES: &str =
     "read and write files in an activity whose module has `dirs` in the policy";
+pub(super) const INSTEAD_OF_SECRETS: &str =
+    "read it in an activity, or name it in a header of `ctx.http` (`Bearer {secret:NAME}`)";
+pub(super) const INSTEAD_OF_CONFIGURATION: &str = "read it in an activity, which may return what is no secret, or put it into the input of the workflow";
 const INSTEAD_OF_SOCKETS: &str =
     "use `ctx.http`, or an activity whose module has `http.allow` in the policy";
 const INSTEAD_OF_SLEEP: &str = "use `ctx.sleep`";
@@ -90,7 +93,8 @@ impl<'a> Interface<'a> {
         let (package, name) = path.split_once('/')?;
         let known = match package {
             "segno:workflow" => {
-                version.starts_with("0.1.") && ["types", "journal", "activity"].contains(&name)
+                version.starts_with("0.1.")
+                    && ["types", "journal", "activity", "configuration", "files"].contains(&name)
             }
             _ => {
                 version.starts_with("0.2.")
@@ -109,6 +113,11 @@ impl<'a> Interface<'a> {
     pub(super) fn in_workflow(self, function: &str) -> How {
         let refused = |instead: &str| How::RefusedWhenCalled { use_instead: instead.into() };
         match (self.package, self.name) {
+            ("segno:workflow", "configuration") if function == "secret" => {
+                refused(INSTEAD_OF_SECRETS)
+            }
+            ("segno:workflow", "configuration") => refused(INSTEAD_OF_CONFIGURATION),
+            ("segno:workflow", "files") => refused(INSTEAD_OF_FILES),
             ("segno:workflow", _) => How::Provided,
             ("wasi:filesystem", _) if !HARMLESS_FILES.contains(&function) => {
                 refused(INSTEAD_OF_FILES)
@@ -165,6 +174,7 @@ mod tests {
             ("wasi:clocks/wall-clock@0.2.0", true),
             ("wasi:filesystem/types@0.2.9", true),
             ("segno:workflow/journal@0.1.0", true),
+            ("segno:workflow/files@0.1.0", true),
             ("segno:workflow/journal@0.2.0", false),
             ("segno:workflow/functions@0.1.0", false),
             ("wasi:clocks/wall-clock@0.3.0", false),

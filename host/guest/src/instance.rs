@@ -15,7 +15,6 @@ use super::{
     pool::Places,
     trap::explain,
     turns::Turn,
-    wasi::DeterministicWasi,
     workflow::WorkflowState,
 };
 
@@ -47,14 +46,8 @@ impl Instance {
         loaded: Arc<LoadedModule>,
     ) -> Result<Self, GuestError> {
         let places = engine.pool().room(&loaded.share).await;
-        let wasi = loaded.wasi.then(|| Box::new(DeterministicWasi::new(budget.log_room())));
-        let (fuel, turn) = (budget.crossing_fuel(), budget.turn());
-        let mut store =
-            Store::new(engine.wasmtime(), WorkflowState { journal: None, budget, wasi });
-        store.set_hostcall_fuel(fuel);
-        store.limiter(|state| &mut state.budget);
-        store.epoch_deadline_callback(|mut context| context.data_mut().budget.tick());
-        store.set_epoch_deadline(1);
+        let turn = budget.turn();
+        let mut store = WorkflowState::store(engine, budget, &loaded);
         let functions = loaded.functions.get().cloned();
         let running = engine.running();
         // A component's start functions may take long as well.

@@ -50,6 +50,7 @@ mod trap;
 // Calls of guests, and the check of uploads.
 mod activity;
 mod instance;
+mod messages;
 mod report;
 mod validate;
 mod workflow;
@@ -66,12 +67,15 @@ pub use contract::*;
 pub use error::GuestError;
 pub use http::{Gate, HttpClient, HttpLimits};
 pub use limits::Limits;
+pub use messages::{MessageDescription, MessageKind};
 pub use modules::ComponentSource;
 pub use nobody::NoGuests;
 pub use panics::Panic;
 pub use policy::Policy;
 pub use pool::GiveUp;
-pub use report::{FunctionReport, How, ImportReport, Kind, ModuleReport, RetryReport};
+pub use report::{
+    FunctionReport, How, ImportReport, Kind, MessageReport, ModuleReport, RetryReport,
+};
 pub use turns::COMPUTING;
 pub use validate::Invalid;
 pub use wasm::{Wasm, WasmConfig};

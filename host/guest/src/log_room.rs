@@ -5,11 +5,12 @@
 //! says so. The call does not fail: logging changes nothing, not even in a replay, where the same
 //! lines are dropped.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use super::{
     Level,
     panics::{PANIC_BYTES, is_panic},
+    policy::Secrets,
     workflow::cut,
 };
 
@@ -24,6 +25,8 @@ struct Shared {
     call_limit: usize,
     line_limit: usize,
     call: Mutex<Call>,
+    /// What no line may contain.
+    secrets: OnceLock<Arc<Secrets>>,
 }
 
 #[derive(Default)]
@@ -38,7 +41,13 @@ struct Call {
 impl LogRoom {
     /// Limits of `call_limit` bytes for each call and `line_limit` bytes for each line.
     pub(super) fn new(call_limit: usize, line_limit: usize) -> Self {
-        Self(Arc::new(Shared { call_limit, line_limit, call: Mutex::default() }))
+        let (call, secrets) = (Mutex::default(), OnceLock::new());
+        Self(Arc::new(Shared { call_limit, line_limit, call, secrets }))
+    }
+
+    /// Writes `{secret:NAME}` in place of `secrets` from now on. Only the first call counts.
+    pub(super) fn hide(&self, secrets: Arc<Secrets>) {
+        self.0.secrets.get_or_init(|| secrets);
     }
 
     /// Maximum length of a line, in bytes.
@@ -60,6 +69,10 @@ impl LogRoom {
     /// within its own limit, and then one notice. The line of a panic, the first of the call, is
     /// logged in any case.
     pub(super) fn admit(&self, level: Level, line: String) -> Option<(Level, String)> {
+        let line = match self.0.secrets.get() {
+            Some(secrets) => secrets.hide(&line).into_owned(),
+            None => line,
+        };
         let mut call = self.call();
         if call.panic.is_none() && is_panic(level, &line) {
             let line = cut(line, PANIC_BYTES.min(self.0.line_limit));

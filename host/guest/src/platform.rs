@@ -15,7 +15,10 @@ const NO_THREADS: &str = "a component has one thread: use `segno::join` and `seg
 const NO_THREADS_IN_ACTIVITY: &str =
     "a component has one thread: let the workflow call several activities at the same time";
 const NO_PROCESS: &str = "a component is not a process: return from the function to end it";
-const NO_ENVIRONMENT: &str = "a component has no environment: put the value into the input";
+const NO_ENVIRONMENT: &str =
+    "a workflow has no environment: put the value into its input, or read it in an activity";
+const NO_ENVIRONMENT_IN_ACTIVITY: &str =
+    "use `ctx.env`, or `ctx.secret`; the operator sets both in policy.toml";
 
 /// In order: the first that fits is said.
 const LACKS: [Lack; 11] = [
@@ -47,31 +50,31 @@ const LACKS: [Lack; 11] = [
     Lack { message: "no pids on this platform", workflow: NO_PROCESS, activity: NO_PROCESS },
     Lack {
         message: "no filesystem on this platform",
-        workflow: "a component has no files: call an activity, which reaches a store by HTTP",
-        activity: "a component has no files: use `ctx.http` to reach a store that keeps them",
+        workflow: "a workflow has no files: read and write them in an activity, by `ctx.files()`",
+        activity: "use `ctx.files()`; the operator allows directories in policy.toml (`dirs`)",
     },
     // `std::env::vars`, and `set_var` with its reason.
     Lack {
         message: "cannot set env vars on this platform",
         workflow: NO_ENVIRONMENT,
-        activity: NO_ENVIRONMENT,
+        activity: NO_ENVIRONMENT_IN_ACTIVITY,
     },
     // `std::env::var(…).unwrap()`.
     Lack {
         message: "on an `Err` value: NotPresent",
         workflow: NO_ENVIRONMENT,
-        activity: NO_ENVIRONMENT,
+        activity: NO_ENVIRONMENT_IN_ACTIVITY,
     },
     // The `unwrap` of an answer of `std::fs`, `std::net`, `std::process` and others.
     Lack {
         message: "operation not supported on this platform",
-        workflow: "a component has no files, sockets, processes and threads: use `ctx.http`, or call an activity",
-        activity: "a component has no files, sockets, processes and threads: use `ctx.http`",
+        workflow: "a workflow has no files, sockets, processes and threads: use `ctx.http`, or call an activity",
+        activity: "a component has no files, sockets, processes and threads of its own: use `ctx.files()` and `ctx.http`, as far as policy.toml allows it",
     },
     Lack {
         message: "not supported on this platform",
         workflow: NO_ENVIRONMENT,
-        activity: NO_ENVIRONMENT,
+        activity: NO_ENVIRONMENT_IN_ACTIVITY,
     },
 ];
 

@@ -65,12 +65,26 @@ pub struct FunctionReport {
     pub output_schema: Option<serde_json::Value>,
     /// Whether the function receives signals.
     pub signals: bool,
+    /// What may be sent to it, by kind and name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub messages: Vec<MessageReport>,
     /// Default time from the call to its deadline, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
     /// Default policy for repeating failed attempts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<RetryReport>,
+}
+
+/// A promise that a workflow awaits, or a signal that it receives.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MessageReport {
+    /// Whether it is a signal; else it is a promise.
+    pub is_signal: bool,
+    /// The name of the promise or signal.
+    pub name: String,
+    /// The JSON schema of its value.
+    pub schema: serde_json::Value,
 }
 
 /// The kinds of functions.
@@ -120,6 +134,7 @@ impl FunctionReport {
             input_schema: parse("input", &function.input_schema)?,
             output_schema: parse("output", &function.output_schema)?,
             signals: function.signals,
+            messages: Vec::new(),
             timeout_ms: function.timeout_ms,
             retry: function.retry.as_ref().map(RetryReport::from),
         })

@@ -11,10 +11,10 @@ use wasmtime::{
 };
 
 use super::{
-    FunctionDescription, GuestError,
+    FunctionDescription, GuestError, MessageDescription, MessageKind,
     imports::{self, Interface},
     modules::LoadError,
-    report::{FunctionReport, How, ImportReport, ModuleReport},
+    report::{FunctionReport, How, ImportReport, Kind, MessageReport, ModuleReport},
     wasm::Wasm,
 };
 
@@ -94,6 +94,18 @@ pub enum Invalid {
         /// The fault of the schema.
         reason: String,
     },
+    /// A message is described of a function that there is not, twice, or by no JSON schema.
+    #[error("the description of the {what} `{name}` of `{function}` cannot be used: {reason}")]
+    BadMessage {
+        /// Either "promise" or "signal".
+        what: &'static str,
+        /// The name of the message.
+        name: String,
+        /// The name of the function.
+        function: String,
+        /// The fault.
+        reason: String,
+    },
     /// The host could not check the component; nothing is known about it.
     #[error("the component could not be checked: {0}")]
     Host(String),
@@ -129,12 +141,16 @@ async fn compiled(wasm: &Wasm, digest: Digest, bytes: Arc<[u8]>) -> Result<Modul
         GuestError::Host(reason) => Invalid::Host(reason),
         error => Invalid::NoDescription(error),
     })?;
+    let messages = wasm.messages(&module).await.map_err(|error| match error {
+        GuestError::Host(reason) => Invalid::Host(reason),
+        error => Invalid::NoDescription(error),
+    })?;
     Ok(ModuleReport {
         digest: digest.to_string(),
         size,
         imports: imports_of(engine, &module.component),
         exports: exports_of(engine, &module.component),
-        functions: described(&functions)?,
+        functions: with_messages(described(&functions)?, messages)?,
     })
 }
 
@@ -221,6 +237,39 @@ fn imports_of(engine: &Engine, component: &Component) -> Vec<ImportReport> {
 
 fn exports_of(engine: &Engine, component: &Component) -> Vec<String> {
     component.component_type().exports(engine).map(|(name, _)| name.to_owned()).collect()
+}
+
+/// The reports with what may be sent to each function.
+fn with_messages(
+    mut reports: Vec<FunctionReport>,
+    mut messages: Vec<MessageDescription>,
+) -> Result<Vec<FunctionReport>, Invalid> {
+    messages.sort_by(|one, other| (one.kind, &one.name).cmp(&(other.kind, &other.name)));
+    for MessageDescription { function, kind, name, schema } in messages {
+        let is_signal = kind == MessageKind::Signal;
+        let what = if is_signal { "signal" } else { "promise" };
+        let bad = |reason: String| Invalid::BadMessage {
+            what,
+            name: name.clone(),
+            function: function.clone(),
+            reason,
+        };
+        let is_it =
+            |report: &&mut FunctionReport| report.name == function && report.kind == Kind::Workflow;
+        let report = reports.iter_mut().find(is_it);
+        let report = report.ok_or_else(|| bad("there is no such workflow".into()))?;
+        if report.messages.iter().any(|known| known.is_signal == is_signal && known.name == name) {
+            return Err(bad("it is described twice".into()));
+        }
+        if is_signal && !report.signals {
+            return Err(bad("the workflow takes no signals".into()));
+        }
+        let schema: serde_json::Value =
+            serde_json::from_str(&schema).map_err(|error| bad(error.to_string()))?;
+        jsonschema::validator_for(&schema).map_err(|error| bad(error.to_string()))?;
+        report.messages.push(MessageReport { is_signal, name, schema });
+    }
+    Ok(reports)
 }
 
 fn described(functions: &[FunctionDescription]) -> Result<Vec<FunctionReport>, Invalid> {

@@ -7,11 +7,12 @@ use segno_core::{id::Digest, invocation::EngineFacts};
 
 use super::{
     ActivityContext, ActivityHost, ComponentSource, FunctionDescription, GuestError, Guests,
-    Limits, Outcome, Payload, Policy, Workflow, activity,
+    Limits, MessageDescription, Outcome, Payload, Policy, Workflow, activity,
     budget::Budget,
     compile::Compiler,
     engine::{GuestEngine, engine_facts},
     instance::Instance,
+    messages,
     modules::{LoadedModule, ModuleStore},
     pool::GiveUp,
     report::ModuleReport,
@@ -132,6 +133,15 @@ impl Wasm {
         }
         let memory_bytes = facts.memory_limit_bytes;
         Ok(Arc::new(Limits { memory_bytes, table_elements, ..(*self.limits).clone() }))
+    }
+
+    /// What may be sent to the workflows of a loaded module.
+    pub(super) async fn messages(
+        &self,
+        module: &LoadedModule,
+    ) -> Result<Vec<MessageDescription>, GuestError> {
+        let budget = Budget::new(Arc::clone(&self.limits), Turn::at_once(self.turns()));
+        messages::describe(&self.engine, budget, module).await
     }
 
     /// The functions that a loaded module describes; asked once.

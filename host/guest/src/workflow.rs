@@ -1,14 +1,18 @@
 //! The imports of a running workflow: each is one question to its [`Journal`](super::Journal).
 
+use wasmtime::Store;
 use wasmtime_wasi::{WasiCtxView, WasiView};
 
 use super::{
     Answer, Ask, CallOptions, GuestCommand, HttpRequest, HttpResponse, Level, Outcome, Payload,
     PromiseOptions, SharedJournal,
-    bindings::segno::workflow::{activity, journal, types},
+    bindings::segno::workflow::{activity, configuration, files, journal, types},
     budget::Budget,
     commands::{Call, Cancel, Http, NewPromise, Publish, Run, Send, Settle, Sleep},
     contract::{Failure, RunAnswer, outcome_size, size},
+    engine::GuestEngine,
+    imports::{INSTEAD_OF_CONFIGURATION, INSTEAD_OF_FILES, INSTEAD_OF_SECRETS},
+    modules::LoadedModule,
     trap::Halt,
     wasi::DeterministicWasi,
 };
@@ -23,6 +27,22 @@ pub(super) struct WorkflowState {
 }
 
 impl WorkflowState {
+    /// The store of an instance of `loaded`, for what `budget` allows it.
+    pub(super) fn store(
+        engine: &GuestEngine,
+        budget: Budget,
+        loaded: &LoadedModule,
+    ) -> Store<Self> {
+        let wasi = loaded.wasi.then(|| Box::new(DeterministicWasi::new(budget.log_room())));
+        let fuel = budget.crossing_fuel();
+        let mut store = Store::new(engine.wasmtime(), Self { journal: None, budget, wasi });
+        store.set_hostcall_fuel(fuel);
+        store.limiter(|state| &mut state.budget);
+        store.epoch_deadline_callback(|mut context| context.data_mut().budget.tick());
+        store.set_epoch_deadline(1);
+        store
+    }
+
     /// Logical time for the clocks of WASI; 0 before `start`.
     pub(super) fn logical_ms(&self) -> wasmtime::Result<u64> {
         if self.journal.is_none() {
@@ -198,24 +218,57 @@ impl journal::Host for WorkflowState {
 
 impl activity::Host for WorkflowState {
     async fn heartbeat(&mut self, _progress: Option<Payload>) -> wasmtime::Result<bool> {
-        Err(for_activities("heartbeat", "a workflow needs no heartbeat"))
+        Err(for_activities("activity.heartbeat", "a workflow needs no heartbeat"))
     }
 
     async fn http(
         &mut self,
         _request: HttpRequest,
     ) -> wasmtime::Result<Result<HttpResponse, Failure>> {
-        Err(for_activities("http", "use `ctx.http` (`segno:workflow/journal.http`)"))
+        Err(for_activities("activity.http", "use `ctx.http` (`segno:workflow/journal.http`)"))
     }
 
     async fn log(&mut self, _level: Level, _message: String) -> wasmtime::Result<()> {
-        Err(for_activities("log", "use `ctx.log` (`segno:workflow/journal.log`)"))
+        Err(for_activities("activity.log", "use `ctx.log` (`segno:workflow/journal.log`)"))
     }
+}
+
+impl configuration::Host for WorkflowState {
+    fn env(&mut self, _name: String) -> wasmtime::Result<Result<String, Failure>> {
+        Err(for_activities("configuration.env", INSTEAD_OF_CONFIGURATION))
+    }
+
+    fn secret(&mut self, _name: String) -> wasmtime::Result<Result<String, Failure>> {
+        Err(for_activities("configuration.secret", INSTEAD_OF_SECRETS))
+    }
+}
+
+/// Declares the functions of `files`, which refuse in workflows.
+macro_rules! no_files {
+    ($($function:ident($($type:ty),*) -> $answer:ty;)*) => {
+        impl files::Host for WorkflowState {
+            $(async fn $function(
+                &mut self,
+                $(_: $type),*
+            ) -> wasmtime::Result<Result<$answer, Failure>> {
+                let name = format!("files.{}", stringify!($function).replace('_', "-"));
+                Err(for_activities(&name, INSTEAD_OF_FILES))
+            })*
+        }
+    };
+}
+
+no_files! {
+    read(String, u64, u64) -> Vec<u8>;
+    write(String, Vec<u8>) -> ();
+    append(String, Vec<u8>) -> ();
+    list_directory(String) -> Vec<files::Entry>;
+    remove(String) -> ();
 }
 
 fn for_activities(function: &str, instead: &str) -> wasmtime::Error {
     Halt::Refused(format!(
-        "`segno:workflow/activity.{function}` is for activities, and this is a workflow: {instead}, or call an activity"
+        "`segno:workflow/{function}` is for activities, and this is a workflow: {instead}"
     ))
     .into()
 }

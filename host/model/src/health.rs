@@ -18,3 +18,14 @@ pub struct Readiness {
     /// Always `ready`; a host that is not ready answers with a problem.
     pub status: String,
 }
+
+/// What answers at the root of a host.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Index {
+    /// The name of the program.
+    pub name: String,
+    /// The version of the host.
+    pub version: String,
+    /// Paths that say more.
+    pub links: Vec<String>,
+}

@@ -133,7 +133,7 @@ pub enum WaitKind {
 }
 
 /// A promise for which an invocation waits.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Wait {
     /// The awaited promise.
     pub id: String,
@@ -145,10 +145,30 @@ pub struct Wait {
     /// When the wait ends by itself: the instant of a timer, or a deadline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub until_at_ms: Option<i64>,
+    /// The state of a call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub state: Option<InvocationState>,
+    /// Number of failed attempts of a call since its last progress.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub attempt: u32,
+    /// While a call is pending: when it is offered next.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_at_ms: Option<i64>,
+    /// The last error of a call, or the reason of a halt, without further data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<Note>,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 /// An invocation in a listing.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct InvocationSummary {
     /// The id of the invocation.
     pub id: String,
@@ -159,11 +179,20 @@ pub struct InvocationSummary {
     pub function: Option<String>,
     /// The state of the invocation.
     pub state: InvocationState,
+    /// Whether it was killed: cancelled without being asked.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub killed: bool,
     /// Number of failed attempts since the last progress.
     pub attempt: u32,
+    /// The last error, or the reason of a halt, without further data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<Note>,
     /// The id of the calling invocation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
+    /// The schedule that started the invocation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<String>,
     /// The labels of the invocation.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
@@ -177,7 +206,7 @@ pub struct InvocationSummary {
 }
 
 /// A page of invocations, newest first.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct InvocationPage {
     /// The invocations.
     pub items: Vec<InvocationSummary>,
@@ -187,6 +216,18 @@ pub struct InvocationPage {
     /// The `after` of the next page; absent on the last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
+    /// How many invocations there are in each state, if that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counts: Option<InvocationCounts>,
+}
+
+/// The numbers of invocations that a filter takes, on whichever page they are.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct InvocationCounts {
+    /// The numbers by state; states without invocations are left out.
+    pub states: BTreeMap<String, u64>,
+    /// Whether there are older invocations that were not looked at: only the newest are counted.
+    pub newest_only: bool,
 }
 
 /// An object whose rows cannot be read, or cannot be written by the database.
@@ -209,6 +250,9 @@ pub struct InvocationOutcome {
     pub target: String,
     /// The state of the invocation.
     pub state: InvocationState,
+    /// Whether it was killed: cancelled without being asked.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub killed: bool,
     /// Number of failed attempts since the last progress.
     pub attempt: u32,
     /// The last error, or the reason of a halt.
@@ -241,6 +285,9 @@ pub struct Invocation {
     pub function: String,
     /// The state of the invocation.
     pub state: InvocationState,
+    /// Whether it was killed: cancelled without being asked.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub killed: bool,
     /// Number of failed attempts since the last progress.
     pub attempt: u32,
     /// The version of the task: how often the claim changed hands.
@@ -270,6 +317,9 @@ pub struct Invocation {
     /// The id of the calling invocation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
+    /// The schedule that started the invocation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<String>,
     /// The called invocations, newest first (at most 100).
     pub children: Vec<InvocationSummary>,
     /// The labels of the invocation.

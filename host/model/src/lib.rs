@@ -23,16 +23,16 @@ mod whole;
 
 pub use cloud::{CloudEvent, EventId};
 pub use event::{AcknowledgeEvents, Acknowledged, EventPage, EventQuery};
-pub use health::{Health, Readiness};
+pub use health::{Health, Index, Readiness};
 pub use invocation::{
-    CancelProgress, Invocation, InvocationOutcome, InvocationPage, InvocationState,
-    InvocationSummary, Lease, Note, Progress, UnreadableRow, Wait, WaitKind,
+    CancelProgress, Invocation, InvocationCounts, InvocationOutcome, InvocationPage,
+    InvocationState, InvocationSummary, Lease, Note, Progress, UnreadableRow, Wait, WaitKind,
 };
 pub use journal::{JournalPage, JournalRecord, OutcomeView, RecordKind};
 pub use log::{LogLevel, LogLine, LogPage};
 pub use module::{
-    Deployed, Function, FunctionKind, Import, ImportStatus, Module, ModuleDescription, ModuleList,
-    Retry,
+    Deployed, Function, FunctionKind, Import, ImportStatus, Message, MessageKind, Module,
+    ModuleDescription, ModuleList, Retry,
 };
 pub use problem::Problem;
 pub use promise::{

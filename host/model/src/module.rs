@@ -43,6 +43,37 @@ pub struct Retry {
     pub non_retryable: Vec<u32>,
 }
 
+/// The kinds of messages to a workflow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum MessageKind {
+    /// The value of a named promise that it awaits.
+    Promise,
+    /// A signal.
+    Signal,
+}
+
+impl MessageKind {
+    /// The name in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Promise => "promise",
+            Self::Signal => "signal",
+        }
+    }
+}
+
+/// A named promise that a workflow awaits, or a signal that it receives.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Message {
+    /// What it is.
+    pub kind: MessageKind,
+    /// The name of the promise or signal.
+    pub name: String,
+    /// The JSON schema of its value: another value is refused.
+    pub schema: Value,
+}
+
 /// A function of a module.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Function {
@@ -62,6 +93,9 @@ pub struct Function {
     /// Whether the function receives signals.
     #[serde(default)]
     pub signals: bool,
+    /// What may be sent to the function while it runs, as far as its author said so.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub messages: Vec<Message>,
     /// The default time limit of a call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,

@@ -30,6 +30,13 @@ pub struct InvocationQuery {
     pub parent: Option<String>,
     /// Only invocations without a caller.
     pub roots: Option<bool>,
+    /// Only invocations created at this instant or later, in milliseconds since 1970.
+    pub since_at_ms: Option<i64>,
+    /// Only invocations created before this instant, in milliseconds since 1970.
+    pub until_at_ms: Option<i64>,
+    /// Whether to count the invocations that the filter takes, by state. At most the newest 10,000
+    /// are looked at.
+    pub counts: Option<bool>,
     /// The `next` of the page before.
     #[param(pattern = r"^[0-9]{1,18}$")]
     pub after: Option<String>,

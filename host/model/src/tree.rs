@@ -70,6 +70,9 @@ pub struct TreeNode {
     /// Number of children omitted because of `width` or `depth`.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub left_out: u32,
+    /// Whether siblings before this node are omitted because of `width`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub after_gap: bool,
     /// When the promise was created.
     pub created_at_ms: i64,
     /// When the promise was settled.
@@ -106,7 +109,8 @@ pub struct TreeQuery {
     /// Number of levels below the node (0 to 64; default 8).
     #[param(minimum = 0, maximum = 64)]
     pub depth: Option<u32>,
-    /// Maximum number of children of each node, the first ones; absent: no limit.
+    /// Maximum number of children of each node: the first ones and, three of four, the latest.
+    /// Those that the node waits for are shown as well. Absent: no limit.
     pub width: Option<u32>,
     /// The `next` of the page before, with the `depth` and `width` of that page.
     pub after: Option<String>,

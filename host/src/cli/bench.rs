@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum as _};
-use comfy_table::{Cell, CellAlignment, Color as Ink};
+use comfy_table::Color as Ink;
 
 use super::{
     CliError, Console, Exit,
     console::{BOLD, DIM},
+    table::{Cell, Column, Table},
 };
 use crate::{
     bench::{
@@ -129,14 +130,18 @@ fn show(report: &Report, console: &mut Console) -> Result<(), CliError> {
 }
 
 fn table(section: &Section, console: &mut Console) -> Result<(), CliError> {
-    let mut table = console.new_table(&["", "MEDIAN", "LEAST", "GREATEST", "", "GOAL"]);
+    let mut table = Table::new(&[
+        Column::prose(""),
+        Column::number("MEDIAN"),
+        Column::number("LEAST").rank(1),
+        Column::number("GREATEST").rank(2),
+        Column::whole(""),
+        Column::prose("GOAL"),
+    ]);
     for figure in &section.figures {
-        table.add_row(row(figure));
+        table.row(row(figure));
     }
-    for column in table.column_iter_mut().skip(1).take(3) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    console.table(table)
+    console.table(&table)
 }
 
 fn row(figure: &Figure) -> Vec<Cell> {
@@ -145,22 +150,19 @@ fn row(figure: &Figure) -> Vec<Cell> {
         Role::Floor => format!("  floor: {}", figure.name),
         Role::Ratio => format!("  = {}", figure.name),
     };
-    let median = Cell::new(number(figure.median));
-    let (median, goal) = match figure.verdict {
-        None => (median, Cell::new("")),
-        Some(Verdict::Good) => (median.fg(Ink::Green), Cell::new("as aimed at")),
-        Some(Verdict::Enough) => (median.fg(Ink::Yellow), Cell::new("as it must be")),
-        Some(Verdict::Missed) => {
-            (median.fg(Ink::Red), Cell::new(format!("missed: {}", wanted(figure))))
-        }
+    let (color, goal) = match figure.verdict {
+        None => (None, String::new()),
+        Some(Verdict::Good) => (Some(Ink::Green), "as aimed at".to_owned()),
+        Some(Verdict::Enough) => (Some(Ink::Yellow), "as it must be".to_owned()),
+        Some(Verdict::Missed) => (Some(Ink::Red), format!("missed: {}", wanted(figure))),
     };
     vec![
-        Cell::new(name),
-        median,
-        Cell::new(number(figure.min)),
-        Cell::new(number(figure.max)),
-        Cell::new(figure.unit),
-        goal,
+        Cell::from(name),
+        Cell::colored(number(figure.median), color),
+        Cell::from(number(figure.min)),
+        Cell::from(number(figure.max)),
+        Cell::from(figure.unit),
+        Cell::from(goal),
     ]
 }
 

@@ -6,11 +6,11 @@ use clap::Args;
 
 use super::{
     CliError, Console, Exit,
-    result::{POLL, answer, wait_for},
+    result::{answer, wait_for},
     start::What,
     time::read_length,
 };
-use crate::client::Client;
+use crate::{api::model::InvocationOutcome, client::Client};
 
 /// Start a function, wait for its end and print its output
 #[derive(Debug, Args)]
@@ -20,7 +20,7 @@ Examples:
   segno call shop/order @order.json --id order-1001 --wait 30s
   segno call shop/order @order.json && echo shipped
 
-The exit code says how it ended: 0 resolved, 4 rejected, 5 cancelled, 6 timed out, halted, or still running after --wait.")]
+The exit code says how it ended: 0 resolved, 4 rejected, 5 cancelled, 6 timed out, halted, or still running after --wait or Ctrl-C.")]
 pub struct Call {
     #[command(flatten)]
     what: What,
@@ -35,20 +35,66 @@ impl Call {
         client: &Client,
         console: &mut Console,
     ) -> Result<Exit, CliError> {
-        let first = self.wait.map_or(POLL, |limit| limit.min(POLL));
         let progress = console.progress("calling");
-        let started = client.start(&self.what.request(Some(first))?).await?;
+        // The id is known before the wait begins: whoever interrupts it is told.
+        let started = client.start(&self.what.request(None)?).await?;
         progress.say(format!("waiting for {}", started.id));
-        let invocation = if started.invocation.state.is_settled() {
-            started.invocation
-        } else {
-            let rest = self.wait.map(|limit| limit.saturating_sub(first));
-            wait_for(client, &started.id, rest).await?
-        };
+        let interrupted = async { tokio::signal::ctrl_c().await.is_ok() };
+        let ended = wait_unless(interrupted, client, &started.id, self.wait).await?;
         drop(progress);
         if let Some(warning) = &started.warning {
             console.warn(warning);
         }
-        answer(&invocation, console)
+        match ended {
+            Some(invocation) => answer(&invocation, console),
+            None => Ok(left(&started.id, console)),
+        }
+    }
+}
+
+/// Waits for the end; none if the wait was interrupted.
+async fn wait_unless(
+    interrupted: impl Future<Output = bool>,
+    client: &Client,
+    id: &str,
+    limit: Option<Duration>,
+) -> Result<Option<InvocationOutcome>, CliError> {
+    let waiting = wait_for(client, id, limit);
+    tokio::pin!(waiting);
+    tokio::select! {
+        biased;
+        true = interrupted => Ok(None),
+        ended = &mut waiting => ended.map(Some),
+    }
+}
+
+/// Says how to come back to an invocation that goes on.
+fn left(id: &str, console: &mut Console) -> Exit {
+    console.remark(&format!(
+        "`{id}` goes on: `segno result {id} --wait 1h` prints its outcome, `segno cancel {id}` ends it"
+    ));
+    Exit::TimedOut
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::tests::{Written, host};
+
+    #[tokio::test]
+    async fn an_interrupted_call_names_what_goes_on() {
+        let (world, server) = host().await;
+        world.start("order").await.ok();
+        let client = Client::new(&server, None).expect("a client");
+        let ended = wait_unless(async { true }, &client, "order", None).await.expect("no error");
+        assert!(ended.is_none());
+        let err = Written::default();
+        let mut console = Console::plain(Vec::new(), err.clone(), false);
+        assert_eq!(left("order", &mut console), Exit::TimedOut);
+        assert!(err.text().contains("`order` goes on: `segno result order"), "{}", err.text());
+        // Without an interruption the wait ends by itself.
+        let limit = Some(Duration::ZERO);
+        let ended = wait_unless(async { false }, &client, "order", limit).await;
+        assert!(ended.expect("no error").is_some());
     }
 }

@@ -3,15 +3,15 @@
 
 use std::{
     io::{IsTerminal, Write},
+    os::fd::AsFd,
     time::Duration,
 };
 
 use anstyle::{AnsiColor, Style};
-use comfy_table::{Table, presets};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
-use super::{CliError, Color, show::plain_lines};
+use super::{CliError, Color, show::plain_lines, table::Table, text};
 
 /// The time after which progress is shown.
 const PROGRESS_DELAY: Duration = Duration::from_secs(1);
@@ -25,11 +25,15 @@ pub struct Console {
     styled_err: bool,
     progress: bool,
     speaks: bool,
+    /// The columns of the terminal that shows the answer; none: nothing is cut or wrapped.
+    width: Option<usize>,
+    /// The columns of the terminal that shows remarks.
+    width_err: Option<usize>,
 }
 
 impl Console {
-    /// A console on the process's own streams.
-    pub fn system(json: bool, color: Color) -> Self {
+    /// A console on the process's own streams. With `full`, the width of a terminal is no bound.
+    pub fn system(json: bool, color: Color, full: bool) -> Self {
         let styled = |is_terminal: bool, choice: anstream::ColorChoice| match color {
             Color::Always => true,
             Color::Never => false,
@@ -42,6 +46,8 @@ impl Console {
             styled_err: styled(err.is_terminal(), anstream::AutoStream::choice(&err)),
             progress: !json && err.is_terminal(),
             speaks: !json,
+            width: columns(&out).filter(|_| !full),
+            width_err: columns(&err),
             out: Box::new(anstream::AutoStream::always(out)),
             err: Box::new(anstream::AutoStream::always(err)),
         }
@@ -61,7 +67,42 @@ impl Console {
             styled_err: false,
             progress: false,
             speaks: false,
+            width: None,
+            width_err: None,
         }
+    }
+
+    /// The same console, on terminals of this width.
+    #[must_use]
+    pub fn of_width(self, columns: usize) -> Self {
+        Self { width: Some(columns), width_err: Some(columns), ..self }
+    }
+
+    /// The columns of the terminal; none: nothing is cut or wrapped.
+    pub fn width(&self) -> Option<usize> {
+        self.width
+    }
+
+    /// `text` on one line, cut to what a terminal has left beside `used` columns.
+    pub fn fit(&self, text: &str, used: usize) -> String {
+        let flat = text.replace(['\n', '\r', '\t'], " ");
+        match self.width {
+            Some(columns) => text::cut(&flat, columns.saturating_sub(used).max(8)),
+            None => flat,
+        }
+    }
+
+    /// Prints a paragraph of the answer: the first line after `lead`, further ones indented by
+    /// `indent` columns.
+    ///
+    /// # Errors
+    /// When the stream is closed.
+    pub fn paragraph(&mut self, lead: &str, text: &str, indent: usize) -> Result<(), CliError> {
+        let columns =
+            self.width.map_or(usize::MAX, |columns| columns.saturating_sub(indent).max(8));
+        let used = text::width(lead).saturating_sub(indent);
+        let text = text::wrap_after(used, text, columns).join(&format!("\n{:indent$}", ""));
+        self.line(format!("{lead}{text}").trim_end())
     }
 
     /// Whether JSON was requested.
@@ -87,37 +128,15 @@ impl Console {
         self.line(text)
     }
 
-    /// Prints a table, as wide as its content.
+    /// Prints a table, as wide as its content or the terminal.
     ///
     /// # Errors
     /// When the stream is closed.
-    pub fn table(&mut self, mut table: Table) -> Result<(), CliError> {
-        if self.styled {
-            table.enforce_styling();
-        } else {
-            table.force_no_tty();
-        }
-        let text = table.to_string();
-        for line in text.lines() {
-            self.line(line.trim_end())?;
+    pub fn table(&mut self, table: &Table) -> Result<(), CliError> {
+        for line in table.lines(self.width, self.styled) {
+            self.line(line)?;
         }
         Ok(())
-    }
-
-    /// An empty table without borders, with the heads `heads`.
-    pub fn new_table(&self, heads: &[&str]) -> Table {
-        let mut table = Table::new();
-        table.load_style(presets::NOTHING);
-        if !heads.is_empty() {
-            let bold = |head: &&str| {
-                comfy_table::Cell::new(head).add_attribute(comfy_table::Attribute::Bold)
-            };
-            table.set_header(heads.iter().map(bold));
-        }
-        for column in table.column_iter_mut() {
-            column.set_padding((0, 2));
-        }
-        table
     }
 
     /// `text` in this colour, if colours are used.
@@ -136,8 +155,11 @@ impl Console {
 
     /// Prints a remark.
     pub fn remark(&mut self, text: &str) {
-        // A failure to write a remark is ignored: there is no other stream to report it on.
-        let _ = writeln!(self.err, "{text}");
+        let columns = self.width_err.unwrap_or(usize::MAX);
+        for line in text::wrap(text, columns) {
+            // A failure to write a remark is ignored: there is no other stream to report it on.
+            let _ = writeln!(self.err, "{line}");
+        }
     }
 
     /// Prints a warning.
@@ -274,6 +296,16 @@ pub const CYAN: Style = AnsiColor::Cyan.on_default();
 pub const DIM: Style = Style::new().dimmed();
 /// For heads.
 pub const BOLD: Style = Style::new().bold();
+
+/// The columns of a terminal; none for other streams. `COLUMNS` goes before what the terminal says.
+fn columns(stream: &(impl IsTerminal + AsFd)) -> Option<usize> {
+    if !stream.is_terminal() {
+        return None;
+    }
+    let given = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+    let asked = || terminal_size::terminal_size_of(stream).map(|(width, _)| usize::from(width.0));
+    given.or_else(asked).filter(|columns| *columns > 0)
+}
 
 fn paint(styled: bool, style: Style, text: &str) -> String {
     if styled { format!("{style}{text}{style:#}") } else { text.to_owned() }

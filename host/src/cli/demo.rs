@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use clap::Args;
-use comfy_table::{Attribute, Cell, CellAlignment, Color as Ink};
+use comfy_table::Color as Ink;
 use serde::Serialize;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -12,6 +12,7 @@ use super::{
     console::{BOLD, DIM, GREEN, RED},
     narrator::Narrator,
     replay,
+    table::{Cell, Column, Table},
 };
 use crate::{
     demo::{
@@ -139,32 +140,34 @@ fn show(run: &ScenarioRun, console: &mut Console) -> Result<(), CliError> {
 }
 
 fn orders(run: &ScenarioRun, console: &mut Console) -> Result<(), CliError> {
-    const HEADS: [&str; 7] =
-        ["ORDER", "OUTCOME", "CLAIMS", "REPLAYS", "CHARGE ATTEMPTS", "CHARGES", "REFUNDS"];
-    let mut table = console.new_table(&HEADS);
+    let mut table = Table::new(&[
+        Column::id("ORDER"),
+        Column::prose("OUTCOME"),
+        Column::number("CLAIMS").rank(1),
+        Column::number("REPLAYS").rank(2),
+        Column::number("CHARGE ATTEMPTS"),
+        Column::number("CHARGES"),
+        Column::number("REFUNDS"),
+    ]);
     for order in &run.verdict.orders {
         let replays = run.replays.get(&order.order).copied().unwrap_or(0);
-        table.add_row(row(order, replays));
-    }
-    for column in table.column_iter_mut().skip(2) {
-        column.set_cell_alignment(CellAlignment::Right);
+        table.row(row(order, replays));
     }
     console.line("")?;
-    console.table(table)
+    console.table(&table)
 }
 
 fn row(order: &Judged, replays: u32) -> Vec<Cell> {
-    let outcome = Cell::new(&order.outcome);
+    let color = if order.wrong.is_empty() { Ink::Green } else { Ink::Red };
     let money = |number: u32| {
-        let cell = Cell::new(number);
-        if order.wrong.is_empty() { cell } else { cell.fg(Ink::Red).add_attribute(Attribute::Bold) }
+        Cell::colored(number.to_string(), Some(Ink::Red).filter(|_| !order.wrong.is_empty()))
     };
     vec![
-        Cell::new(&order.order),
-        if order.wrong.is_empty() { outcome.fg(Ink::Green) } else { outcome.fg(Ink::Red) },
-        Cell::new(order.claims),
-        Cell::new(replays),
-        Cell::new(order.charge_requests),
+        Cell::from(&order.order),
+        Cell::colored(order.outcome.clone(), Some(color)),
+        Cell::from(order.claims),
+        Cell::from(replays),
+        Cell::from(order.charge_requests),
         money(order.charges),
         money(order.refunds),
     ]

@@ -11,7 +11,11 @@ use super::{
     modules::{function_table, refused_imports},
     show::{short_digest, size},
 };
-use crate::{api::model::Deployed, build::Project, client::Client};
+use crate::{
+    api::model::{Deployed, ModuleDescription},
+    build::Project,
+    client::Client,
+};
 
 /// Upload a component, or build a project and upload it, under a name
 ///
@@ -77,25 +81,26 @@ fn report(deployed: &Deployed, alias: &str, console: &mut Console) -> Result<(),
     };
     console.line(format!("{name}  {digest}  {}  {what}", size(module.size)))?;
     console.line("")?;
-    let table = function_table(console, &module.description);
-    console.table(table)?;
-    let refused: Vec<&str> =
-        refused_imports(&module.description).map(|import| import.name.as_str()).collect();
+    let table = function_table(&module.description);
+    console.table(&table)?;
+    let refused = refused_packages(&module.description);
     if !refused.is_empty() {
-        let lead = console.paint(YELLOW, "refused when called:");
-        console.line(format!("\n{lead} {}", packages(&refused).join(", ")))?;
+        let lead = console.paint(YELLOW, "refused in workflows:");
+        console.line(format!("\n{lead} {}", refused.join(", ")))?;
         console.line(format!("`segno modules {alias}` says what to use in place of each"))?;
     }
     Ok(())
 }
 
-/// The packages of interfaces: `wasi:sockets` of `wasi:sockets/tcp@0.2.9`. The runtimes of languages
-/// import dozens of functions, called or not.
-fn packages<'a>(interfaces: &[&'a str]) -> Vec<&'a str> {
-    let mut names: Vec<&str> =
-        interfaces.iter().map(|name| name.split('/').next().unwrap_or(name)).collect();
-    names.dedup();
-    names
+/// The packages with functions that a workflow must not call: `wasi:sockets` of
+/// `wasi:sockets/tcp@0.2.9`. The runtimes of languages import dozens of functions, called or not.
+/// Segno's own are left out: an SDK offers them to activities alone.
+fn refused_packages(module: &ModuleDescription) -> Vec<&str> {
+    let packages = refused_imports(module).filter_map(|import| import.name.split('/').next());
+    let mut packages: Vec<&str> =
+        packages.filter(|package| !package.starts_with("segno:")).collect();
+    packages.dedup();
+    packages
 }
 
 /// The bytes of a component's file.
@@ -116,11 +121,27 @@ fn name_of(path: &Path) -> Result<String, CliError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::model::{Import, ImportStatus};
 
     #[test]
-    fn refused_interfaces_are_named_by_their_packages() {
-        let interfaces =
-            ["wasi:cli/exit@0.2.9", "wasi:sockets/tcp@0.2.9", "wasi:sockets/udp@0.2.9"];
-        assert_eq!(packages(&interfaces), ["wasi:cli", "wasi:sockets"]);
+    fn what_workflows_must_not_call_is_named_by_its_packages() {
+        let import = |name: &str, status| Import {
+            name: name.to_owned(),
+            status,
+            functions: Vec::new(),
+            note: None,
+        };
+        let module = ModuleDescription {
+            functions: Vec::new(),
+            imports: vec![
+                import("segno:workflow/files@0.1.0", ImportStatus::Refused),
+                import("wasi:cli/exit@0.2.9", ImportStatus::Refused),
+                import("wasi:random/random@0.2.9", ImportStatus::Deterministic),
+                import("wasi:sockets/tcp@0.2.9", ImportStatus::Refused),
+                import("wasi:sockets/udp@0.2.9", ImportStatus::Refused),
+            ],
+            exports: Vec::new(),
+        };
+        assert_eq!(refused_packages(&module), ["wasi:cli", "wasi:sockets"]);
     }
 }

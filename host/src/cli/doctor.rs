@@ -9,7 +9,7 @@ use super::{
     build::other,
     console::{GREEN, RED},
     place::Place,
-    show::cut,
+    table::{Cell, Column, Table},
 };
 use crate::{
     recovery::{Repair, RepairStep, class, describe, repair},
@@ -107,12 +107,16 @@ impl Doctor {
     }
 
     fn table(&self, diagnosis: &Diagnosis, console: &mut Console) -> Result<(), CliError> {
-        let mut table = console.new_table(&["RULE", "WHERE", "WHAT IS WRONG"]);
+        let mut table = Table::new(&[
+            Column::prose("RULE"),
+            Column::id("WHERE"),
+            Column::prose("WHAT IS WRONG"),
+        ]);
         for finding in diagnosis.findings.iter().take(SHOWN) {
             let (rule, ids) = place(finding);
-            table.add_row([rule, cut(&ids.join(", "), 60), cut(&describe(finding), 100)]);
+            table.row([rule, ids.join(", "), describe(finding)].map(Cell::from));
         }
-        console.table(table)?;
+        console.table(&table)?;
         let more = diagnosis.count.saturating_sub(SHOWN as u64);
         if more > 0 {
             console.remark(&format!("and {more} more; --json shows them"));
@@ -136,15 +140,16 @@ fn done(repaired: &Repair, console: &mut Console) -> Result<(), CliError> {
         return Ok(());
     }
     console.line("")?;
-    let mut table = console.new_table(&["MENDED", "WHERE", "ACTION TAKEN"]);
+    let mut table =
+        Table::new(&[Column::prose("MENDED"), Column::id("WHERE"), Column::prose("ACTION TAKEN")]);
     for found in &repaired.steps {
         if let RepairStep::Repaired { id, orphan } = found {
             let class = class(*orphan);
-            table.add_row([class.class, id.as_str(), class.action.words()]);
+            table.row([class.class, id.as_str(), class.action.words()].map(Cell::from));
         }
     }
     if !table.is_empty() {
-        console.table(table)?;
+        console.table(&table)?;
     }
     for row in repaired.unreadable() {
         console.warn(&format!("nothing was done about {row}"));

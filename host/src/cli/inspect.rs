@@ -6,14 +6,15 @@ use super::{
     CliError, Console, Exit,
     console::{BOLD, CYAN, DIM, RED, YELLOW},
     show::{
-        self, facts, failure_line, function, one_line, short_digest, short_target, state_cell,
-        state_style,
+        self, facts, failure_line, function, plain, plain_lines, short_digest, short_target,
+        state_cell, state_name, state_style,
     },
+    table::{Cell, Column, Table},
     time::{length, now_ms, occurrence, relative, when},
     timeline::record_line,
 };
 use crate::{
-    api::model::{CancelProgress, Invocation, InvocationState, JournalRecord, WaitKind},
+    api::model::{CancelProgress, Invocation, InvocationState, JournalRecord, Wait, WaitKind},
     client::Client,
 };
 
@@ -102,9 +103,11 @@ impl Inspect {
 fn head(invocation: &Invocation, console: &mut Console) -> Result<(), CliError> {
     let now = now_ms();
     let id = console.paint(CYAN, &invocation.id);
-    let state = console.paint(state_style(invocation.state), invocation.state.as_str());
+    let state = state_name(invocation.state, invocation.killed);
+    let state = console.paint(state_style(invocation.state), state);
     let name = Some(invocation.function.as_str()).filter(|name| !name.is_empty());
-    console.line(format!("{id}  {}  {state}", function(&invocation.target, name)))?;
+    let head = format!("{id}  {}  {state}", function(&invocation.target, name));
+    console.paragraph("", &head, 2)?;
     let mut lines = vec![("created", when(invocation.created_at_ms, now))];
     lines.extend(occurrence(&invocation.id).map(|at| ("due", when(at, now))));
     if let Some(at) = invocation.settled_at_ms {
@@ -122,21 +125,25 @@ fn head(invocation: &Invocation, console: &mut Console) -> Result<(), CliError> 
     if let Some(parent) = &invocation.parent {
         lines.push(("called by", parent.clone()));
     }
+    if let Some(schedule) = &invocation.schedule {
+        lines.push(("schedule", plain(schedule)));
+    }
     if !invocation.labels.is_empty() {
         let labels: Vec<String> =
             invocation.labels.iter().map(|(name, value)| format!("{name}={value}")).collect();
         lines.push(("labels", labels.join(" ")));
     }
-    lines.push(("input", one_line(&invocation.input, 100)));
+    lines.push(("input", show::value(&invocation.input, console)));
     if let Some(progress) = &invocation.progress {
-        let (value, at) = (one_line(&progress.value, 100), relative(progress.at_ms, now));
+        let at = relative(progress.at_ms, now);
+        let value = console.fit(&progress.value.to_string(), show::INDENT + at.len() + 2);
         lines.push(("progress", format!("{value}, {at}")));
     }
     if let Some(output) = &invocation.output {
-        lines.push(("output", one_line(output, 100)));
+        lines.push(("output", show::value(output, console)));
     }
     if let Some(failure) = &invocation.failure {
-        lines.push(("failure", console.paint(RED, &failure_line(failure, 100))));
+        lines.push(("failure", console.paint(RED, &failure_line(failure))));
     }
     facts(lines, console)
 }
@@ -148,7 +155,7 @@ fn why(invocation: &Invocation, console: &mut Console) -> Result<(), CliError> {
         InvocationState::Pending => reasons.push(match invocation.start_at_ms {
             Some(at) if at > now => format!("waits for its start {}", relative(at, now)),
             _ => match invocation.retry_at_ms {
-                Some(at) if invocation.attempt > 0 => format!(
+                Some(at) if invocation.attempt > 0 && at > now => format!(
                     "waits for attempt {}, {}",
                     invocation.attempt.saturating_add(1),
                     relative(at, now)
@@ -158,7 +165,7 @@ fn why(invocation: &Invocation, console: &mut Console) -> Result<(), CliError> {
         }),
         InvocationState::Acquired => reasons.extend(invocation.lease.as_ref().map(|lease| {
             format!(
-                "runs on {}, whose claim lasts until {}",
+                "runs on {}; its claim ends {} unless it is extended",
                 lease.node,
                 relative(lease.until_at_ms, now)
             )
@@ -179,7 +186,7 @@ fn why(invocation: &Invocation, console: &mut Console) -> Result<(), CliError> {
         reasons.push(match wait.kind {
             WaitKind::Call => {
                 let target = wait.target.as_deref().map(short_target).unwrap_or_default();
-                format!("waits for call {id} of {target}{until}")
+                format!("waits for call {id} of {target}{until}{}", attempts(wait, now))
             }
             WaitKind::Timer => format!("waits for timer {id}{until}"),
             WaitKind::Signal => "waits for a signal".to_owned(),
@@ -194,12 +201,39 @@ fn why(invocation: &Invocation, console: &mut Console) -> Result<(), CliError> {
         CancelProgress::Delivered => reasons.push("told of its cancellation".to_owned()),
     }
     for reason in reasons {
-        console.line(format!("  {} {reason}", console.paint(YELLOW, "•")))?;
+        let bullet = format!("  {} ", console.paint(YELLOW, "•"));
+        console.paragraph(&bullet, &plain_lines(&reason, 0), 4)?;
     }
     if let Some(note) = &invocation.note {
         show::note(note, console)?;
     }
     Ok(())
+}
+
+/// How a call fares that an invocation waits for.
+fn attempts(wait: &Wait, now: i64) -> String {
+    let mut facts = Vec::new();
+    match wait.state {
+        Some(InvocationState::Halted) => {
+            facts.push(format!("halted; `segno continue {}` sets it going again", wait.id));
+        }
+        Some(state) if wait.attempt > 0 => {
+            let times = if wait.attempt == 1 { "attempt" } else { "attempts" };
+            facts.push(format!("{} {times} failed", wait.attempt));
+            let next = wait.retry_at_ms.filter(|_| state == InvocationState::Pending);
+            facts.push(match next {
+                Some(at) if at > now => format!("the next {}", relative(at, now)),
+                Some(_) => "the next waits for a worker".to_owned(),
+                None => "the next is going on".to_owned(),
+            });
+        }
+        Some(_) | None => {}
+    }
+    if let Some(note) = &wait.note {
+        facts.push(format!("{}: {}", note.kind, note.message));
+    }
+    let facts = facts.join("; ");
+    if facts.is_empty() { facts } else { format!(": {facts}") }
 }
 
 fn children(invocation: &Invocation, console: &mut Console) -> Result<(), CliError> {
@@ -213,15 +247,17 @@ fn children(invocation: &Invocation, console: &mut Console) -> Result<(), CliErr
     };
     let (head, shown) = (console.paint(BOLD, "calls"), console.paint(DIM, shown));
     console.line(format!("{head}  {shown}").trim_end())?;
-    let mut table = console.new_table(&[]);
-    for child in &invocation.children {
-        let took = child.settled_at_ms.map(|at| length(at - child.created_at_ms));
-        table.add_row([
-            comfy_table::Cell::new(format!("  {}", child.id)),
-            comfy_table::Cell::new(function(&child.target, child.function.as_deref())),
-            state_cell(child.state),
-            comfy_table::Cell::new(took.unwrap_or_default()),
+    let columns = [Column::id(""), Column::text(""), Column::whole(""), Column::number("")];
+    let mut table = Table::new(&columns);
+    // The oldest first, as in the journal below.
+    for child in invocation.children.iter().rev() {
+        let took = length(child.settled_at_ms.unwrap_or_else(now_ms) - child.created_at_ms);
+        table.row([
+            Cell::from(format!("  {}", plain(&child.id))),
+            Cell::from(function(&child.target, child.function.as_deref())),
+            state_cell(child.state, child.killed),
+            Cell::from(took),
         ]);
     }
-    console.table(table)
+    console.table(&table)
 }

@@ -1,31 +1,37 @@
 //! `segno list`.
 
 use clap::Args;
-use comfy_table::{Cell, CellAlignment};
 
 use super::{
     CliError, Console, Exit,
-    console::CYAN,
+    console::{CYAN, DIM},
     input::read_label,
     pages::{self, Pages},
     show::{function, plain, plain_lines, state_cell},
-    time::{length, now_ms, relative},
+    table::{Cell, Column, Table},
+    time::{day_and_minute, length, now_ms, occurrence, read_since, relative},
 };
 use crate::{
-    api::model::{InvocationPage, InvocationQuery, InvocationState},
+    api::model::{
+        InvocationCounts, InvocationPage, InvocationQuery, InvocationState, InvocationSummary,
+    },
     client::Client,
 };
 
 /// List invocations, newest first
+///
+/// Those that clients and schedules started; calls only if they are asked for. The last line counts
+/// all that the options take, on this page and on others.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   segno list
-  segno list --state halted    # and why
-  segno list --stuck
-  segno list --module shop --function order --label customer=42
+  segno list --since 2h
+  segno list --state halted    # calls as well, and why
+  segno list --module shop --label customer=42
   segno list --prefix order- --limit 1000 --json | jq -r '.items[].id'
-  segno list --roots --all")]
+  segno list --all             # every one, calls as well
+  segno list --roots --all     # every one, without calls")]
 pub struct List {
     /// State of the invocations
     #[arg(long, value_name = "STATE", value_parser = state_parser())]
@@ -49,9 +55,18 @@ pub struct List {
     /// Id of the calling invocation
     #[arg(long, value_name = "ID")]
     parent: Option<String>,
-    /// Only invocations without a caller
+    /// Calls as well; so do --all, --stuck, --state halted, --function, --prefix and --parent
     #[arg(long)]
+    calls: bool,
+    /// Only invocations without a caller
+    #[arg(long, conflicts_with_all = ["calls", "parent"])]
     roots: bool,
+    /// Only those created since then: an instant in UTC, or a length of time before now
+    #[arg(long, value_name = "WHEN", value_parser = read_since)]
+    since: Option<i64>,
+    /// Only those created before then
+    #[arg(long, value_name = "WHEN", value_parser = read_since)]
+    until: Option<i64>,
     #[command(flatten)]
     pages: Pages,
 }
@@ -76,33 +91,19 @@ impl List {
             console.remark("no invocations");
             return Ok(Exit::Done);
         }
-        let now = now_ms();
-        let heads = ["ID", "FUNCTION", "STATE", "STARTED", "TOOK", "RECORDS", "RETRIES"];
-        let mut table = console.new_table(&heads);
-        for item in &page.items {
-            let took = item.settled_at_ms.map(|at| length(at - item.created_at_ms));
-            table.add_row([
-                Cell::new(plain(&item.id)),
-                Cell::new(function(&item.target, item.function.as_deref())),
-                state_cell(item.state),
-                Cell::new(relative(item.created_at_ms, now)),
-                Cell::new(took.as_deref().unwrap_or("-")).set_alignment(CellAlignment::Right),
-                Cell::new(item.journal_len).set_alignment(CellAlignment::Right),
-                Cell::new(item.attempt).set_alignment(CellAlignment::Right),
-            ]);
-        }
+        let mut table = table(&page);
         for row in &page.unreadable {
-            let state = Cell::new("unreadable");
-            table.add_row([Cell::new(plain(&row.id)), Cell::new(&row.kind), state]);
+            let state = Cell::from("unreadable");
+            table.row([Cell::from(plain(&row.id)), Cell::from(&row.kind), state]);
         }
-        console.table(table)?;
-        let halted: Vec<&str> = page
-            .items
-            .iter()
-            .filter(|item| asks_why && item.state == InvocationState::Halted)
-            .map(|item| item.id.as_str())
-            .collect();
-        why(&halted, client, console).await?;
+        console.table(&table)?;
+        if asks_why {
+            why(&page.items, console)?;
+        }
+        if let Some(counts) = page.counts.as_ref().filter(|counts| !counts.states.is_empty()) {
+            let counts = console.paint(DIM, &in_words(counts));
+            console.paragraph("\n", &counts, 0)?;
+        }
         pages::say_unreadable(&page.unreadable, console);
         pages::say_more(page.next.as_deref(), console);
         Ok(Exit::Done)
@@ -110,6 +111,12 @@ impl List {
 
     async fn fetch(self, client: &Client, console: &Console) -> Result<InvocationPage, CliError> {
         let _progress = console.progress("listing");
+        let names_calls = self.stuck
+            || self.state.as_deref() == Some("halted")
+            || self.function.is_some()
+            || self.prefix.is_some()
+            || self.parent.is_some();
+        let is_without_calls = self.roots || !(self.calls || self.pages.is_all() || names_calls);
         let query = InvocationQuery {
             module: self.module,
             function: self.function,
@@ -118,28 +125,75 @@ impl List {
             prefix: self.prefix,
             label: self.label.map(|(name, value)| format!("{name}={value}")),
             parent: self.parent,
-            roots: self.roots.then_some(true),
+            roots: is_without_calls.then_some(true),
+            since_at_ms: self.since,
+            until_at_ms: self.until,
             ..InvocationQuery::default()
         };
         let ask = async |after, limit| {
-            client.list(&InvocationQuery { after, limit: Some(limit), ..query.clone() }).await
+            // The first page is enough: what is counted does not depend on the page.
+            let counts = Option::is_none(&after).then_some(true);
+            client
+                .list(&InvocationQuery { after, limit: Some(limit), counts, ..query.clone() })
+                .await
         };
         Ok(self.pages.read(ask).await?)
     }
 }
 
-/// Prints why each of these invocations is halted.
-async fn why(halted: &[&str], client: &Client, console: &mut Console) -> Result<(), CliError> {
-    if halted.is_empty() {
-        return Ok(());
+/// The lines of a listing; the instants of schedules have a column where there are some.
+fn table(page: &InvocationPage) -> Table {
+    let now = now_ms();
+    let due = |id: &str| occurrence(id).map(day_and_minute);
+    let mut columns = vec![Column::id("ID")];
+    let is_scheduled = page.items.iter().any(|item| due(&item.id).is_some());
+    columns.extend(is_scheduled.then_some(Column::whole("DUE (UTC)").rank(1)));
+    columns.extend([
+        Column::text("FUNCTION"),
+        Column::whole("STATE"),
+        Column::whole("STARTED").rank(2),
+        Column::number("TOOK").rank(3),
+        Column::number("RECORDS").rank(5),
+        Column::number("RETRIES").rank(4),
+    ]);
+    let mut table = Table::new(&columns);
+    for item in &page.items {
+        let took = length(item.settled_at_ms.unwrap_or(now) - item.created_at_ms);
+        let mut row = vec![Cell::from(plain(&item.id))];
+        row.extend(is_scheduled.then(|| Cell::from(due(&item.id).unwrap_or_default())));
+        row.extend([
+            Cell::from(function(&item.target, item.function.as_deref())),
+            state_cell(item.state, item.killed),
+            Cell::from(relative(item.created_at_ms, now)),
+            Cell::from(took),
+            Cell::from(item.journal_len),
+            Cell::from(item.attempt),
+        ]);
+        table.row(row);
     }
-    console.line("")?;
-    for id in halted {
-        let note = client.invocation(id).await?.note;
-        let note = note.map(|note| format!("{}: {}", note.kind, note.message));
+    table
+}
+
+/// Prints why invocations are halted.
+fn why(items: &[InvocationSummary], console: &mut Console) -> Result<(), CliError> {
+    let halted = items.iter().filter(|item| item.state == InvocationState::Halted);
+    for (place, item) in halted.enumerate() {
+        if place == 0 {
+            console.line("")?;
+        }
+        let note = item.note.as_ref().map(|note| format!("{}: {}", note.kind, note.message));
         let note = note.unwrap_or_else(|| "halted by hand".to_owned());
-        let id = console.paint(CYAN, &plain(id));
-        console.line(format!("{id}  {}", plain_lines(&note, 2)))?;
+        let id = console.paint(CYAN, &plain(&item.id));
+        console.paragraph(&format!("{id}  "), &plain_lines(&note, 0), 2)?;
     }
     Ok(())
+}
+
+/// The counts of a listing.
+fn in_words(counts: &InvocationCounts) -> String {
+    let known = InvocationState::ALL.map(InvocationState::as_str);
+    let count = |state| counts.states.get(state).map(|count| format!("{count} {state}"));
+    let words: Vec<String> = known.into_iter().filter_map(count).collect();
+    let note = if counts.newest_only { " among the newest 10,000" } else { "" };
+    format!("{}{note}", words.join(", "))
 }

@@ -32,20 +32,31 @@ pub(super) enum LogFormat {
     Json,
 }
 
-/// Installs logging to standard error.
-pub(super) fn to_standard_error(format: LogFormat) {
-    let filter = filter(std::env::var("SEGNO_LOG").ok().as_deref());
+/// Installs logging to standard error; answers what is wrong with `SEGNO_LOG`.
+pub(super) fn to_standard_error(format: LogFormat) -> Result<(), String> {
+    let given = std::env::var("SEGNO_LOG").ok();
+    let (filter, checked) = match filter(given.as_deref()) {
+        Ok(filter) => (filter, Ok(())),
+        Err(reason) => (EnvFilter::new(USUALLY), Err(reason)),
+    };
     let colours = std::io::IsTerminal::is_terminal(&std::io::stderr());
     let lines = lines(format, colours, std::io::stderr);
     // A second subscriber in one process (tests) is no error.
     let _ = tracing_subscriber::registry().with(lines.with_filter(filter)).try_init();
+    checked
 }
 
 /// The filter that `SEGNO_LOG` asks for.
-fn filter(given: Option<&str>) -> EnvFilter {
-    let given = given.filter(|given| !given.trim().is_empty());
-    let asked = given.and_then(|given| EnvFilter::try_new(format!("{QUIET},{given}")).ok());
-    asked.unwrap_or_else(|| EnvFilter::new(USUALLY))
+fn filter(given: Option<&str>) -> Result<EnvFilter, String> {
+    let Some(given) = given.filter(|given| !given.trim().is_empty()) else {
+        return Ok(EnvFilter::new(USUALLY));
+    };
+    EnvFilter::try_new(format!("{QUIET},{given}")).map_err(|error| {
+        format!(
+            "SEGNO_LOG is ignored: `{given}` is no filter ({error}); write it like \
+             `info,segno_engine=debug`, with the levels error, warn, info, debug, trace and off"
+        )
+    })
 }
 
 /// Writes lines, with the ids of their execution.
@@ -173,7 +184,6 @@ mod tests {
         };
         for (given, expected) in [
             (None, &[][..]),
-            (Some("nonsense=loud"), &[]),
             (Some("debug"), &["a task"]),
             (Some("debug,cranelift_codegen=debug"), &["a pass", "a task"]),
             (Some("wasmtime=debug"), &["a module"]),
@@ -181,13 +191,21 @@ mod tests {
             let kept = Kept::default();
             let writer = kept.clone();
             let lines = lines(LogFormat::Text, false, move || writer.clone());
-            let subscriber = tracing_subscriber::registry().with(lines.with_filter(filter(given)));
+            let subscriber = tracing_subscriber::registry()
+                .with(lines.with_filter(filter(given).expect("a filter")));
             tracing::subscriber::with_default(subscriber, says);
             let bytes = kept.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
             let text = String::from_utf8(bytes).expect("lines are text");
             let said: Vec<&str> = text.lines().filter_map(|line| line.split(": ").last()).collect();
             assert_eq!(said, expected, "{given:?}");
         }
+    }
+
+    #[test]
+    fn a_filter_that_cannot_be_read_is_named() {
+        let refused = filter(Some("segno=loud")).expect_err("there is no such level");
+        assert!(refused.contains("`segno=loud` is no filter"), "{refused}");
+        assert!(refused.contains("write it like"), "{refused}");
     }
 
     #[test]

@@ -11,6 +11,8 @@ mod open_files;
 mod pages;
 mod polling;
 mod show;
+mod table;
+mod text;
 mod time;
 mod timeline;
 
@@ -116,6 +118,9 @@ struct Global {
     /// Print the answer as JSON
     #[arg(long, global = true, help_heading = "Global options")]
     json: bool,
+    /// Show everything whole: on a terminal, tables and long texts are cut to its width
+    #[arg(long, global = true, conflicts_with = "json", help_heading = "Global options")]
+    full: bool,
     /// When to use colours
     #[arg(
         long,
@@ -187,6 +192,11 @@ impl Cli {
     /// Whether JSON was requested.
     pub fn json(&self) -> bool {
         self.global.json
+    }
+
+    /// Whether nothing is to be cut.
+    pub fn full(&self) -> bool {
+        self.global.full
     }
 
     /// When to use colours.

@@ -1,16 +1,16 @@
 //! `segno modules`.
 
 use clap::Args;
-use comfy_table::{Cell, CellAlignment, Table};
 
 use super::{
     CliError, Console, Exit,
     console::{BOLD, CYAN},
-    show::{cut, short_digest, size},
+    show::{short_digest, size},
+    table::{Cell, Column, Table},
     time::{now_ms, relative},
 };
 use crate::{
-    api::model::{Import, ImportStatus, Module, ModuleDescription},
+    api::model::{Import, ImportStatus, Message, Module, ModuleDescription},
     client::Client,
 };
 
@@ -50,23 +50,29 @@ async fn list(client: &Client, console: &mut Console) -> Result<(), CliError> {
         return Ok(());
     }
     let now = now_ms();
-    let heads = ["NAME", "DIGEST", "SIZE", "FUNCTIONS", "RUNNING", "UPLOADED"];
-    let mut table = console.new_table(&heads);
+    let mut table = Table::new(&[
+        Column::text("NAME"),
+        Column::whole("DIGEST").rank(2),
+        Column::number("SIZE").rank(3),
+        Column::text("FUNCTIONS"),
+        Column::number("RUNNING"),
+        Column::whole("UPLOADED").rank(1),
+    ]);
     for module in &modules.modules {
         let functions: Vec<&str> =
             module.description.functions.iter().map(|function| function.name.as_str()).collect();
         let names =
             if module.aliases.is_empty() { "-".to_owned() } else { module.aliases.join(", ") };
-        table.add_row([
-            Cell::new(names),
-            Cell::new(short_digest(&module.digest)),
-            Cell::new(size(module.size)).set_alignment(CellAlignment::Right),
-            Cell::new(cut(&functions.join(", "), 60)),
-            Cell::new(module.in_use).set_alignment(CellAlignment::Right),
-            Cell::new(relative(module.created_at_ms, now)),
+        table.row([
+            Cell::from(names),
+            Cell::from(short_digest(&module.digest)),
+            Cell::from(size(module.size)),
+            Cell::from(functions.join(", ")),
+            Cell::from(module.in_use),
+            Cell::from(relative(module.created_at_ms, now)),
         ]);
     }
-    console.table(table)
+    console.table(&table)
 }
 
 fn describe(module: &Module, console: &mut Console) -> Result<(), CliError> {
@@ -76,7 +82,8 @@ fn describe(module: &Module, console: &mut Console) -> Result<(), CliError> {
     let names =
         if module.aliases.is_empty() { "(no name)".to_owned() } else { module.aliases.join(", ") };
     let names = console.paint(CYAN, &names);
-    console.line(format!("{names}  {}  {}", module.digest, size(module.size)))?;
+    let head = format!("{names}  {}  {}", module.digest, size(module.size));
+    console.paragraph("", &head, 2)?;
     console.line(format!(
         "uploaded {}, {} unfinished executions",
         relative(module.created_at_ms, now_ms()),
@@ -88,8 +95,8 @@ fn describe(module: &Module, console: &mut Console) -> Result<(), CliError> {
 
 /// Prints functions, schemas and imports.
 pub fn contents(module: &ModuleDescription, console: &mut Console) -> Result<(), CliError> {
-    let table = function_table(console, module);
-    console.table(table)?;
+    let table = function_table(module);
+    console.table(&table)?;
     for function in &module.functions {
         for (what, schema) in
             [("input", &function.input_schema), ("output", &function.output_schema)]
@@ -99,38 +106,44 @@ pub fn contents(module: &ModuleDescription, console: &mut Console) -> Result<(),
                 console.line(format!("\n{head}\n{schema:#}"))?;
             }
         }
+        for Message { kind, name, schema } in &function.messages {
+            let head = format!("{} {name} of {}", kind.as_str(), function.name);
+            console.line(format!("\n{}\n{schema:#}", console.paint(BOLD, &head)))?;
+        }
     }
     if !module.imports.is_empty() {
         console.line("")?;
-        let mut table = console.new_table(&["IMPORT", "STATUS", ""]);
+        let columns = [Column::text("IMPORT"), Column::whole("STATUS"), Column::prose("")];
+        let mut table = Table::new(&columns);
         for import in &module.imports {
             let status = match import.status {
                 ImportStatus::Provided => "provided",
                 ImportStatus::Deterministic => "deterministic",
-                ImportStatus::Refused => "refused when called",
+                ImportStatus::Refused => "refused in workflows",
             };
             let note = import.note.as_deref().unwrap_or_default();
-            table.add_row([import.name.as_str(), status, note]);
+            table.row([import.name.as_str(), status, note].map(Cell::from));
         }
-        console.table(table)?;
+        console.table(&table)?;
     }
     Ok(())
 }
 
 /// The functions of a module, as a table.
-pub fn function_table(console: &Console, module: &ModuleDescription) -> Table {
-    let mut table = console.new_table(&["FUNCTION", "KIND", "SUMMARY"]);
+pub fn function_table(module: &ModuleDescription) -> Table {
+    let columns = [Column::text("FUNCTION"), Column::whole("KIND"), Column::prose("SUMMARY")];
+    let mut table = Table::new(&columns);
     for function in &module.functions {
-        table.add_row([
-            Cell::new(&function.name),
-            Cell::new(function.kind.as_str()),
-            Cell::new(cut(function.summary.as_deref().unwrap_or("-"), 80)),
+        table.row([
+            Cell::from(&function.name),
+            Cell::from(function.kind.as_str()),
+            Cell::from(function.summary.as_deref().unwrap_or("-").replace('\n', " ")),
         ]);
     }
     table
 }
 
-/// The imports that fail when they are called.
+/// The imports that fail when a workflow calls them.
 pub fn refused_imports(module: &ModuleDescription) -> impl Iterator<Item = &Import> {
     module.imports.iter().filter(|import| import.status == ImportStatus::Refused)
 }

@@ -8,7 +8,7 @@ use segno_core::time::Timestamp;
 
 use super::{
     console::{CYAN, DIM},
-    show::cut,
+    text::cut,
 };
 use crate::{build::Progress, runtime::Env};
 

@@ -1,9 +1,10 @@
 //! Listings in pages: the options for their size, and the loop over the pages.
 
-use clap::Args;
-use comfy_table::{Cell, Table};
-
-use super::{Console, show::plain};
+use super::{
+    Console,
+    show::plain,
+    table::{Cell, Table},
+};
 use crate::{
     api::model::{
         InvocationPage, InvocationSummary, PromisePage, PromiseSummary, ScheduleList, ScheduleView,
@@ -11,6 +12,7 @@ use crate::{
     },
     client::ClientError,
 };
+use clap::Args;
 
 /// Maximum number of items on a host's page.
 const LARGEST: u32 = 1000;
@@ -38,6 +40,11 @@ impl Pages {
     /// The first page only, of at most `limit` items.
     pub fn first(limit: u32) -> Self {
         Self { limit, after: None, all: false }
+    }
+
+    /// Whether all pages are requested.
+    pub fn is_all(&self) -> bool {
+        self.all
     }
 
     /// The requested pages as one. `ask` receives the cursor before a page and its maximum size.
@@ -152,10 +159,9 @@ impl Page for TreePage {
 /// Adds unreadable rows to a table whose column `column` has the state.
 pub fn show_unreadable(rows: &[UnreadableRow], column: usize, table: &mut Table) {
     for row in rows {
-        let mut cells = vec![Cell::new(plain(&row.id))];
-        cells.resize(column, Cell::new("-"));
-        cells.push(Cell::new("unreadable"));
-        table.add_row(cells);
+        let blanks = std::iter::repeat_with(|| Cell::from("-")).take(column.saturating_sub(1));
+        let state = Cell::from("unreadable");
+        table.row([Cell::from(plain(&row.id))].into_iter().chain(blanks).chain([state]));
     }
 }
 

@@ -3,7 +3,6 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use clap::{Args, Subcommand};
-use comfy_table::Cell;
 
 use super::{
     CliError, Console, Exit,
@@ -11,7 +10,8 @@ use super::{
     input::{read_json, read_label},
     pages::{self, Pages},
     settle::{self, Reject, Resolve},
-    show::{facts, failure_line, one_line, plain, promise_cell, promise_style, short_target},
+    show::{self, facts, failure_line, plain, promise_cell, promise_style, short_target},
+    table::{Cell, Column, Table},
     time::{as_ms, now_ms, read_length, relative, when},
 };
 use crate::{
@@ -134,22 +134,28 @@ impl List {
             return Ok(());
         }
         let now = now_ms();
-        let mut table = console.new_table(&["ID", "STATE", "PRODUCED BY", "MADE", "DEADLINE"]);
+        let mut table = Table::new(&[
+            Column::id("ID"),
+            Column::whole("STATE"),
+            Column::text("PRODUCED BY"),
+            Column::whole("MADE").rank(2),
+            Column::whole("DEADLINE").rank(1),
+        ]);
         for item in &page.items {
             let deadline = match (item.settled_at_ms, item.timeout_at_ms) {
                 (None, Some(at)) => relative(at, now),
                 (Some(_), _) | (None, None) => "-".to_owned(),
             };
-            table.add_row([
-                Cell::new(plain(&item.id)),
+            table.row([
+                Cell::from(plain(&item.id)),
                 promise_cell(item.state),
-                Cell::new(plain(&producer(&item.tags))),
-                Cell::new(relative(item.created_at_ms, now)),
-                Cell::new(deadline),
+                Cell::from(plain(&producer(&item.tags))),
+                Cell::from(relative(item.created_at_ms, now)),
+                Cell::from(deadline),
             ]);
         }
         pages::show_unreadable(&page.unreadable, 1, &mut table);
-        console.table(table)?;
+        console.table(&table)?;
         pages::say_unreadable(&page.unreadable, console);
         pages::say_more(page.next.as_deref(), console);
         Ok(())
@@ -204,18 +210,19 @@ fn show(promise: &PromiseView, console: &mut Console) -> Result<(), CliError> {
     let when = |at: i64| when(at, now);
     let id = console.paint(CYAN, &plain(&promise.id));
     let state = console.paint(promise_style(promise.state), promise.state.as_str());
-    console.line(format!("{id}  {state}  {}", plain(&producer(&promise.tags))).trim_end())?;
+    let head = format!("{id}  {state}  {}", plain(&producer(&promise.tags)));
+    console.paragraph("", &head, 2)?;
     let mut lines = vec![("made", when(promise.created_at_ms))];
     lines.extend(promise.settled_at_ms.map(|at| ("settled", when(at))));
     lines.extend(promise.timeout_at_ms.map(|at| ("deadline", when(at))));
     lines.extend(promise.made_by.as_ref().map(|maker| ("made by", plain(maker))));
-    lines.extend(promise.param.as_ref().map(|param| ("param", one_line(param, 100))));
-    lines.extend(promise.value.as_ref().map(|value| ("value", one_line(value, 100))));
+    lines.extend(promise.param.as_ref().map(|param| ("param", show::value(param, console))));
+    lines.extend(promise.value.as_ref().map(|value| ("value", show::value(value, console))));
     lines.extend(
         promise
             .failure
             .as_ref()
-            .map(|failure| ("failure", console.paint(RED, &plain(&failure_line(failure, 100))))),
+            .map(|failure| ("failure", console.paint(RED, &failure_line(failure)))),
     );
     lines.extend(
         promise.tags.iter().map(|(name, value)| ("tag", plain(&format!("{name}={value}")))),

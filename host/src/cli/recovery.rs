@@ -3,11 +3,15 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use comfy_table::{Cell, CellAlignment};
 use segno_core::config::Config;
 use serde_json::json;
 
-use super::{CliError, Console, Exit, build::other, time::length};
+use super::{
+    CliError, Console, Exit,
+    build::other,
+    table::{Cell, Column, Table},
+    time::length,
+};
 use crate::recovery::{policy, retention::Retention};
 
 /// Describe what a host does on its own
@@ -50,34 +54,40 @@ impl Recovery {
             }))?;
             return Ok(Exit::Done);
         }
-        let mut table = console.new_table(&["DUTY", "LOOKS EVERY", "REST", "PAGE", "PURPOSE"]);
+        let mut table = Table::new(&[
+            Column::whole("DUTY"),
+            Column::number("LOOKS EVERY"),
+            Column::number("REST").rank(1),
+            Column::number("PAGE").rank(2),
+            Column::prose("PURPOSE"),
+        ]);
         for duty in &policy.duties {
             let pause = duty.round_pause_ms.map_or_else(|| "-".to_owned(), length);
-            table.add_row([
-                Cell::new(duty.duty),
-                right(length(duty.period_ms)),
-                right(pause),
-                right(duty.page),
-                Cell::new(duty.purpose),
+            table.row([
+                Cell::from(duty.duty),
+                Cell::from(length(duty.period_ms)),
+                Cell::from(pause),
+                Cell::from(duty.page),
+                Cell::from(duty.purpose),
             ]);
         }
-        console.table(table)?;
+        console.table(&table)?;
         console.line("")?;
-        let mut table = console.new_table(&["DAMAGE", "SEEN BY", "WHAT IS DONE"]);
+        let mut table = Table::new(&[
+            Column::prose("DAMAGE"),
+            Column::prose("SEEN BY"),
+            Column::prose("WHAT IS DONE"),
+        ]);
         for class in &policy.classes {
-            table.add_row([class.class, class.detection, class.action.words()]);
+            table.row([class.class, class.detection, class.action.words()].map(Cell::from));
         }
-        console.table(table)?;
+        console.table(&table)?;
         console.line("")?;
-        let mut table = console.new_table(&["WHAT HAS ENDED", "IS KEPT"]);
+        let mut table = Table::new(&[Column::prose("WHAT HAS ENDED"), Column::prose("IS KEPT")]);
         for (what, keep) in rules.lines() {
-            table.add_row([what, keep.to_string()]);
+            table.row([what, keep.to_string()].map(Cell::from));
         }
-        console.table(table)?;
+        console.table(&table)?;
         Ok(Exit::Done)
     }
-}
-
-fn right(content: impl ToString) -> Cell {
-    Cell::new(content).set_alignment(CellAlignment::Right)
 }

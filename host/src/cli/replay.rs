@@ -9,6 +9,7 @@ use super::{
     console::{BOLD, DIM, GREEN, RED},
     deploy::read_component,
     show::{self, plain_lines, short_digest},
+    table::{Cell, Column, Table},
     timeline::record_line,
 };
 use crate::{
@@ -136,11 +137,15 @@ fn verdict(replay: &model::Replay, console: &mut Console) -> Result<(), CliError
                 return Ok(());
             }
             console.line("")?;
-            let mut table = console.new_table(&["FIELD", "RECORDED", "ASKED"]);
+            let mut table = Table::new(&[
+                Column::whole("FIELD"),
+                Column::prose("RECORDED"),
+                Column::prose("ASKED"),
+            ]);
             for field in &divergence.fields {
-                table.add_row([&field.field, &field.recorded, &field.asked]);
+                table.row([&field.field, &field.recorded, &field.asked].map(Cell::from));
             }
-            console.table(table)?;
+            console.table(&table)?;
             let head = console.paint(BOLD, "what to do");
             console.line(format!(
                 "\n{head}: keep running it on its own module (it does so by itself), or change the code so that it asks for the same"

@@ -8,7 +8,8 @@ use super::{
     CliError, Console, Exit,
     console::{CYAN, DIM},
     input::read_json,
-    show::{facts, one_line, plain},
+    show::{facts, plain},
+    text,
     time::{as_ms, now_ms, read_length, when},
 };
 use crate::{api::model::ResourceView, client::Client};
@@ -96,7 +97,9 @@ fn show(resource: &ResourceView, console: &mut Console) -> Result<(), CliError> 
     }
     let name = console.paint(CYAN, &plain(&resource.name));
     console.line(match &resource.value {
-        Some(value) => format!("{name}  {}", one_line(value, 100)),
+        Some(value) => {
+            format!("{name}  {}", console.fit(&value.to_string(), text::width(&name) + 2))
+        }
         None => format!("{name}  {}", console.paint(DIM, "never written")),
     })?;
     let mut lines = Vec::new();

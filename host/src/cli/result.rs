@@ -16,7 +16,7 @@ use crate::{
 
 /// The duration of one long poll. The end of an invocation is noticed at once; a halt only between
 /// two polls.
-pub const POLL: Duration = Duration::from_secs(5);
+const POLL: Duration = Duration::from_secs(5);
 
 /// Print the outcome of an invocation
 #[derive(Debug, Args)]
@@ -82,6 +82,9 @@ pub fn answer(invocation: &InvocationOutcome, console: &mut Console) -> Result<E
     match (invocation.state, &invocation.output, &invocation.failure) {
         (InvocationState::Resolved, Some(output), _) => console.document(output)?,
         (InvocationState::Resolved, None, _) => console.document(&())?,
+        (_, _, Some(failure)) if invocation.killed => {
+            console.remark(&format!("`{id}` was killed (code {})", failure.code));
+        }
         (state, _, Some(failure)) => {
             console
                 .remark(&format!("`{id}` is {state}: {} (code {})", failure.message, failure.code));

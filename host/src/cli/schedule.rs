@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
-use comfy_table::{Cell, CellAlignment};
 use serde_json::Value;
 
 use super::{
@@ -11,7 +10,8 @@ use super::{
     console::CYAN,
     input::{read_json, read_label},
     pages::{self, Pages},
-    show::{facts, function, one_line},
+    show::{self, facts, function, plain},
+    table::{Cell, Column, Table},
     time::{as_ms, instant, length, now_ms, read_instant, read_length, relative},
 };
 use crate::{
@@ -152,7 +152,7 @@ impl Schedule {
             }
             What::Resume(Named { id }) => {
                 let schedule = client.pause_schedule(&id, false).await?;
-                let what = format!("goes on, next {}", next(&schedule));
+                let what = format!("goes on, next {}", next_in_words(&schedule));
                 changed(&schedule, &what, console)?;
             }
             What::Delete(Named { id }) => {
@@ -187,10 +187,10 @@ impl Create {
             return console.document(&made);
         }
         let what = match made.created {
-            true => format!("made, first {}", next(&made.schedule)),
+            true => format!("made, first {}", next_in_words(&made.schedule)),
             false => {
                 console.warn("it existed before and is unchanged; delete it to make it anew");
-                format!("exists, next {}", next(&made.schedule))
+                format!("exists, next {}", next_in_words(&made.schedule))
             }
         };
         changed(&made.schedule, &what, console)
@@ -215,22 +215,31 @@ impl List {
             console.remark("no schedules; make one with `segno schedule create`");
             return Ok(());
         }
-        let heads = ["ID", "WHEN (UTC)", "FUNCTION", "NEXT", "LAST", "SKIPPED"];
-        let mut table = console.new_table(&heads);
+        let mut table = Table::new(&[
+            Column::id("ID"),
+            Column::text("WHEN (UTC)"),
+            Column::text("FUNCTION"),
+            Column::whole("NEXT"),
+            Column::whole("AT (UTC)").rank(3),
+            Column::whole("LAST").rank(1),
+            Column::number("SKIPPED").rank(2),
+        ]);
         for schedule in &all.items {
             let last = schedule.last_at_ms.map(|at| relative(at, now_ms()));
-            table.add_row([
-                Cell::new(&schedule.id),
-                Cell::new(&schedule.cron),
-                Cell::new(function(&schedule.target, schedule.function.as_deref())),
-                Cell::new(next(schedule)),
-                Cell::new(last.as_deref().unwrap_or("-")),
-                Cell::new(schedule.skipped).set_alignment(CellAlignment::Right),
+            let (next, at) = next(schedule);
+            table.row([
+                Cell::from(plain(&schedule.id)),
+                Cell::from(&schedule.cron),
+                Cell::from(function(&schedule.target, schedule.function.as_deref())),
+                Cell::from(next),
+                Cell::from(at.as_deref().unwrap_or("-")),
+                Cell::from(last.as_deref().unwrap_or("-")),
+                Cell::from(schedule.skipped),
             ]);
         }
         // An unreadable schedule starts nothing.
         pages::show_unreadable(&all.unreadable, 1, &mut table);
-        console.table(table)?;
+        console.table(&table)?;
         pages::say_unreadable(&all.unreadable, console);
         Ok(())
     }
@@ -270,12 +279,12 @@ fn show(schedule: &ScheduleView, console: &mut Console) -> Result<(), CliError> 
     }
     let id = console.paint(CYAN, &schedule.id);
     let target = function(&schedule.target, schedule.function.as_deref());
-    console.line(format!("{id}  {target}  {} (UTC)", schedule.cron))?;
-    let mut lines = vec![("next", next(schedule))];
+    console.paragraph("", &format!("{id}  {target}  {} (UTC)", schedule.cron), 2)?;
+    let mut lines = vec![("next", next_in_words(schedule))];
     if let (Some(at), Some(last)) = (schedule.last_at_ms, &schedule.last_id) {
         lines.push(("last", format!("{}  {last}", instant(at))));
     }
-    lines.push(("input", one_line(&schedule.input, 100)));
+    lines.push(("input", show::value(&schedule.input, console)));
     lines.push(("starts", schedule.invocation_id.clone()));
     let timeout = schedule.timeout_ms.map(|ms| length(i64::try_from(ms).unwrap_or(i64::MAX)));
     lines.extend(timeout.map(|timeout| ("timeout", timeout)));
@@ -302,11 +311,18 @@ fn changed(schedule: &ScheduleView, what: &str, console: &mut Console) -> Result
     console.line(format!("{id}  {what}"))
 }
 
-/// The next occurrence in words.
-fn next(schedule: &ScheduleView) -> String {
+/// The next occurrence as seen from now, and its instant.
+fn next(schedule: &ScheduleView) -> (String, Option<String>) {
     match schedule.next_at_ms {
-        _ if schedule.paused => "paused".to_owned(),
-        Some(at) => format!("{} ({})", relative(at, now_ms()), instant(at)),
-        None => "never".to_owned(),
+        _ if schedule.paused => ("paused".to_owned(), None),
+        Some(at) => (relative(at, now_ms()), Some(instant(at))),
+        None => ("never".to_owned(), None),
+    }
+}
+
+fn next_in_words(schedule: &ScheduleView) -> String {
+    match next(schedule) {
+        (next, Some(at)) => format!("{next} ({at})"),
+        (next, None) => next,
     }
 }

@@ -132,7 +132,9 @@ impl Serve {
         token: Option<&str>,
         console: &mut Console,
     ) -> Result<Exit, CliError> {
-        logging::to_standard_error(self.log_format);
+        if let Err(reason) = logging::to_standard_error(self.log_format) {
+            console.warn(&reason);
+        }
         let (store, data) = self.store()?;
         let policy_file = self.policy.clone().unwrap_or_else(|| data.join("policy.toml"));
         if let Some(missing) = self.policy.as_ref().filter(|path| !path.exists()) {

@@ -12,7 +12,8 @@ use super::{
     input::read_json,
     polling::Polling,
     result::wait_for,
-    show::{failure_line, one_line, state_style},
+    show::{failure_line, state_style},
+    text,
     time::read_length,
 };
 use crate::{
@@ -165,9 +166,10 @@ pub(super) fn settled(promise: &PromiseView, console: &mut Console) -> Result<Ex
         return Ok(Exit::Done);
     }
     let id = console.paint(CYAN, &promise.id);
+    let beside = text::width(&promise.id) + promise.state.as_str().len() + 4;
     let outcome = match (&promise.value, &promise.failure) {
-        (_, Some(failure)) => failure_line(failure, 80),
-        (Some(value), None) => one_line(value, 80),
+        (_, Some(failure)) => failure_line(failure),
+        (Some(value), None) => console.fit(&value.to_string(), beside),
         (None, None) => String::new(),
     };
     let state = promise.state.as_str();

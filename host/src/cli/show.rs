@@ -1,13 +1,14 @@
 //! Output that several commands share.
 
 use anstyle::Style;
-use comfy_table::{Cell, Color};
+use comfy_table::Color;
 use serde::Deserialize as _;
 use serde_json::Value;
 
 use super::{
     CliError, Console,
     console::{CYAN, DIM, GREEN, RED, YELLOW},
+    table::Cell,
 };
 use crate::{
     api::model::{FailureView, InvocationState, Note, PromiseState},
@@ -26,15 +27,20 @@ pub fn state_style(state: InvocationState) -> Style {
 }
 
 /// A state in a table.
-pub fn state_cell(state: InvocationState) -> Cell {
-    let cell = Cell::new(state.as_str());
-    match state {
-        InvocationState::Pending | InvocationState::Suspended => cell,
-        InvocationState::Acquired => cell.fg(Color::Cyan),
-        InvocationState::Halted | InvocationState::Cancelled => cell.fg(Color::Yellow),
-        InvocationState::Resolved => cell.fg(Color::Green),
-        InvocationState::Rejected | InvocationState::TimedOut => cell.fg(Color::Red),
-    }
+pub fn state_cell(state: InvocationState, is_killed: bool) -> Cell {
+    let color = match state {
+        InvocationState::Pending | InvocationState::Suspended => None,
+        InvocationState::Acquired => Some(Color::Cyan),
+        InvocationState::Halted | InvocationState::Cancelled => Some(Color::Yellow),
+        InvocationState::Resolved => Some(Color::Green),
+        InvocationState::Rejected | InvocationState::TimedOut => Some(Color::Red),
+    };
+    Cell::colored(state_name(state, is_killed), color)
+}
+
+/// The name of a state; a killed invocation is cancelled, but was not asked.
+pub fn state_name(state: InvocationState, is_killed: bool) -> &'static str {
+    if is_killed { "killed" } else { state.as_str() }
 }
 
 /// The colour of a promise's state.
@@ -49,14 +55,17 @@ pub fn promise_style(state: PromiseState) -> Style {
 
 /// A promise's state in a table.
 pub fn promise_cell(state: PromiseState) -> Cell {
-    let cell = Cell::new(state.as_str());
-    match state {
-        PromiseState::Pending => cell,
-        PromiseState::Resolved => cell.fg(Color::Green),
-        PromiseState::Cancelled => cell.fg(Color::Yellow),
-        PromiseState::Rejected | PromiseState::TimedOut => cell.fg(Color::Red),
-    }
+    let color = match state {
+        PromiseState::Pending => None,
+        PromiseState::Resolved => Some(Color::Green),
+        PromiseState::Cancelled => Some(Color::Yellow),
+        PromiseState::Rejected | PromiseState::TimedOut => Some(Color::Red),
+    };
+    Cell::colored(state.as_str(), color)
 }
+
+/// The columns before the text of a fact.
+pub const INDENT: usize = 12;
 
 /// Prints the facts about one object, one per line.
 ///
@@ -65,7 +74,7 @@ pub fn promise_cell(state: PromiseState) -> Cell {
 pub fn facts(lines: Vec<(&str, String)>, console: &mut Console) -> Result<(), CliError> {
     for (name, text) in lines {
         let name = console.paint(DIM, &format!("{name:<10}"));
-        console.line(format!("  {name}{text}"))?;
+        console.paragraph(&format!("  {name}"), &text, INDENT)?;
     }
     Ok(())
 }
@@ -90,14 +99,17 @@ pub fn short_digest(digest: &str) -> &str {
     digest.get(..12).unwrap_or(digest)
 }
 
-/// A value on one line, cut at `width` characters.
-pub fn one_line(value: &Value, width: usize) -> String {
-    cut(&value.to_string(), width)
+/// A value as the text of a fact: on one line.
+pub fn value(value: &Value, console: &Console) -> String {
+    console.fit(&value.to_string(), INDENT)
 }
 
-/// A failure on one line.
-pub fn failure_line(failure: &FailureView, width: usize) -> String {
-    cut(&format!("failed with {}: {}", failure.code, failure.message), width)
+/// A failure as a sentence.
+pub fn failure_line(failure: &FailureView) -> String {
+    plain(
+        &format!("failed with {}: {}", failure.code, failure.message)
+            .replace(['\n', '\r', '\t'], " "),
+    )
 }
 
 /// A size in bytes, with a unit.
@@ -126,7 +138,7 @@ pub fn plain_lines(text: &str, indent: usize) -> String {
 /// When the stream is closed.
 pub fn note(note: &Note, console: &mut Console) -> Result<(), CliError> {
     let lead = console.paint(RED, &format!("{}:", plain(&note.kind)));
-    console.line(format!("  {lead} {}", plain_lines(&note.message, 4)))?;
+    console.paragraph(&format!("  {lead} "), &plain_lines(&note.message, 0), 4)?;
     frames(note, console)
 }
 
@@ -148,19 +160,10 @@ pub fn frames(note: &Note, console: &mut Console) -> Result<(), CliError> {
             (function, "") => format!("in {function}"),
             (function, _) => format!(" in {function}"),
         };
-        console.line(format!("    {}", console.paint(DIM, &plain(&(place + &function)))))?;
+        let frame = console.fit(&plain(&(place + &function)), 4);
+        console.line(format!("    {}", console.paint(DIM, &frame)))?;
     }
     Ok(())
-}
-
-/// `text` without line breaks, cut to `width` characters.
-pub fn cut(text: &str, width: usize) -> String {
-    let flat = text.replace(['\n', '\r', '\t'], " ");
-    if flat.chars().count() <= width {
-        return flat;
-    }
-    let kept: String = flat.chars().take(width.saturating_sub(1)).collect();
-    format!("{kept}…")
 }
 
 #[cfg(test)]
@@ -168,10 +171,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_values_are_cut_between_characters() {
+    fn texts_are_in_the_form_for_people() {
         assert_eq!(plain_lines("one\n\ttwo\u{1b}[0m", 2), "one\n      two\u{fffd}[0m");
-        assert_eq!(one_line(&serde_json::json!({"a": 1}), 20), "{\"a\":1}");
-        assert_eq!(cut("größer\nals", 8), "größer …");
         assert_eq!(size(0), "0 B");
         assert_eq!(size(1_536), "1.5 KiB");
         assert_eq!(size(7 * 1_048_576), "7.0 MiB");

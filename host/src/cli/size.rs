@@ -1,13 +1,13 @@
 //! `segno size`.
 
 use clap::Args;
-use comfy_table::{Cell, CellAlignment};
 
 use super::{
     CliError, Console, Exit,
     build::other,
     place::Place,
-    show::{cut, short_digest, short_target, size},
+    show::{plain, short_digest, short_target, size},
+    table::{Cell, Column, Table},
 };
 use crate::store::SizeReport;
 
@@ -52,48 +52,72 @@ impl Size {
             free => format!(", {} of it free for what comes next", size(free)),
         };
         console.line(format!("{}: {}{free}\n", self.place.name(), size(report.bytes)))?;
-        let mut table = console.new_table(&["KIND", "ROWS", "SIZE"]);
+        let columns = [Column::text("KIND"), Column::number("ROWS"), Column::number("SIZE")];
+        let mut table = Table::new(&columns);
         for part in &report.parts {
-            table.add_row([Cell::new(&part.name), right(part.rows), right(size(part.bytes))]);
+            table.row([
+                Cell::from(&part.name),
+                Cell::from(part.rows),
+                Cell::from(size(part.bytes)),
+            ]);
         }
-        console.table(table)?;
+        console.table(&table)?;
         if !report.trees.is_empty() {
             console.line("")?;
-            let mut table = console.new_table(&["LARGEST TREES", "PROMISES", "CONTENT", ""]);
+            let mut table = Table::new(&[
+                Column::id("LARGEST TREES"),
+                Column::number("PROMISES"),
+                Column::number("CONTENT"),
+                Column::whole("").rank(1),
+            ]);
             for tree in &report.trees {
                 let state = if tree.settled { "" } else { "has not ended" };
-                let (promises, bytes) = (right(tree.promises), right(size(tree.bytes)));
-                table.add_row([Cell::new(cut(&tree.id, 60)), promises, bytes, Cell::new(state)]);
+                table.row([
+                    Cell::from(plain(&tree.id)),
+                    Cell::from(tree.promises),
+                    Cell::from(size(tree.bytes)),
+                    Cell::from(state),
+                ]);
             }
-            console.table(table)?;
+            console.table(&table)?;
         }
         if !report.functions.is_empty() {
             console.line("")?;
-            let mut table = console.new_table(&["LARGEST FUNCTIONS", "INVOCATIONS", "CONTENT"]);
+            let mut table = Table::new(&[
+                Column::text("LARGEST FUNCTIONS"),
+                Column::number("INVOCATIONS"),
+                Column::number("CONTENT"),
+            ]);
             for function in &report.functions {
-                let (count, bytes) = (right(function.invocations), right(size(function.bytes)));
-                table.add_row([Cell::new(short_target(&function.target)), count, bytes]);
+                table.row([
+                    Cell::from(plain(short_target(&function.target))),
+                    Cell::from(function.invocations),
+                    Cell::from(size(function.bytes)),
+                ]);
             }
-            console.table(table)?;
+            console.table(&table)?;
         }
         if !report.modules.is_empty() {
             console.line("")?;
-            let mut table = console.new_table(&["LARGEST MODULES", "NAMES", "SIZE"]);
+            let mut table = Table::new(&[
+                Column::whole("LARGEST MODULES"),
+                Column::text("NAMES"),
+                Column::number("SIZE"),
+            ]);
             for module in &report.modules {
                 let names = if module.aliases.is_empty() {
                     "-".to_owned()
                 } else {
                     module.aliases.join(", ")
                 };
-                let digest = Cell::new(short_digest(&module.digest));
-                table.add_row([digest, Cell::new(names), right(size(module.bytes))]);
+                table.row([
+                    Cell::from(short_digest(&module.digest)),
+                    Cell::from(names),
+                    Cell::from(size(module.bytes)),
+                ]);
             }
-            console.table(table)?;
+            console.table(&table)?;
         }
         Ok(())
     }
-}
-
-fn right(content: impl ToString) -> Cell {
-    Cell::new(content).set_alignment(CellAlignment::Right)
 }

@@ -1,14 +1,15 @@
 //! `segno task`.
 
 use clap::{Args, Subcommand};
-use comfy_table::{Cell, CellAlignment, Color};
+use comfy_table::Color;
 
 use super::{
     CliError, Console, Exit,
     console::{CYAN, YELLOW},
     pages::{self, Pages},
     proceed,
-    show::{self, cut, facts, function, plain},
+    show::{self, facts, function, plain},
+    table::{Cell, Column, Table},
     time::{length, now_ms, relative, when},
 };
 use crate::{
@@ -128,24 +129,31 @@ impl List {
             return Ok(());
         }
         let now = now_ms();
-        let heads = ["ID", "FUNCTION", "STATE", "VERSION", "HOLDER", "UNTIL", "NOTE"];
-        let mut table = console.new_table(&heads);
+        let mut table = Table::new(&[
+            Column::id("ID"),
+            Column::text("FUNCTION").rank(1),
+            Column::whole("STATE"),
+            Column::number("VERSION").rank(4),
+            Column::text("HOLDER"),
+            Column::whole("UNTIL").rank(2),
+            Column::text("NOTE").rank(3),
+        ]);
         for item in &page.items {
             let until = item.until_at_ms.or(item.retry_at_ms.filter(|at| *at > now));
             let note = item.note.as_ref().map(|note| format!("{}: {}", note.kind, note.message));
             let note = note.or_else(|| item.halted.clone()).unwrap_or_default();
-            table.add_row([
-                Cell::new(plain(&item.id)),
-                Cell::new(function(&item.target, item.function.as_deref())),
+            table.row([
+                Cell::from(plain(&item.id)),
+                Cell::from(function(&item.target, item.function.as_deref())),
                 state_cell(item.state),
-                Cell::new(item.version).set_alignment(CellAlignment::Right),
-                Cell::new(item.holder.as_deref().map_or("-".to_owned(), plain)),
-                Cell::new(until.map_or("-".to_owned(), |at| relative(at, now))),
-                Cell::new(cut(&plain(&note), 60)),
+                Cell::from(item.version),
+                Cell::from(item.holder.as_deref().map_or("-".to_owned(), plain)),
+                Cell::from(until.map_or("-".to_owned(), |at| relative(at, now))),
+                Cell::from(plain(&note.replace('\n', " "))),
             ]);
         }
         pages::show_unreadable(&page.unreadable, 2, &mut table);
-        console.table(table)?;
+        console.table(&table)?;
         pages::say_unreadable(&page.unreadable, console);
         pages::say_more(page.next.as_deref(), console);
         Ok(())
@@ -173,7 +181,8 @@ fn show(task: &TaskView, console: &mut Console) -> Result<(), CliError> {
     let now = now_ms();
     let when = |at: i64| when(at, now);
     let (id, target) = (plain(&task.id), function(&task.target, task.function.as_deref()));
-    console.line(format!("{}  {target}  {}", console.paint(CYAN, &id), task.state.as_str()))?;
+    let head = format!("{}  {target}  {}", console.paint(CYAN, &id), task.state.as_str());
+    console.paragraph("", &head, 2)?;
     let mut lines = vec![("version", task.version.to_string())];
     if let Some(holder) = &task.holder {
         lines.push(("holder", plain(holder)));
@@ -207,13 +216,13 @@ fn show(task: &TaskView, console: &mut Console) -> Result<(), CliError> {
 }
 
 fn state_cell(state: TaskState) -> Cell {
-    let cell = Cell::new(state.as_str());
-    match state {
-        TaskState::Pending | TaskState::Suspended => cell,
-        TaskState::Acquired => cell.fg(Color::Cyan),
-        TaskState::Halted => cell.fg(Color::Yellow),
-        TaskState::Fulfilled => cell.fg(Color::Green),
-    }
+    let color = match state {
+        TaskState::Pending | TaskState::Suspended => None,
+        TaskState::Acquired => Some(Color::Cyan),
+        TaskState::Halted => Some(Color::Yellow),
+        TaskState::Fulfilled => Some(Color::Green),
+    };
+    Cell::colored(state.as_str(), color)
 }
 
 fn said(

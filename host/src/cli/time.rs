@@ -40,6 +40,12 @@ pub fn instant(at_ms: i64) -> String {
     }
 }
 
+/// An instant in UTC, to the minute.
+pub fn day_and_minute(at_ms: i64) -> String {
+    let instant = instant(at_ms);
+    instant.get(..16).unwrap_or(&instant).replace('T', " ")
+}
+
 /// An instant in UTC, and as seen from `now`.
 pub fn when(at_ms: i64, now_ms: i64) -> String {
     format!("{} ({})", instant(at_ms), relative(at_ms, now_ms))
@@ -64,6 +70,19 @@ pub fn read_instant(text: &str) -> Result<i64, String> {
         .map_err(|error| format!("{error}; write it in UTC, like 2031-02-03T04:05:06Z"))?;
     let since = instant.duration_since(std::time::UNIX_EPOCH).map_err(|error| error.to_string())?;
     i64::try_from(since.as_millis()).map_err(|error| error.to_string())
+}
+
+/// Parses an instant, or a length of time before now, as milliseconds.
+pub fn read_since(text: &str) -> Result<i64, String> {
+    if let Ok(length) = read_length(text) {
+        return as_ms(length)
+            .ok()
+            .and_then(|ms| i64::try_from(ms).ok())
+            .map(|ms| now_ms().saturating_sub(ms))
+            .ok_or_else(|| "that is longer than anything lasts".to_owned());
+    }
+    read_instant(text)
+        .map_err(|_| "write it like 2h, or in UTC like 2031-02-03T04:05:06Z".to_owned())
 }
 
 /// A duration in the API's milliseconds.
@@ -108,6 +127,10 @@ mod tests {
         );
         assert!(read_instant("tomorrow").is_err());
         assert_eq!(read_length("1h 30m"), Ok(Duration::from_secs(5400)));
+        assert!(read_since("yesterday").expect_err("no instant").contains("like 2h"));
+        assert_eq!(read_since("1970-01-01T00:00:01Z"), Ok(1_000));
+        assert!((now_ms() - read_since("2h").expect("a length") - 7_200_000).abs() < 60_000);
+        assert_eq!(day_and_minute(1_794_711_600_000), "2026-11-15 03:00");
         assert!(read_length("soon").expect_err("no length").contains("write it like"));
     }
 }

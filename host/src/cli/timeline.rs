@@ -3,74 +3,65 @@
 use super::{
     Console,
     console::{BOLD, CYAN, DIM, GREEN, RED, YELLOW},
-    show::{cut, failure_line, one_line, short_digest},
+    show::{failure_line, plain, short_digest},
+    text,
     time::{instant, length},
 };
 use crate::api::model::{JournalRecord, OutcomeView, RecordKind};
 
-/// Maximum width of values, in characters.
-const WIDTH: usize = 72;
-
-/// One record as one line.
+/// One record as one line, cut to the width of a terminal.
 pub fn record_line(record: &JournalRecord, began_at_ms: i64, console: &Console) -> String {
     let seq = console.paint(DIM, &format!("{:>4}", record.seq));
     let at =
         console.paint(DIM, &format!("{:>10}", format!("+{}", length(record.at_ms - began_at_ms))));
-    format!("{seq} {at}  {}", what(record, console)).trim_end().to_owned()
+    let line = what(record, console, &format!("{seq} {at}  "));
+    line.trim_end().to_owned()
 }
 
-fn what(record: &JournalRecord, console: &Console) -> String {
-    let name = record.name.as_deref().unwrap_or_default();
-    let request =
-        record.request.as_ref().map(|request| one_line(request, WIDTH)).unwrap_or_default();
-    let index = record.index.map(|index| format!("#{index}")).unwrap_or_default();
+/// The line that begins with `lead`.
+fn what(record: &JournalRecord, console: &Console, lead: &str) -> String {
+    let name = plain(record.name.as_deref().unwrap_or_default());
+    let index = record.index.map(|index| format!("#{index} ")).unwrap_or_default();
+    let index = console.paint(CYAN, &index);
+    let request = record.request.as_ref().map(ToString::to_string).unwrap_or_default();
     match record.kind {
         RecordKind::Started => {
             let module = record.module.as_deref().map(short_digest).unwrap_or_default();
-            format!(
-                "{} {name} {request} {}",
-                console.paint(BOLD, "started"),
-                console.paint(DIM, module)
-            )
+            let lead = format!("{lead}{} {name} ", console.paint(BOLD, "started"));
+            let request = console.fit(&request, text::width(&lead) + module.len() + 1);
+            format!("{lead}{request} {}", console.paint(DIM, module))
         }
         RecordKind::Command => {
             let command = record.command.as_deref().unwrap_or("command");
             let until = record.request.as_ref().and_then(|request| request["until_ms"].as_i64());
-            let until = until.map(|at| format!(" {}", console.paint(DIM, &instant(at))));
-            format!(
-                "{} {} {name} {request}{}",
-                console.paint(CYAN, &index),
-                console.paint(BOLD, command),
-                until.unwrap_or_default()
-            )
+            let until = until.map(|at| format!(" {}", instant(at))).unwrap_or_default();
+            let lead = format!("{lead}{index}{} {name} ", console.paint(BOLD, command));
+            let request = console.fit(&request, text::width(&lead) + until.len());
+            format!("{lead}{request}{}", console.paint(DIM, &until))
         }
-        RecordKind::Notified => {
-            format!("{} {}", console.paint(CYAN, &index), outcome(record.outcome.as_ref(), console))
-        }
+        RecordKind::Notified => outcome(record, console, &format!("{lead}{index}")),
         RecordKind::Signal => {
-            let payload = outcome(record.outcome.as_ref(), console);
-            format!("{} {name} {payload}", console.paint(BOLD, "signal"))
+            let lead = format!("{lead}{} {name} ", console.paint(BOLD, "signal"));
+            outcome(record, console, &lead)
         }
-        RecordKind::Cancelled => console.paint(YELLOW, "cancelled"),
+        RecordKind::Cancelled => format!("{lead}{}", console.paint(YELLOW, "cancelled")),
         RecordKind::Finished => {
-            format!(
-                "{} {}",
-                console.paint(BOLD, "finished"),
-                outcome(record.outcome.as_ref(), console)
-            )
+            outcome(record, console, &format!("{lead}{} ", console.paint(BOLD, "finished")))
         }
     }
 }
 
-fn outcome(outcome: Option<&OutcomeView>, console: &Console) -> String {
-    match outcome {
+fn outcome(record: &JournalRecord, console: &Console, lead: &str) -> String {
+    let fit = |text: &str| console.fit(text, text::width(lead) + 2);
+    match &record.outcome {
         Some(OutcomeView { failure: Some(failure), .. }) => {
-            console.paint(RED, &format!("← {}", failure_line(failure, WIDTH)))
+            let failure = fit(&failure_line(failure));
+            format!("{lead}{}", console.paint(RED, &format!("← {failure}")))
         }
         Some(OutcomeView { value: Some(value), .. }) => {
-            format!("{} {}", console.paint(GREEN, "←"), cut(&value.to_string(), WIDTH))
+            format!("{lead}{} {}", console.paint(GREEN, "←"), fit(&value.to_string()))
         }
-        _ => console.paint(GREEN, "← done"),
+        _ => format!("{lead}{}", console.paint(GREEN, "← done")),
     }
 }
 

@@ -47,6 +47,10 @@ pub trait CallTree: Send + Sync {
     /// The children of each of `parents` in the order of their creation, at most `each` of one.
     async fn children(&self, parents: &[Parent], each: u32) -> Result<Vec<Child>, StoreError>;
 
+    /// The latest children of each of `parents` in the order of their creation, at most `each` of
+    /// one.
+    async fn latest(&self, parents: &[Parent], each: u32) -> Result<Vec<Child>, StoreError>;
+
     /// The neighbours of each of these, in their order; none for a promise that does not exist.
     /// Children are counted up to `count`, and at most `awaits` awaited promises are named.
     async fn neighbours(
@@ -60,11 +64,24 @@ pub trait CallTree: Send + Sync {
 /// Merges the children that two lists found: in order, and at most `each` of one parent.
 pub(super) fn in_order(mut found: Vec<Child>, each: u32) -> Vec<Child> {
     found.sort_by_key(|child| (child.parent, child.number));
+    first_of_each(&mut found, each);
+    found
+}
+
+/// Merges the latest children that two lists found: in order, and at most `each` of one parent.
+pub(super) fn latest_in_order(mut found: Vec<Child>, each: u32) -> Vec<Child> {
+    found.sort_by_key(|child| (child.parent, std::cmp::Reverse(child.number)));
+    first_of_each(&mut found, each);
+    found.sort_by_key(|child| (child.parent, child.number));
+    found
+}
+
+/// Keeps the first `each` children of one parent.
+fn first_of_each(found: &mut Vec<Child>, each: u32) {
     let (mut of, mut count) = (usize::MAX, 0);
     found.retain(|child| {
         count = if child.parent == of { count + 1 } else { 1 };
         of = child.parent;
         count <= each
     });
-    found
 }

@@ -40,6 +40,28 @@ impl ListedState {
         })
     }
 
+    /// Its name.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Open(TaskStatus::Pending | TaskStatus::Fulfilled) => "pending",
+            Self::Open(TaskStatus::Acquired) => "acquired",
+            Self::Open(TaskStatus::Suspended) => "suspended",
+            Self::Open(TaskStatus::Halted) => "halted",
+            Self::Settled(Verdict::Resolved) => "resolved",
+            Self::Settled(Verdict::Rejected) => "rejected",
+            Self::Settled(Verdict::Canceled) => "cancelled",
+            Self::Settled(Verdict::TimedOut) => "timed-out",
+        }
+    }
+
+    /// The state of an invocation.
+    pub(super) fn of(promise: &Promise, task: &Task) -> Self {
+        match promise.settlement() {
+            None => Self::Open(task.status()),
+            Some(settlement) => Self::Settled(settlement.verdict),
+        }
+    }
+
     fn takes(self, promise: &Promise, task: &Task) -> bool {
         match (self, &promise.state) {
             (Self::Open(status), PromiseState::Pending) => task.status() == status,
@@ -75,6 +97,8 @@ pub(super) fn takes_all(filter: &InvocationFilter) -> bool {
         && filter.prefix.is_none()
         && filter.label.is_none()
         && !filter.roots
+        && filter.since.is_none()
+        && filter.until.is_none()
 }
 
 /// Whether `filter` takes this invocation; its cursor and limit are the caller's business.
@@ -110,6 +134,8 @@ pub(super) fn takes(
         && filter.holder.as_deref().is_none_or(held_by)
         && filter.label.as_ref().is_none_or(labelled)
         && filter.parent.as_ref().is_none_or(|parent| spec.made_by.as_ref() == Some(parent))
+        && filter.since.is_none_or(|since| spec.created_at >= since)
+        && filter.until.is_none_or(|until| spec.created_at < until)
         && !(filter.roots && spec.made_by.is_some()))
 }
 

@@ -39,7 +39,7 @@ pub use modules::Modules;
 pub use query::{
     COUNTED, Counts, Due, EventPlace, EventRow, History, InvocationFilter, InvocationRow, LogRow,
     ModuleRow, Page, PromiseFilter, PromiseRow, Ready, ScheduleFilter, SchedulePage, Standing,
-    Unreadable, Waits, Wake,
+    StateCounts, Unreadable, Waits, Wake,
 };
 pub use read::Read;
 pub use scan::{Examined, Found, Scan};

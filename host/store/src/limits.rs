@@ -10,6 +10,9 @@ const DEFAULT_LIMIT: u32 = 100;
 /// are 40 pages of a few milliseconds.
 pub(super) const LOOKED_AT: u32 = 5_000;
 
+/// The number of rows that are examined for the counts of a list.
+pub(super) const COUNTED_BY_STATE: u32 = 10_000;
+
 /// The greatest number of rows of an index that are sorted; a larger list is walked in its own
 /// order.
 pub(super) const SORTED: u32 = 2_000;

@@ -220,10 +220,23 @@ pub struct InvocationFilter {
     pub parent: Option<PromiseId>,
     /// Only roots: invocations that no other made.
     pub roots: bool,
+    /// Only those created at this instant or later.
+    pub since: Option<Timestamp>,
+    /// Only those created before this instant.
+    pub until: Option<Timestamp>,
     /// After this cursor.
     pub after: Option<i64>,
     /// The largest number of items in the page; 0: 100.
     pub limit: u32,
+}
+
+/// How many invocations stand where, of those that a filter takes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StateCounts {
+    /// The numbers by the name of the state; states without invocations are left out.
+    pub states: BTreeMap<&'static str, u64>,
+    /// Whether there are older invocations that were not looked at.
+    pub newest_only: bool,
 }
 
 /// Where a promise stands, as a listing asks for it.

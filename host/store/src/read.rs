@@ -10,7 +10,7 @@ use segno_core::{
 
 use super::{
     Counts, EventPlace, EventRow, History, InvocationFilter, InvocationRow, LogRow, Page,
-    PromiseFilter, PromiseRow, ScheduleFilter, SchedulePage, StoreError, Waits,
+    PromiseFilter, PromiseRow, ScheduleFilter, SchedulePage, StateCounts, StoreError, Waits,
 };
 
 /// Reads. Each sees a committed state at least as new as every `execute` that had been answered
@@ -46,6 +46,9 @@ pub trait Read: Send + Sync {
 
     /// Invocations in the order of their creation, newest first.
     async fn list(&self, filter: &InvocationFilter) -> Result<Page<InvocationRow>, StoreError>;
+
+    /// The number of invocations that the filter takes, by state, whatever its cursor and limit.
+    async fn counts_by_state(&self, filter: &InvocationFilter) -> Result<StateCounts, StoreError>;
 
     /// A schedule.
     async fn schedule(&self, id: &ScheduleId) -> Result<Option<Schedule>, StoreError>;

@@ -744,8 +744,8 @@ pub const MUTATIONS: &[Mutation] = &[
     Mutation {
         what: "a task is offered again without a later time",
         file: "transition/dues.rs",
-        says: "&& let TaskState::Pending { since, .. } = task.state\n    {\n        let (retry_at, offered) = draft.offer(id, since);",
-        would_say: "&& let TaskState::Pending { since, retry_at, .. } = task.state\n    {\n        let (_, offered) = draft.offer(id, since);",
+        says: "let (retry_at, offered) = draft.offer(id, since);",
+        would_say: "let (_, offered) = draft.offer(id, since);\n        let TaskState::Pending { retry_at, .. } = task.state else { return Ok(Reply::Done) };",
         tests: "transition::tests::own_initiative",
         killer: "retry_moves_forward",
     },

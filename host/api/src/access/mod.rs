@@ -215,14 +215,15 @@ fn only<'a>(headers: &'a HeaderMap, name: &header::HeaderName) -> Result<Option<
     first.map(|value| value.to_str().map_err(|_| ())).transpose()
 }
 
-/// Passes on requests with rights over every id. Liveness and readiness need no token.
+/// Passes on requests with rights over every id. Liveness, readiness and the page that names them
+/// need no token.
 pub async fn guard(
     State(api): State<Api>,
     request: Request,
     next: Next,
 ) -> Result<Response, ApiError> {
     api.access.check_sender(&request, false)?;
-    if !matches!(request.uri().path(), "/health" | "/ready") {
+    if !matches!(request.uri().path(), "/" | "/health" | "/ready") {
         let now = api.host.env.clock.now();
         // Most routes behind this guard concern any id.
         if api.access.rights_of(request.headers(), None, now)?.prefix().is_some() {

@@ -1,4 +1,4 @@
-use segno_core::{command::Command, promise::Verdict, value::Value as Stored};
+use segno_core::{command::Command, promise::Verdict, time::Millis, value::Value as Stored};
 use serde_json::{Value, json};
 
 use super::World;
@@ -33,6 +33,67 @@ async fn listings_are_filtered_and_come_in_pages() {
         let page = world.get(&format!("/v1/invocations?{query}")).await.ok();
         assert_eq!(ids(&page), found, "{query}");
     }
+}
+
+#[tokio::test]
+async fn a_listing_counts_by_state_and_takes_what_was_made_between_two_instants() {
+    let world = World::shop().await;
+    let mut made = Vec::new();
+    for id in ["a", "b", "c"] {
+        let started = world.start(id).await.ok();
+        made.push(started["invocation"]["created_at_ms"].as_i64().expect("an instant"));
+        world.api.host.env.runtime.sleep(Millis(5)).await;
+    }
+    world.halt("a").await;
+    let page = world.get("/v1/invocations?limit=1&counts=true").await.ok();
+    assert_eq!(ids(&page), ["c"]);
+    assert_eq!(
+        page["counts"],
+        json!({ "states": { "halted": 1, "pending": 2 }, "newest_only": false })
+    );
+    let query = format!("since_at_ms={}&until_at_ms={}&counts=true", made[1], made[2]);
+    let page = world.get(&format!("/v1/invocations?{query}")).await.ok();
+    assert_eq!((ids(&page), &page["counts"]["states"]), (vec!["b"], &json!({ "pending": 1 })));
+    assert_eq!(world.get("/v1/invocations").await.ok()["counts"], Value::Null);
+    let halted = world.get("/v1/invocations?state=halted").await.ok();
+    assert_eq!(halted["items"][0]["note"]["kind"], "divergence");
+    assert_eq!(halted["items"][0]["note"]["details"], Value::Null);
+}
+
+#[tokio::test]
+async fn what_was_killed_differs_from_what_was_cancelled() {
+    let world = World::shop().await;
+    for id in ["a", "b"] {
+        world.start(id).await.ok();
+    }
+    world.post("/v1/invocations/a/kill", json!({})).await.ok();
+    world.post("/v1/promises/b/cancel", json!({})).await;
+    let killed = world.get("/v1/invocations/a").await.ok();
+    assert_eq!((&killed["state"], &killed["killed"]), (&json!("cancelled"), &json!(true)));
+    assert_eq!(killed["failure"], json!({ "code": 499, "message": "killed" }));
+    let listed = world.get("/v1/invocations").await.ok();
+    assert_eq!(
+        (&listed["items"][1]["killed"], &listed["items"][0]["killed"]),
+        (&json!(true), &Value::Null)
+    );
+}
+
+#[tokio::test]
+async fn what_a_schedule_started_names_it_and_was_called_by_nobody() {
+    let world = World::shop().await;
+    let create = json!({ "id": "often", "cron": "* * * * *", "target": "shop/ship", "input": {} });
+    world.post("/v1/schedules", create).await.ok();
+    let now = world.api.host.env.clock.now().0;
+    let past = json!({ "from_at_ms": now - 120_000, "to_at_ms": now - 59_000 });
+    world.post("/v1/schedules/often/backfill", past).await.ok();
+    let listed = world.get("/v1/invocations").await.ok();
+    let item = &listed["items"][0];
+    assert_eq!((&item["schedule"], &item["parent"]), (&json!("often"), &Value::Null));
+    let id = item["id"].as_str().expect("an id");
+    let shown = world.get(&format!("/v1/invocations/{id}")).await.ok();
+    assert_eq!((&shown["schedule"], &shown["parent"]), (&json!("often"), &Value::Null));
+    let created = shown["created_at_ms"].as_i64().expect("an instant");
+    assert!(created >= now, "a backfilled one began now");
 }
 
 #[tokio::test]

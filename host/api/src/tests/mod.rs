@@ -8,6 +8,7 @@ mod bodies;
 mod document;
 mod events;
 mod invocations;
+mod messages;
 mod metrics;
 mod modules;
 mod overload;

@@ -1,6 +1,9 @@
 use std::collections::BTreeSet;
 
-use axum::http::Method;
+use axum::{
+    body::Body,
+    http::{Method, Request, header},
+};
 use serde_json::json;
 
 use super::World;
@@ -76,7 +79,7 @@ async fn every_route_exists_and_is_documented_with_its_refusals() {
 #[tokio::test]
 async fn what_is_not_there_is_said_to_be_so() {
     let world = World::new();
-    for path in ["/", "/v1", "/v1/", "/v2/modules", "/v1/invocations/a/b", "/v1/modules/x/y"] {
+    for path in ["/v1", "/v1/", "/v2/modules", "/v1/invocations/a/b", "/v1/modules/x/y"] {
         assert!(world.get(path).await.problem(404, "unknown-route").contains(path));
     }
     world.get("/v1/promises/%FF").await.problem(400, "invalid-path");
@@ -89,4 +92,35 @@ async fn the_probes_answer() {
     let health = json!({ "status": "ok", "version": env!("CARGO_PKG_VERSION") });
     assert_eq!(world.get("/health").await.ok(), health);
     assert_eq!(world.get("/ready").await.ok(), json!({ "status": "ready" }));
+}
+
+#[tokio::test]
+async fn a_browser_gets_a_page_and_other_clients_json() {
+    let world = World::new();
+    let answer = world.get("/").await;
+    assert_eq!(answer.content_type, "application/json");
+    let index = answer.ok();
+    assert_eq!(
+        (&index["name"], &index["version"]),
+        (&json!("segno"), &json!(env!("CARGO_PKG_VERSION")))
+    );
+    for link in index["links"].as_array().expect("links") {
+        world.get(link.as_str().expect("a path")).await.ok();
+    }
+    let browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
+    let page = world
+        .ask(
+            Request::get("/")
+                .header(header::ACCEPT, browser)
+                .body(Body::empty())
+                .expect("a request"),
+        )
+        .await;
+    assert!(page.content_type.starts_with("text/html"), "{}", page.content_type);
+    let text = page.body.as_str().expect("a page");
+    assert!(
+        text.contains(env!("CARGO_PKG_VERSION")) && text.contains("href=\"/openapi.json\""),
+        "{text}"
+    );
+    assert!(!text.contains("http://") && !text.contains("https://") && !text.contains("{{"));
 }

@@ -76,10 +76,8 @@ async fn a_backfill_starts_the_past_once() {
     let done = world.post(path, range).await.ok();
     assert_eq!(done, json!({ "started": 0, "existing": 2, "skipped": 0 }));
     let started = world.get("/v1/invocations/nightly%2Freport@120000").await.ok();
-    assert_eq!(
-        (&started["state"], &started["created_at_ms"]),
-        (&json!("pending"), &json!(120_000))
-    );
+    assert_eq!(started["state"], "pending");
+    assert!(started["created_at_ms"].as_i64() > Some(180_000), "it begins now: {started}");
     assert_eq!(started["labels"], json!({ "team": "blue" }));
     let empty = json!({ "from_at_ms": 5, "to_at_ms": 5 });
     world.post(path, empty).await.problem(400, "bad-request");

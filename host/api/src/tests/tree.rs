@@ -147,15 +147,63 @@ async fn bounds_leave_out_children_and_say_how_many_page_by_page() {
         after = format!("&after={next}");
     }
     let seen: Vec<(&str, u64)> = seen.iter().map(|(id, out)| (id.as_str(), *out)).collect();
-    assert_eq!(seen, [("r", 21), ("r:0", 0), ("r:1", 0), ("r:1.0", 0)]);
+    assert_eq!(
+        seen,
+        [("r", 21), ("r:21", 0), ("r:21.0", 0), ("r:22", 0), ("r:22.0", 0), ("r:22.1", 0)]
+    );
     let page = tree(&world, "r:7", "depth=1&width=1").await;
-    assert_eq!(ids(&page), ["r:7", "r:7.0"]);
+    assert_eq!(ids(&page), ["r:7", "r:7.2"]);
     assert_eq!(
         (&page["nodes"][0]["left_out"], &page["nodes"][1]["left_out"]),
         (&json!(2), &json!(1))
     );
     let page = tree(&world, "r", "depth=0").await;
     assert_eq!((ids(&page), &page["nodes"][0]["left_out"]), (vec!["r"], &json!(23)));
+}
+
+/// A workflow with 40 timers that waits for the 21st.
+async fn long() -> World {
+    let world = World::shop().await;
+    world.start("order").await.ok();
+    let claim = world.acquire("order").await;
+    let create = |index: u32| FenceAction {
+        index: CommandIndex(index),
+        act: FenceAct::Create { new: new(&format!("order/{index}"), &[("timer", "true")]) },
+    };
+    let actions = (0..40).map(create).collect();
+    let claimed = claim.clone();
+    world.command(Command::TaskFence { claim, records: vec![], logs: vec![], actions }).await;
+    let awaits = ["order/20".into()].into();
+    let suspend = Command::TaskSuspend { claim: claimed, records: vec![], logs: vec![], awaits };
+    world.command(suspend).await;
+    world
+}
+
+#[tokio::test]
+async fn of_many_children_the_first_the_latest_and_the_awaited_are_shown() {
+    let world = long().await;
+    let shown = ["order", "order/0", "order/1", "order/20"];
+    let latest = ["order/34", "order/35", "order/36", "order/37", "order/38", "order/39"];
+    let page = tree(&world, "order", "width=8").await;
+    assert_eq!(ids(&page), [&shown[..], &latest].concat());
+    let nodes = page["nodes"].as_array().expect("nodes");
+    assert_eq!((&nodes[0]["children"], &nodes[0]["left_out"]), (&json!(40), &json!(31)));
+    let gaps: Vec<&Value> = nodes.iter().filter(|node| node["after_gap"] == true).collect();
+    assert_eq!(gaps.iter().map(|node| &node["id"]).collect::<Vec<_>>(), ["order/20"]);
+    // The same in pages of any size.
+    for limit in 1..12 {
+        let (mut seen, mut after) = (Vec::new(), String::new());
+        loop {
+            let page = tree(&world, "order", &format!("width=8&limit={limit}{after}")).await;
+            assert!(ids(&page).len() <= limit, "{limit}");
+            seen.extend(ids(&page).into_iter().map(str::to_owned));
+            let Some(next) = page["next"].as_str() else { break };
+            after = format!("&after={}", next.replace('/', "%2F"));
+        }
+        assert_eq!(seen, [&shown[..], &latest].concat(), "{limit} a page");
+    }
+    // An awaited one among the latest is shown once.
+    assert_eq!(ids(&tree(&world, "order", "width=39").await).len(), 40);
 }
 
 #[tokio::test]

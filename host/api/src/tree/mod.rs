@@ -9,10 +9,10 @@ mod walk;
 use axum::{Json, extract::State};
 use segno_core::{
     id::PromiseId,
-    promise::{Promise, Task, TaskState},
+    promise::{Promise, Task},
     tags,
 };
-use segno_store::{CallTree, PromiseRow, Store};
+use segno_store::{PromiseRow, Store};
 
 use super::{
     Api, ApiError,
@@ -50,15 +50,14 @@ pub async fn tree(
     let id = promise_id(id)?;
     let bounds = bounds(&query)?;
     let store = api.look().await?;
-    let call_tree = store.call_tree();
     let base = store.read().promise(&id).await?;
     let base = base.ok_or_else(|| ApiError::UnknownPromise(id.to_string()))?;
     let path = ancestors(&*store, &base.promise, None).await?;
     let walk = match &query.after {
-        None => Walk::begin(bounds, base, call_tree).await?,
-        Some(cursor) => resumed(&*store, bounds, &id, cursor, call_tree).await?,
+        None => Walk::begin(bounds, base, &*store).await?,
+        Some(cursor) => resumed(&*store, bounds, &id, cursor).await?,
     };
-    let (seen, next) = walk.page(call_tree).await?;
+    let (seen, next) = walk.page(&*store).await?;
     drop(store);
     Ok(Json(TreePage {
         path: path.iter().rev().map(ToString::to_string).collect(),
@@ -118,7 +117,6 @@ async fn resumed(
     bounds: Bounds,
     base: &PromiseId,
     cursor: &str,
-    call_tree: &dyn CallTree,
 ) -> Result<Walk, ApiError> {
     let bad = |reason: &str| ApiError::BadField { field: "after", reason: reason.to_owned() };
     let place: Place = cursor.parse().map_err(|()| bad("is no cursor from an earlier page"))?;
@@ -135,7 +133,7 @@ async fn resumed(
     if path.first() != Some(base) || path.len() != place.shown.len() + 1 {
         return Err(bad("is no cursor of this tree"));
     }
-    Ok(Walk::resume(bounds, &path, &place.shown, call_tree).await?)
+    Ok(Walk::resume(bounds, &path, &place.shown, store).await?)
 }
 
 fn node(seen: &Seen) -> TreeNode {
@@ -154,16 +152,14 @@ fn node(seen: &Seen) -> TreeNode {
         attempt: task.map_or(0, |task| task.attempt),
         holder: task.and_then(Task::lease).map(|lease| view::holder(&lease.holder)),
         until_at_ms: task.and_then(Task::lease).map(|lease| lease.until.0),
-        retry_at_ms: match task.map(|task| &task.state) {
-            Some(TaskState::Pending { retry_at, .. }) => Some(retry_at.0),
-            _ => None,
-        },
+        retry_at_ms: task.and_then(view::retry_at),
         waits: seen.waits.iter().map(ToString::to_string).collect(),
         waits_more: seen.waits_more,
         error: error(promise, task),
         detached: tags::is_detached(&spec.tags),
         children: seen.children,
         left_out: seen.left_out,
+        after_gap: seen.after_gap,
         created_at_ms: spec.created_at.0,
         settled_at_ms: settled.map(|settled| settled.settled_at.0),
         timeout_at_ms: view::deadline(spec.timeout_at),

@@ -3,7 +3,7 @@
 use std::{fmt, str::FromStr};
 
 use segno_core::id::PromiseId;
-use segno_store::{CallTree, Neighbours, Parent, PromiseRow, StoreError};
+use segno_store::{CallTree, Child, Neighbours, Parent, PromiseRow, Store, StoreError};
 
 /// Maximum number of children that are counted.
 pub const COUNTED: u32 = 10_000;
@@ -15,7 +15,8 @@ const WAITS: usize = 10;
 pub struct Bounds {
     /// Maximum number of levels below the first node.
     pub depth: u32,
-    /// Maximum number of children of one node.
+    /// Maximum number of children of one node: the first ones and the latest. Those that the node
+    /// waits for are shown as well.
     pub width: u32,
     /// Maximum number of nodes of a page.
     pub limit: usize,
@@ -34,6 +35,8 @@ pub struct Seen {
     pub children: u32,
     /// The number of children that the bounds leave out.
     pub left_out: u32,
+    /// Whether siblings before it are left out.
+    pub after_gap: bool,
     /// The promises that the node waits for.
     pub waits: Vec<PromiseId>,
     /// Whether the node waits for further promises.
@@ -88,6 +91,17 @@ struct Node {
     open_to: u32,
     /// The number of the last child that was found or shown.
     after: i64,
+    /// Of a node with more children than are shown: those that follow the first ones.
+    tail: Option<Tail>,
+}
+
+/// The children behind the gap: those that their parent waits for, and the latest.
+#[derive(Debug)]
+struct Tail {
+    /// The number of children before the gap.
+    first: u32,
+    latest: u32,
+    awaits: Vec<PromiseId>,
 }
 
 /// A walk.
@@ -104,8 +118,9 @@ impl Walk {
     pub async fn begin(
         bounds: Bounds,
         base: PromiseRow,
-        call_tree: &dyn CallTree,
+        store: &dyn Store,
     ) -> Result<Self, StoreError> {
+        let call_tree = store.call_tree();
         let id = base.promise.id().clone();
         let neighbours = neighbours_of(call_tree, std::slice::from_ref(&id)).await?.pop();
         let mut walk = Self { bounds, nodes: Vec::new(), order: vec![0] };
@@ -119,9 +134,9 @@ impl Walk {
         bounds: Bounds,
         path: &[PromiseId],
         shown: &[u32],
-        call_tree: &dyn CallTree,
+        store: &dyn Store,
     ) -> Result<Self, StoreError> {
-        let neighbours = neighbours_of(call_tree, path).await?;
+        let neighbours = neighbours_of(store.call_tree(), path).await?;
         let mut walk = Self { bounds, nodes: Vec::new(), order: (0..path.len()).rev().collect() };
         for (place, id) in path.iter().enumerate() {
             let above = place.checked_sub(1);
@@ -136,6 +151,7 @@ impl Walk {
                 open_to: walk.open_to(depth, neighbours[place].children),
                 // The next on the path is the last of its children that was shown.
                 after: neighbours.get(place + 1).map_or(0, |child| child.number),
+                tail: walk.tail(depth, &neighbours[place]),
             });
         }
         Ok(walk)
@@ -144,14 +160,14 @@ impl Walk {
     /// The nodes of the page, and the position of the next page.
     pub async fn page(
         mut self,
-        call_tree: &dyn CallTree,
+        store: &dyn Store,
     ) -> Result<(Vec<Seen>, Option<Place>), StoreError> {
         loop {
             let opening = self.opening();
             if opening.is_empty() {
                 break;
             }
-            self.open(&opening, call_tree).await?;
+            self.open(&opening, store).await?;
         }
         let Self { bounds, mut nodes, order } = self;
         let shown: Vec<usize> = order.into_iter().filter(|&at| nodes[at].seen.is_some()).collect();
@@ -176,12 +192,12 @@ impl Walk {
             while let Some(left) =
                 around.pop_if(|at| depth.is_none_or(|depth| self.nodes[*at].depth >= depth))
             {
-                let node = &self.nodes[left];
-                let wanted = node.open_to.saturating_sub(node.opened).min(room);
+                let wanted = if room > 0 { self.nodes[left].wanted() } else { 0 };
+                let wanted = if self.nodes[left].is_at_tail() { wanted } else { wanted.min(room) };
                 if wanted > 0 {
                     opening.push((left, wanted));
                 }
-                room -= wanted;
+                room = room.saturating_sub(wanted);
             }
             let Some(at) = next else { break };
             room = room.saturating_sub(u32::from(self.nodes[at].seen.is_some()));
@@ -196,20 +212,110 @@ impl Walk {
     async fn open(
         &mut self,
         opening: &[(usize, u32)],
-        call_tree: &dyn CallTree,
+        store: &dyn Store,
     ) -> Result<(), StoreError> {
+        let is_tail = |&&(at, _): &&(usize, u32)| self.nodes[at].is_at_tail();
+        let tails: Vec<(usize, u32)> = opening.iter().filter(is_tail).copied().collect();
+        let others = opening.iter().filter(|opened| !is_tail(opened));
+        let others: Vec<(usize, u32)> = others.copied().collect();
+        if !others.is_empty() {
+            let (parents, each) = (self.parents(&others), most(&others));
+            let mut found = store.call_tree().children(&parents, each).await?;
+            let mut taken = vec![0; others.len()];
+            found.retain(|child| {
+                taken[child.parent] += 1;
+                taken[child.parent] <= others[child.parent].1
+            });
+            self.take_in(&others, found, store.call_tree()).await?;
+            for (&(at, wanted), taken) in others.iter().zip(taken) {
+                // A counted child has been removed since.
+                if taken < wanted && self.nodes[at].tail.is_none() {
+                    self.nodes[at].open_to = self.nodes[at].opened;
+                } else if taken < wanted {
+                    self.nodes[at].skip_to_tail();
+                }
+            }
+        }
+        if !tails.is_empty() {
+            self.open_tails(&tails, store).await?;
+        }
+        Ok(())
+    }
+
+    /// Finds the children behind the gaps of these nodes.
+    async fn open_tails(
+        &mut self,
+        tails: &[(usize, u32)],
+        store: &dyn Store,
+    ) -> Result<(), StoreError> {
+        let mut found = store.call_tree().latest(&self.parents(tails), most(tails)).await?;
+        let mut gaps = Vec::new();
+        for (place, &(at, _)) in tails.iter().enumerate() {
+            let node = &mut self.nodes[at];
+            let Some(tail) = node.tail.take() else { continue };
+            if node.opened == tail.first {
+                gaps.push((at, self.nodes.len()));
+            }
+            found.extend(self.awaited(place, at, &tail.awaits, &found, store).await?);
+        }
+        found.sort_by_key(|child| (child.parent, child.number));
+        self.take_in(tails, found, store.call_tree()).await?;
+        for &(at, _) in tails {
+            let node = &mut self.nodes[at];
+            node.open_to = node.opened;
+            if let Some(seen) = &mut node.seen {
+                seen.left_out = seen.children.saturating_sub(node.opened);
+            }
+        }
+        for (at, from) in gaps {
+            let is_first = |node: &&mut Node| node.parent == Some(at);
+            let first = self.nodes[from..].iter_mut().find(is_first);
+            if let Some(seen) = first.and_then(|node| node.seen.as_mut()) {
+                seen.after_gap = true;
+            }
+        }
+        Ok(())
+    }
+
+    /// The children that the node `at` waits for and that are not among `found`.
+    async fn awaited(
+        &self,
+        place: usize,
+        at: usize,
+        awaits: &[PromiseId],
+        found: &[Child],
+        store: &dyn Store,
+    ) -> Result<Vec<Child>, StoreError> {
+        let node = &self.nodes[at];
+        let is_found = |id: &PromiseId| {
+            found.iter().any(|child| child.parent == place && child.row.promise.id() == id)
+        };
+        let missing: Vec<PromiseId> = awaits.iter().filter(|id| !is_found(id)).cloned().collect();
+        let neighbours = neighbours_of(store.call_tree(), &missing).await?;
+        let rows = store.read().promises(&missing).await?;
+        let children = rows.into_iter().zip(neighbours).filter_map(|(row, neighbours)| {
+            let (row, number) = (row?, neighbours.number);
+            let is_child = super::parent(&row.promise).as_ref() == Some(&node.id);
+            (is_child && number > node.after).then_some(Child { parent: place, number, row })
+        });
+        Ok(children.collect())
+    }
+
+    fn parents(&self, opening: &[(usize, u32)]) -> Vec<Parent> {
         let parent = |&(at, _): &(usize, u32)| {
             let node = &self.nodes[at];
             Parent { id: node.id.clone(), after: node.after }
         };
-        let parents: Vec<Parent> = opening.iter().map(parent).collect();
-        let each = opening.iter().map(|(_, wanted)| *wanted).max().unwrap_or_default();
-        let mut found = call_tree.children(&parents, each).await?;
-        let mut taken = vec![0; opening.len()];
-        found.retain(|child| {
-            taken[child.parent] += 1;
-            taken[child.parent] <= opening[child.parent].1
-        });
+        opening.iter().map(parent).collect()
+    }
+
+    /// Adds these children to the walk.
+    async fn take_in(
+        &mut self,
+        opening: &[(usize, u32)],
+        found: Vec<Child>,
+        call_tree: &dyn CallTree,
+    ) -> Result<(), StoreError> {
         let ids: Vec<PromiseId> =
             found.iter().map(|child| child.row.promise.id().clone()).collect();
         let neighbours = neighbours_of(call_tree, &ids).await?;
@@ -221,12 +327,6 @@ impl Walk {
             match self.is_above(child.row.promise.id(), at) {
                 true => self.nodes[at].opened += 1,
                 false => below[child.parent].push(self.find(child.row, Some(at), neighbours)),
-            }
-        }
-        for (&(at, wanted), taken) in opening.iter().zip(taken) {
-            // A counted child has been removed since.
-            if taken < wanted {
-                self.nodes[at].open_to = self.nodes[at].opened;
             }
         }
         self.put_below(opening, below);
@@ -248,6 +348,7 @@ impl Walk {
         }
         let waits_more = neighbours.awaits.len() > WAITS;
         neighbours.awaits.truncate(WAITS);
+        let tail = self.tail(depth, &neighbours);
         let open_to = self.open_to(depth, neighbours.children);
         let seen = Seen {
             row,
@@ -255,11 +356,12 @@ impl Walk {
             depth,
             children: neighbours.children,
             left_out: neighbours.children.saturating_sub(open_to),
+            after_gap: false,
             waits: neighbours.awaits,
             waits_more,
         };
         let seen = Some(seen);
-        self.nodes.push(Node { id, parent, nth, depth, seen, opened: 0, open_to, after: 0 });
+        self.nodes.push(Node { id, parent, nth, depth, seen, opened: 0, open_to, after: 0, tail });
         self.nodes.len() - 1
     }
 
@@ -271,6 +373,14 @@ impl Walk {
             COUNTED => self.bounds.width,
             children => children.min(self.bounds.width),
         }
+    }
+
+    /// What follows the first children, if not all are shown. A quarter are first ones.
+    fn tail(&self, depth: u32, neighbours: &Neighbours) -> Option<Tail> {
+        let width = self.bounds.width;
+        let is_wide = depth < self.bounds.depth && neighbours.children > width;
+        let awaits = neighbours.awaits.iter().take(WAITS).cloned().collect();
+        is_wide.then(|| Tail { first: width / 4, latest: width - width / 4, awaits })
     }
 
     /// Whether this is the node `at` or one of its ancestors.
@@ -290,6 +400,33 @@ impl Walk {
             self.order.splice(end..end, children);
         }
     }
+}
+
+impl Node {
+    /// The number of children to be found next.
+    fn wanted(&self) -> u32 {
+        match &self.tail {
+            Some(tail) if self.is_at_tail() => tail.latest,
+            Some(tail) => tail.first - self.opened,
+            None => self.open_to.saturating_sub(self.opened),
+        }
+    }
+
+    /// Whether the children behind the gap come next.
+    fn is_at_tail(&self) -> bool {
+        self.tail.as_ref().is_some_and(|tail| self.opened >= tail.first)
+    }
+
+    fn skip_to_tail(&mut self) {
+        if let Some(tail) = &mut self.tail {
+            tail.first = self.opened;
+        }
+    }
+}
+
+/// The greatest number of children that one of these nodes wants.
+fn most(opening: &[(usize, u32)]) -> u32 {
+    opening.iter().map(|(_, wanted)| *wanted).max().unwrap_or_default()
 }
 
 async fn neighbours_of(

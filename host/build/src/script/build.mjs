@@ -81,8 +81,9 @@ try {
   fail(await shown(error.errors, 'error'));
 }
 process.stderr.write(await shown(built.warnings, 'warning'));
-if (!Object.values(built.metafile.outputs).some(({ exports }) => exports.includes('functions'))) {
-  fail(`${entry} exports no \`functions\`: end it with \`export const functions = module({ workflows, activities });\``);
+for (const name of ['functions', 'messages']) {
+  if (Object.values(built.metafile.outputs).some(({ exports }) => exports.includes(name))) continue;
+  fail(`${entry} exports no \`${name}\`: end it with \`export const { functions, messages } = module({ workflows, activities });\``);
 }
 const whole = table(JSON.parse(readFileSync(`${bundle}.map`, 'utf8')));
 // The shim's own lines explain nothing to an author.
@@ -94,7 +95,7 @@ writeFileSync(bundle, `${readFileSync(bundle, 'utf8')}\nglobalThis.segnoLines = 
 const component = path.join(folder, 'component.wasm');
 const made = spawnSync(
   path.join(tools, 'node_modules/.bin/componentize-qjs'),
-  ['--wit', wit, '--world', 'module', '--js', bundle, '--module-root', folder, '--sync', '-o', component],
+  ['--wit', wit, '--world', 'module-with-messages', '--js', bundle, '--module-root', folder, '--sync', '-o', component],
   { encoding: 'utf8' },
 );
 if (made.error) fail(`componentize-qjs could not be run: ${made.error.message}`);

@@ -45,7 +45,7 @@ pub(super) fn manifest(
     Ok((
         name,
         format!("{APP}.py").into(),
-        "it has the functions, and `from segno import Functions`",
+        "it has the functions, and `from segno import Functions, Messages`",
     ))
 }
 
@@ -69,7 +69,15 @@ pub(super) fn build(
     let component = work.join("component.wasm");
     let mut command = Command::new(tools.join("bin/python3"));
     command.current_dir(&project.folder).args(["-c", COMPONENTIZE, "--quiet", "-d"]);
-    command.arg(work.join("wit")).args(["-w", "module", "componentize", APP, "-p", ".", "-o"]);
+    command.arg(work.join("wit")).args([
+        "-w",
+        "module-with-messages",
+        "componentize",
+        APP,
+        "-p",
+        ".",
+        "-o",
+    ]);
     command.arg(&component).env_remove("RUST_BACKTRACE");
     if let Some(environment) = environment {
         // Where it looks for the project's packages.
@@ -128,12 +136,15 @@ fn in_sources(stderr: &str) -> String {
     let after = stderr.split_once("AssertionError: ").map_or(stderr, |(_, after)| after);
     let inside = after.split_once("\n\nCaused by:").map_or(after, |(inside, _)| inside);
     let text = inside.replace("File \"/0/", "File \"");
-    match text.trim() {
-        "AttributeError: module 'app' has no attribute 'Functions'" => {
-            "app.py has no `Functions`, which is what the host calls: `from segno import Functions`"
-                .to_owned()
-        }
-        text => text.to_owned(),
+    let text = text.trim();
+    let missing = ["Functions", "Messages"]
+        .into_iter()
+        .find(|name| text == format!("AttributeError: module 'app' has no attribute '{name}'"));
+    match missing {
+        Some(name) => format!(
+            "app.py has no `{name}`, which the host calls: `from segno import Functions, Messages`"
+        ),
+        None => text.to_owned(),
     }
 }
 
@@ -151,7 +162,7 @@ mod tests {
         );
         assert_eq!(in_sources("no such file\n"), "no such file");
         let none = "AssertionError: AttributeError: module 'app' has no attribute 'Functions'\n\n\nCaused by:\n";
-        assert!(in_sources(none).contains("`from segno import Functions`"));
+        assert!(in_sources(none).contains("`from segno import Functions, Messages`"));
     }
 
     #[test]

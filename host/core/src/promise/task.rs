@@ -51,7 +51,7 @@ pub struct Task {
 pub enum TaskState {
     /// Waiting for a worker.
     Pending {
-        /// Since when.
+        /// Since when: from its first offer on, if it may be taken.
         since: Timestamp,
         /// When it is offered, or offered again.
         retry_at: Timestamp,

@@ -71,11 +71,13 @@ impl Draft<'_> {
     }
 }
 
-/// The task after its journal grew: it got somewhere, and may have been told that it should stop.
+/// The task after its journal grew: it got past what its note is about, and may have been told that
+/// it should stop.
 pub(super) fn progressed(task: &mut Task, batch: Batch, records: &[Record]) {
     if batch == Batch::Appended {
         task.attempt = 0;
         task.losses = 0;
+        task.note = None;
         if records.iter().any(|record| matches!(record.body, RecordBody::Cancelled)) {
             task.cancel = CancelState::Delivered;
         }

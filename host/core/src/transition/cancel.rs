@@ -7,7 +7,8 @@ use crate::{
     id::PromiseId,
     promise::{CancelState, Promise, Task, TaskState, Verdict},
     reply::{Refusal, Reply},
-    value::Value,
+    tags,
+    value::{Tags, Value},
 };
 
 pub(super) fn cancel(draft: &mut Draft<'_>, invocation: &PromiseId) -> Result<Reply, Refusal> {
@@ -19,7 +20,9 @@ pub(super) fn cancel(draft: &mut Draft<'_>, invocation: &PromiseId) -> Result<Re
 
 pub(super) fn kill(draft: &mut Draft<'_>, invocation: &PromiseId) -> Result<Reply, Refusal> {
     draft.touch(invocation);
-    let changed = draft.settle_with(invocation, Verdict::Canceled, &Value::default())?;
+    let headers = Tags::from([(tags::KILLED_HEADER.to_owned(), "true".to_owned())]);
+    let killed = Value { headers, ..Value::default() };
+    let changed = draft.settle_with(invocation, Verdict::Canceled, &killed)?;
     record(draft, invocation, changed)
 }
 

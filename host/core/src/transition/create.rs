@@ -25,8 +25,8 @@ pub(super) enum Maker<'a> {
     Starter(Timestamp),
     /// That of an invocation, under a claim on it.
     Invocation(&'a Task),
-    /// That of a schedule, for its occurrence at this instant; its task begins after that of
-    /// `after`.
+    /// That of a schedule, for an occurrence; it counts as made at this instant, and its task begins
+    /// after that of `after`.
     Schedule { at: Timestamp, after: Option<&'a PromiseId> },
 }
 

@@ -37,8 +37,10 @@ pub(super) fn retry(draft: &mut Draft<'_>, id: &PromiseId) -> Result<Reply, Refu
         | TaskState::Fulfilled => false,
     });
     if let Some(task) = due.cloned()
-        && let TaskState::Pending { since, .. } = task.state
+        && let TaskState::Pending { since, offered, .. } = task.state
     {
+        // A wait for another attempt, or for a start, is no wait for a worker.
+        let since = if offered { since } else { draft.now };
         let (retry_at, offered) = draft.offer(id, since);
         draft.put_task(Task { state: TaskState::Pending { since, retry_at, offered }, ..task });
         draft.execute(id);

@@ -187,7 +187,8 @@ impl Draft<'_> {
         self.delta.schedules.insert(schedule.id.clone(), Some(schedule));
     }
 
-    /// Makes the promise of an occurrence, if there is none and the overlap rule lets it.
+    /// Makes the promise of the occurrence at `at`, if there is none and the overlap rule lets it; it
+    /// counts as made at `since`, from where its deadline counts.
     fn occur(&mut self, schedule: &Schedule, at: Timestamp, since: Timestamp) -> Occurred {
         let new = schedule.promise(at, since);
         self.touch(&new.id);
@@ -201,7 +202,7 @@ impl Draft<'_> {
             (Overlap::Queue, Some(last)) => Some(last),
             (Overlap::Allow, _) | (Overlap::Skip | Overlap::Queue, None) => None,
         };
-        match self.make(&new, Maker::Schedule { at, after }, None) {
+        match self.make(&new, Maker::Schedule { at: since, after }, None) {
             Ok(()) => Occurred::Made(new.id),
             // The module was there when the schedule was made, and is not any more.
             Err(_) => Occurred::Skipped,

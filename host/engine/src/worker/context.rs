@@ -88,9 +88,9 @@ impl WorkerContext {
     pub fn note(&self, commands: &[Command], replies: &[Reply]) {
         let metrics = &self.host.metrics.worker;
         for (command, reply) in commands.iter().zip(replies) {
-            let (Command::TaskFence { claim, records, logs, .. }
-            | Command::TaskSuspend { claim, records, logs, .. }
-            | Command::TaskFulfill { claim, records, logs, .. }) = command
+            let (Command::TaskFence { records, logs, .. }
+            | Command::TaskSuspend { records, logs, .. }
+            | Command::TaskFulfill { records, logs, .. }) = command
             else {
                 continue;
             };
@@ -102,7 +102,7 @@ impl WorkerContext {
                 metrics.finished(last.seq + 1);
             }
             for line in logs {
-                log_span::line(&claim.id, line);
+                log_span::line(line);
             }
         }
     }

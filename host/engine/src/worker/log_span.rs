@@ -2,7 +2,7 @@
 //! host.
 
 use segno_core::{
-    id::{Holder, PromiseId},
+    id::Holder,
     invocation::{LogLevel, LogLine},
     promise::Promise,
     reply::TaskReply,
@@ -35,15 +35,15 @@ pub fn span(holder: &Holder, acquired: &TaskReply) -> Span {
     span
 }
 
-/// Logs a line of a guest, at its level.
-pub fn line(invocation: &PromiseId, line: &LogLine) {
+/// Logs a line of a guest, at its level; the span says whose it is.
+pub fn line(line: &LogLine) {
     let message = &*line.message;
     let number = line.seq;
     match line.level {
-        LogLevel::Trace => tracing::trace!(target: GUEST, %invocation, line = number, "{message}"),
-        LogLevel::Debug => tracing::debug!(target: GUEST, %invocation, line = number, "{message}"),
-        LogLevel::Info => tracing::info!(target: GUEST, %invocation, line = number, "{message}"),
-        LogLevel::Warn => tracing::warn!(target: GUEST, %invocation, line = number, "{message}"),
-        LogLevel::Error => tracing::error!(target: GUEST, %invocation, line = number, "{message}"),
+        LogLevel::Trace => tracing::trace!(target: GUEST, line = number, "{message}"),
+        LogLevel::Debug => tracing::debug!(target: GUEST, line = number, "{message}"),
+        LogLevel::Info => tracing::info!(target: GUEST, line = number, "{message}"),
+        LogLevel::Warn => tracing::warn!(target: GUEST, line = number, "{message}"),
+        LogLevel::Error => tracing::error!(target: GUEST, line = number, "{message}"),
     }
 }

@@ -46,22 +46,22 @@ pub async fn give_back_after(
     let reason = match error {
         ExecutionError::Lost => return ClaimEnd::Lost,
         ExecutionError::Store(error) => {
-            tracing::error!(invocation = %claim.id, %error, "the store did not answer; the claim is left to its lease");
+            tracing::error!(%error, "the store did not answer; the claim is left to its lease");
             return ClaimEnd::Lost;
         }
         ExecutionError::Halt(HaltReport { kind, message }) => {
-            tracing::error!(invocation = %claim.id, kind, message, "the execution is halted");
+            tracing::error!(kind, message, "the execution is halted");
             ReleaseReason::Halt { report: note(kind, &message, None) }
         }
         ExecutionError::Failed { error, retry_after } => {
             ReleaseReason::Failed { retry_after, error, trap: None }
         }
         ExecutionError::Guest(error @ GuestError::Crowded { .. }) => {
-            tracing::debug!(invocation = %claim.id, %error, "the execution is put off");
+            tracing::debug!(%error, "the execution is put off");
             metrics.put_off();
             ReleaseReason::NoRoom { wait: worker.put_off.wait(worker.now()) }
         }
-        ExecutionError::Guest(error) => guest(claim, error, journal),
+        ExecutionError::Guest(error) => guest(error, journal),
     };
     match &reason {
         ReleaseReason::Halt { report } if *report.kind == *"divergence" => metrics.diverged(),
@@ -79,7 +79,7 @@ pub async fn give_back_after(
     }
 }
 
-fn guest(claim: &Claim, error: GuestError, journal: &JournalEnd<'_>) -> ReleaseReason {
+fn guest(error: GuestError, journal: &JournalEnd<'_>) -> ReleaseReason {
     let (message, cause) = (error.message(), error.cause());
     match error {
         GuestError::Stopped { stop: Stop::Divergence, backtrace } => {
@@ -87,13 +87,13 @@ fn guest(claim: &Claim, error: GuestError, journal: &JournalEnd<'_>) -> ReleaseR
                 recorder.lock().unwrap_or_else(PoisonError::into_inner).divergence().cloned()
             });
             let message = report.as_ref().map_or(message, ToString::to_string);
-            tracing::error!(invocation = %claim.id, %message, "the execution diverged from its journal and is halted");
+            tracing::error!(%message, "the execution diverged from its journal and is halted");
             let backtrace = backtrace.map(|backtrace| backtrace.text);
             let details = json!({ "divergence": report, "backtrace": backtrace });
             ReleaseReason::Halt { report: note("divergence", &message, Some(&details)) }
         }
         GuestError::Stopped { stop: Stop::Damaged(_), .. } => {
-            tracing::error!(invocation = %claim.id, %message, "the journal is damaged; the execution is halted");
+            tracing::error!(%message, "the journal is damaged; the execution is halted");
             ReleaseReason::Halt { report: note("damaged", &message, None) }
         }
         GuestError::NoSuchModule(_) | GuestError::NoSuchFunction { .. } => {
@@ -103,7 +103,7 @@ fn guest(claim: &Claim, error: GuestError, journal: &JournalEnd<'_>) -> ReleaseR
             ReleaseReason::Halt { report: note("other-engine", &message, None) }
         }
         GuestError::Host(_) | GuestError::Crowded { .. } => {
-            tracing::warn!(invocation = %claim.id, %message, "the host could not run the guest; it will be tried again");
+            tracing::warn!(%message, "the host could not run the guest; it will be tried again");
             ReleaseReason::Failed {
                 retry_after: None,
                 error: note("host", &message, None),
@@ -114,7 +114,7 @@ fn guest(claim: &Claim, error: GuestError, journal: &JournalEnd<'_>) -> ReleaseR
         | GuestError::Panicked { backtrace, .. }
         | GuestError::Trap { backtrace, .. }
         | GuestError::OutOfTime { backtrace, .. } => {
-            tracing::warn!(invocation = %claim.id, %message, "the guest trapped");
+            tracing::warn!(%message, "the guest trapped");
             let report = TrapReport::new(backtrace.as_ref(), journal.recorder);
             trapped(note("trap", &message, report.details().as_ref()), cause, journal.len)
         }

@@ -5,13 +5,16 @@
 //! [orders]                                    # a module, by the name it is deployed under
 //! http.allow = ["https://api.example.com", "http://127.0.0.1:*"]
 //! dirs = [{ host = "/srv/orders", guest = "/data", write = false }]
-//! env = { MODE = "live", API_KEY = { from = "ORDERS_API_KEY" } }
+//! env = { MODE = "live", REGION = { from = "ORDERS_REGION" } }
+//! secrets = { PAY = { from = "PAY_KEY" }, MAIL = { file = "/run/secrets/mail" } }
 //!
 //! ["*"]                                       # every module
 //! http.allow = ["https://*.example.org/public/"]
 //! ```
 
 mod address;
+mod secrets;
+mod variable;
 
 use std::{
     collections::BTreeMap,
@@ -22,6 +25,8 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 pub use address::{AddressPattern, NotAnAddress};
+pub use secrets::{NoSecret, Secrets};
+pub use variable::{NotReadable, Source, Variable};
 
 /// The name that stands for every module.
 const EVERY_MODULE: &str = "*";
@@ -43,6 +48,9 @@ pub struct Grants {
     pub dirs: Vec<Directory>,
     /// Environment variables that its activities see.
     pub env: BTreeMap<String, Variable>,
+    /// Values that its activities and the headers of its HTTP steps may use, and that are stored
+    /// nowhere.
+    pub secrets: BTreeMap<String, Source>,
     /// The name of the module, if the grants were gathered for one.
     #[serde(skip)]
     module: String,
@@ -67,19 +75,6 @@ pub struct Directory {
     /// Whether files in the directory may be changed.
     #[serde(default)]
     pub write: bool,
-}
-
-/// The value of an environment variable.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum Variable {
-    /// The value itself.
-    Value(String),
-    /// The value of a variable of the host's own environment.
-    Host {
-        /// The name of the host's variable.
-        from: String,
-    },
 }
 
 /// A request to an address that no setting allows.
@@ -183,6 +178,19 @@ impl Grants {
         Err(refused(parsed.origin().ascii_serialization()))
     }
 
+    /// The value of a variable of the module's activities; none: it is not set.
+    ///
+    /// # Errors
+    /// [`NotReadable`]: it is set, and its value cannot be read.
+    pub fn read_env(&self, name: &str) -> Result<Option<String>, NotReadable> {
+        let Some(variable) = self.env.get(name) else { return Ok(None) };
+        variable.read().map(Some).map_err(|reason| NotReadable {
+            setting: format!("env.{name}"),
+            module: self.module().into(),
+            reason,
+        })
+    }
+
     /// The name of the module's section in the policy.
     pub fn module(&self) -> &str {
         if self.module.is_empty() { "\"*\"" } else { &self.module }
@@ -192,6 +200,8 @@ impl Grants {
         self.http.allow.extend(other.http.allow.iter().cloned());
         self.dirs.extend(other.dirs.iter().cloned());
         self.env.extend(other.env.iter().map(|(name, value)| (name.clone(), value.clone())));
+        let secrets = other.secrets.iter().map(|(name, source)| (name.clone(), source.clone()));
+        self.secrets.extend(secrets);
     }
 }
 
@@ -207,6 +217,7 @@ mod tests {
         http.allow = ["https://api.example.com", "http://127.0.0.1:*"]
         dirs = [{ host = "/srv/orders", guest = "/data" }]
         env = { MODE = "live", API_KEY = { from = "ORDERS_API_KEY" } }
+        secrets.PAY = { file = "/run/secrets/pay" }
     "#;
 
     #[test]
@@ -236,8 +247,18 @@ mod tests {
 
     #[test]
     fn a_setting_that_does_not_exist_is_an_error() {
-        let error = toml::from_str::<Policy>("[orders]\nhttp.allowed = []").unwrap_err();
-        assert!(error.to_string().contains("allowed"), "{error}");
+        for (setting, word) in [
+            ("http.allowed = []", "allowed"),
+            ("env.A = 1", "a table { from"),
+            ("env.A = { form = \"B\" }", "a table { from"),
+            ("secrets.A = { form = \"B\" }", "expected `from` or `file`"),
+        ] {
+            let error = toml::from_str::<Policy>(&format!("[orders]\n{setting}")).unwrap_err();
+            assert!(error.to_string().contains(word), "{error}");
+        }
+        // What it says is a secret stands nowhere.
+        let error = toml::from_str::<Policy>("[orders]\nsecrets.A = \"value\"").unwrap_err();
+        assert!(error.to_string().contains("unknown variant"), "{error}");
     }
 
     #[test]
@@ -246,6 +267,8 @@ mod tests {
         let grants = policy.grants("orders");
         assert!(!grants.dirs[0].write);
         assert_eq!(grants.env["MODE"], Variable::Value("live".into()));
+        assert_eq!(grants.env["API_KEY"], Variable::Source(Source::From("ORDERS_API_KEY".into())));
+        assert_eq!(grants.secrets["PAY"], Source::File("/run/secrets/pay".into()));
         assert!(policy.grants("other").dirs.is_empty());
     }
 

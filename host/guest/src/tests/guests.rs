@@ -84,7 +84,7 @@ impl Guest {
         if self.wasi {
             package = resolve.push_source("wasi.wit", WASI_WIT)?;
         }
-        let world = resolve.select_world(&[package], None)?;
+        let world = resolve.select_world(&[package], (!self.wasi).then_some("module"))?;
         let mut core = self.core();
         embed_component_metadata(&mut core, &resolve, world, StringEncoding::UTF8)?;
         let mut encoder = ComponentEncoder::default();

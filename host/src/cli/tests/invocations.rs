@@ -259,7 +259,8 @@ async fn lists_go_on_page_after_page() {
         world.start(&format!("a{n}")).await.ok();
     }
     let said = run(&server, &["list", "--limit", "2"]).await;
-    assert_eq!(said.out.lines().count(), 3);
+    assert_eq!(said.out.lines().count(), 5);
+    assert!(said.out.ends_with("\n\n3 pending\n"), "{}", said.out);
     assert!(said.err.contains("there are more: add `--after "), "{}", said.err);
     let said = run(&server, &["list", "--all", "--json"]).await;
     assert_eq!(said.json()["items"].as_array().map(Vec::len), Some(3));

@@ -10,6 +10,7 @@ mod ready;
 mod resources;
 mod schedules;
 mod tree;
+mod width;
 
 mod store;
 
@@ -23,7 +24,7 @@ use crate::api::{serve, testing::World};
 
 /// The written bytes.
 #[derive(Clone, Default)]
-struct Written(Arc<Mutex<Vec<u8>>>);
+pub(super) struct Written(Arc<Mutex<Vec<u8>>>);
 
 impl std::io::Write for Written {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
@@ -36,7 +37,7 @@ impl std::io::Write for Written {
 }
 
 impl Written {
-    fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         let bytes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         String::from_utf8_lossy(&bytes).into_owned()
     }
@@ -57,17 +58,25 @@ impl Said {
 }
 
 async fn run(server: &str, arguments: &[&str]) -> Said {
+    run_in(None, server, arguments).await
+}
+
+/// The same on a terminal of this width.
+async fn run_in(columns: Option<usize>, server: &str, arguments: &[&str]) -> Said {
     let given: Vec<&str> =
         ["segno", "--server", server].into_iter().chain(arguments.iter().copied()).collect();
     let cli = Cli::read(given).expect("the arguments are right");
     let (out, err) = (Written::default(), Written::default());
     let mut console = Console::plain(out.clone(), err.clone(), cli.json());
+    if let Some(columns) = columns.filter(|_| !cli.full()) {
+        console = console.of_width(columns);
+    }
     let exit = cli.run(&mut console).await;
     Said { exit, out: out.text(), err: err.text() }
 }
 
 /// A host with the module `shop`, and its address.
-async fn host() -> (World, String) {
+pub(super) async fn host() -> (World, String) {
     served(World::shop().await).await
 }
 

@@ -2,35 +2,51 @@
 
 use std::collections::BTreeSet;
 
+use anstyle::Style;
+
 use crate::{
     api::model::{InvocationState, NodeKind, TreeNode},
     cli::{
         Console,
         console::{BOLD, CYAN, DIM, RED, YELLOW},
-        show::{cut, function, plain, state_style},
+        show::{function, plain, state_style},
+        text,
         time::{length, now_ms, relative},
     },
 };
 
-/// Maximum width of a column that long lines cause, in characters.
+/// Maximum width of a column that long lines cause, and the columns of states and of lengths of
+/// time with the gaps before them.
 const WIDEST: usize = 56;
+const STATE: usize = 11;
+const TOOK: usize = 11;
 
 /// The lines, and the widths of their columns.
 pub(super) struct Drawing<'a> {
     pub(super) lines: Vec<Line<'a>>,
     id_width: usize,
     what_width: usize,
+    columns: Option<usize>,
 }
 
 /// A line of the drawing: a node, or the number of omitted ones.
 pub(super) enum Line<'a> {
-    Node { branch: String, node: &'a TreeNode, what: String },
-    LeftOut { branch: String, text: String },
+    Node {
+        branch: String,
+        /// What further lines of the node begin with.
+        below: String,
+        node: &'a TreeNode,
+        what: String,
+    },
+    LeftOut {
+        branch: String,
+        text: String,
+    },
 }
 
 impl<'a> Drawing<'a> {
-    /// Draws nodes, each of which comes before its children.
-    pub(super) fn of(nodes: &'a [TreeNode]) -> Self {
+    /// Draws nodes, each of which comes before its children, within this width.
+    pub(super) fn of(nodes: &'a [TreeNode], columns: Option<usize>) -> Self {
         let last = last_children(nodes);
         let mut lines = Vec::new();
         // For each level: whether further nodes follow on it.
@@ -39,50 +55,61 @@ impl<'a> Drawing<'a> {
         let mut cut_short: Vec<&TreeNode> = Vec::new();
         for (place, node) in nodes.iter().enumerate() {
             while let Some(parent) = cut_short.pop_if(|parent| parent.depth >= node.depth) {
-                lines.push(left_out(parent, &more));
+                lines.push(left_out(parent, &more, false));
             }
             let depth = node.depth as usize;
+            if node.after_gap
+                && let Some(parent) = cut_short.pop_if(|parent| parent.depth + 1 == node.depth)
+            {
+                lines.push(left_out(parent, &more, true));
+            }
             let parent_goes_on =
                 cut_short.last().is_some_and(|parent| parent.depth + 1 == node.depth);
             more.truncate(depth);
             more.push(!last.contains(&place) || parent_goes_on);
-            let branch = branch(&more);
-            lines.push(Line::Node { branch, node, what: what(node) });
+            let below = below(&more, nodes.get(place + 1).is_some_and(|n| n.depth > node.depth));
+            lines.push(Line::Node { branch: branch(&more), below, node, what: what(node) });
             if node.left_out > 0 {
                 cut_short.push(node);
             }
         }
         while let Some(parent) = cut_short.pop() {
-            lines.push(left_out(parent, &more));
+            lines.push(left_out(parent, &more, false));
         }
         let widths = |of: fn(&Line<'_>) -> Option<usize>| {
             lines.iter().filter_map(of).max().unwrap_or_default().min(WIDEST)
         };
         let id_width = widths(|line| match line {
             Line::Node { branch, node, .. } => {
-                Some(branch.chars().count() + plain(&node.id).chars().count())
+                Some(text::width(branch) + text::width(&plain(&node.id)))
             }
             Line::LeftOut { .. } => None,
         });
         let what_width = widths(|line| match line {
-            Line::Node { what, .. } => Some(what.chars().count()),
+            Line::Node { what, .. } => Some(text::width(what)),
             Line::LeftOut { .. } => None,
         });
-        Self { id_width, what_width, lines }
+        let (id_width, what_width) = fitting(id_width, what_width, columns);
+        Self { lines, id_width, what_width, columns }
     }
 
-    /// A line with its colours.
-    pub(super) fn painted(&self, line: &Line<'_>, console: &Console) -> String {
-        let (branch, node, what) = match line {
+    /// A line with its colours: more than one where a note does not fit beside its node.
+    pub(super) fn painted(&self, line: &Line<'_>, console: &Console) -> Vec<String> {
+        let (branch, below, node, what) = match line {
             Line::LeftOut { branch, text } => {
-                return format!("{branch}{}", console.paint(DIM, text));
+                return vec![format!("{branch}{}", console.paint(DIM, text))];
             }
-            Line::Node { branch, node, what } => (branch, *node, what),
+            Line::Node { branch, below, node, what } => (branch, below, *node, what),
         };
-        let id = plain(&node.id);
         let fill = |width: usize, used: usize| " ".repeat(width.saturating_sub(used));
-        let id_fill = fill(self.id_width, branch.chars().count() + id.chars().count());
-        let what_fill = fill(self.what_width, what.chars().count());
+        let (mut id, mut what) = (plain(&node.id), what.clone());
+        if self.columns.is_some() {
+            let room = self.id_width.saturating_sub(text::width(branch)).max(4);
+            id = text::cut_middle(&id, room);
+            what = text::cut(&what, self.what_width);
+        }
+        let id_fill = fill(self.id_width, text::width(branch) + text::width(&id));
+        let what_fill = fill(self.what_width, text::width(&what));
         let id = match node.depth {
             0 => console.paint(BOLD, &id),
             _ => console.paint(CYAN, &id),
@@ -93,10 +120,28 @@ impl<'a> Drawing<'a> {
             Some(at) => length(at - node.created_at_ms),
             None => length(now_ms() - node.created_at_ms),
         };
-        let note = note(node, console);
-        let line = format!("{branch}{id}{id_fill}  {what}{what_fill}  {state}  {took:>9}  {note}");
-        line.trim_end().to_owned()
+        let line = format!("{branch}{id}{id_fill}  {what}{what_fill}  {state}  {took:>9}");
+        let note = note(node);
+        let style = note_style(node);
+        let beside = format!("{line}  {}", console.paint(style, &note)).trim_end().to_owned();
+        let Some(columns) = self.columns.filter(|columns| text::width(&beside) > *columns) else {
+            return vec![beside];
+        };
+        let room = columns.saturating_sub(text::width(below)).max(20);
+        let further = text::wrap(&note, room).into_iter();
+        let further = further.map(|part| format!("{below}{}", console.paint(style, &part)));
+        std::iter::once(line).chain(further).collect()
     }
+}
+
+/// The widths of the columns of ids and functions; the wider one gives way first.
+fn fitting(mut id: usize, mut what: usize, columns: Option<usize>) -> (usize, usize) {
+    let Some(columns) = columns else { return (id, what) };
+    let room = columns.saturating_sub(STATE + TOOK + 2).max(20);
+    while id + what > room {
+        if id > what { id -= 1 } else { what -= 1 }
+    }
+    (id, what)
 }
 
 /// The indices of nodes that are the last shown child of their parents.
@@ -133,15 +178,29 @@ fn branch(more: &[bool]) -> String {
     branch
 }
 
-fn left_out<'a>(parent: &TreeNode, more: &[bool]) -> Line<'a> {
+/// The beginning of further lines of a node.
+fn below(more: &[bool], has_children: bool) -> String {
+    let mut below = String::new();
+    for goes_on in more.iter().skip(1) {
+        below.push_str(if *goes_on { "│  " } else { "   " });
+    }
+    below.push_str(if has_children { "│    " } else { "     " });
+    below
+}
+
+/// The number of children that are not shown, in the place of which siblings may follow.
+fn left_out<'a>(parent: &TreeNode, more: &[bool], goes_on: bool) -> Line<'a> {
     let mut levels: Vec<bool> = more.iter().copied().take(parent.depth as usize + 1).collect();
-    levels.push(false);
+    levels.push(goes_on);
     let shown = parent.children.saturating_sub(parent.left_out);
     // Children are counted up to 10,000.
     let at_least = if parent.children >= 10_000 { "at least " } else { "" };
     let text = match (shown, parent.left_out) {
         (0, count) => format!("… {at_least}{count} below"),
-        (_, count) => format!("… {at_least}{count} more"),
+        (_, count) if parent.children < 10_000 => {
+            format!("… {count} left out: `--width {}` shows them", parent.children)
+        }
+        (_, count) => format!("… {at_least}{count} left out: `--all` shows them"),
     };
     Line::LeftOut { branch: branch(&levels), text }
 }
@@ -151,7 +210,7 @@ fn what(node: &TreeNode) -> String {
     let kind = match node.kind {
         NodeKind::Call => {
             let target = node.target.as_deref().unwrap_or_default();
-            return cut(&function(target, node.function.as_deref()), WIDEST);
+            return function(target, node.function.as_deref());
         }
         NodeKind::Step => "step",
         NodeKind::Timer => "timer",
@@ -162,7 +221,7 @@ fn what(node: &TreeNode) -> String {
 }
 
 /// Further facts about a node: awaited promises, the holder, the failure.
-fn note(node: &TreeNode, console: &Console) -> String {
+fn note(node: &TreeNode) -> String {
     let now = now_ms();
     let mut notes = Vec::new();
     match node.state {
@@ -189,17 +248,29 @@ fn note(node: &TreeNode, console: &Console) -> String {
         notes.push("detached".to_owned());
     }
     if let Some(error) = &node.error {
-        let style = if node.settled_at_ms.is_some() { RED } else { YELLOW };
-        notes.push(console.paint(style, &cut(&plain(error), 100)));
+        notes.push(plain(error));
     }
     notes.join("; ")
+}
+
+/// The colour of a note.
+fn note_style(node: &TreeNode) -> Style {
+    match (&node.error, node.settled_at_ms) {
+        (None, _) => Style::new(),
+        (Some(_), Some(_)) => RED,
+        (Some(_), None) => YELLOW,
+    }
 }
 
 fn pending(node: &TreeNode, now: i64) -> Option<String> {
     match (node.kind, node.retry_at_ms, node.timeout_at_ms) {
         (NodeKind::Timer, _, Some(at)) => Some(relative(at, now)),
         (NodeKind::Call, Some(at), _) if node.attempt > 0 => {
-            Some(format!("attempt {} {}", node.attempt.saturating_add(1), relative(at, now)))
+            let attempt = node.attempt.saturating_add(1);
+            Some(match at > now {
+                true => format!("attempt {attempt} {}", relative(at, now)),
+                false => format!("attempt {attempt} waits for a worker"),
+            })
         }
         (NodeKind::Call, ..) => Some("waits for a worker".to_owned()),
         (NodeKind::Promise, _, Some(at)) => Some(format!("open, times out {}", relative(at, now))),
@@ -222,7 +293,7 @@ mod tests {
 
     /// The drawing without its columns.
     fn drawn(nodes: &[TreeNode]) -> Vec<String> {
-        let lines = Drawing::of(nodes).lines;
+        let lines = Drawing::of(nodes, None).lines;
         lines
             .iter()
             .map(|line| match line {
@@ -252,7 +323,7 @@ mod tests {
                 "├─ d",
                 "│  ├─ e",
                 "│  └─ f",
-                "└─ … 898 more",
+                "└─ … 898 left out: `--width 900` shows them",
             ]
         );
         let whole =

@@ -31,7 +31,8 @@ pub struct Tree {
     /// Number of levels below it
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(0..=64))]
     depth: u32,
-    /// Maximum number of children of each node
+    /// Maximum number of children of each node: some first ones, the latest, and besides those that
+    /// it waits for
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     width: u32,
     /// Maximum number of lines
@@ -59,10 +60,11 @@ impl Tree {
             let whose = console.paint(DIM, &whose);
             console.line(format!("{whose}  (segno tree {})", plain(root)))?;
         }
-        let drawn = Drawing::of(&page.nodes);
+        let drawn = Drawing::of(&page.nodes, console.width());
         for line in &drawn.lines {
-            let line = drawn.painted(line, console);
-            console.line(line)?;
+            for line in drawn.painted(line, console) {
+                console.line(line)?;
+            }
         }
         if page.next.is_some() {
             console.remark("there is more: `--all` shows everything, and `--depth` and `--width` show less of it");

@@ -11,22 +11,11 @@ use crate::{CallTree, Child, Neighbours, Parent, PromiseRow, StoreError, call_tr
 #[async_trait]
 impl CallTree for MemoryStore {
     async fn children(&self, parents: &[Parent], each: u32) -> Result<Vec<Child>, StoreError> {
-        let kept = self.kept();
-        let named = kept.named();
-        let mut children = Vec::new();
-        for (place, parent) in parents.iter().enumerate() {
-            for promise in kept.children(&parent.id, &named) {
-                let (id, number) = (promise.id(), kept.number(promise.id()));
-                let row =
-                    PromiseRow { promise: promise.clone(), task: kept.model.task(id).cloned() };
-                children.extend((number > parent.after).then_some(Child {
-                    parent: place,
-                    number,
-                    row,
-                }));
-            }
-        }
-        Ok(call_tree::in_order(children, each))
+        Ok(call_tree::in_order(self.kept().all_children(parents), each))
+    }
+
+    async fn latest(&self, parents: &[Parent], each: u32) -> Result<Vec<Child>, StoreError> {
+        Ok(call_tree::latest_in_order(self.kept().all_children(parents), each))
     }
 
     async fn neighbours(
@@ -51,6 +40,24 @@ impl CallTree for MemoryStore {
 }
 
 impl Kept {
+    fn all_children(&self, parents: &[Parent]) -> Vec<Child> {
+        let named = self.named();
+        let mut children = Vec::new();
+        for (place, parent) in parents.iter().enumerate() {
+            for promise in self.children(&parent.id, &named) {
+                let (id, number) = (promise.id(), self.number(promise.id()));
+                let row =
+                    PromiseRow { promise: promise.clone(), task: self.model.task(id).cloned() };
+                children.extend((number > parent.after).then_some(Child {
+                    parent: place,
+                    number,
+                    row,
+                }));
+            }
+        }
+        children
+    }
+
     /// The promises that were not made under a claim, by the parent that they name if that is
     /// another promise.
     fn named(&self) -> BTreeMap<&str, Vec<&Promise>> {

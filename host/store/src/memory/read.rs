@@ -12,8 +12,9 @@ use segno_core::{
 use super::MemoryStore;
 use crate::{
     Counts, EventPlace, EventRow, History, InvocationFilter, InvocationRow, LogRow, Page,
-    PromiseFilter, PromiseRow, Read, ScheduleFilter, SchedulePage, StoreError, Waits,
-    invocation_filter, limits, promise_filter,
+    PromiseFilter, PromiseRow, Read, ScheduleFilter, SchedulePage, StateCounts, StoreError, Waits,
+    invocation_filter::{self, ListedState},
+    limits, promise_filter,
 };
 
 #[async_trait]
@@ -99,6 +100,20 @@ impl Read for MemoryStore {
             last = Some(*number);
         }
         Ok(Page { items, unreadable: Vec::new(), next: last.filter(|_| more) })
+    }
+
+    async fn counts_by_state(&self, filter: &InvocationFilter) -> Result<StateCounts, StoreError> {
+        let kept = self.kept();
+        let mut counts = StateCounts::default();
+        for id in kept.numbers.values() {
+            let Some((promise, task)) = kept.model.promise(id).zip(kept.model.task(id)) else {
+                continue;
+            };
+            if invocation_filter::takes(filter, promise, task)? {
+                *counts.states.entry(ListedState::of(promise, task).name()).or_default() += 1;
+            }
+        }
+        Ok(counts)
     }
 
     async fn schedule(&self, id: &ScheduleId) -> Result<Option<Schedule>, StoreError> {

@@ -1,7 +1,7 @@
 //! Every statement finds its rows by an index: its cost depends on what it finds, not on what there
 //! is.
 
-use segno_core::{id::PromiseId, value::Tags};
+use segno_core::{id::PromiseId, time::Timestamp, value::Tags};
 use sqlx::{Executor as _, Row as _, SqliteConnection};
 
 use super::{SqliteConfig, journal_buffer, load, open::DataDirectory, tables, write};
@@ -57,6 +57,7 @@ async fn a_list_walks_its_base_in_its_order_whatever_the_filter_is() {
         InvocationFilter { module: text("m"), function: text("f"), ..all() },
         InvocationFilter { prefix: text("p"), label: text("a").zip(text("b")), ..all() },
         InvocationFilter { state: text("pending"), prefix: text("p"), roots: true, ..all() },
+        InvocationFilter { since: Some(Timestamp(7)), until: Some(Timestamp(9)), ..all() },
     ];
     let bases = [
         (Base::Tasks, "SEARCH t USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)", true),
@@ -88,6 +89,14 @@ async fn a_list_walks_its_base_in_its_order_whatever_the_filter_is() {
             );
             let sorts = steps.iter().any(|step| step.contains("TEMP B-TREE"));
             assert!(!(sorts && in_order), "{base:?} {filter:?}\n{steps:#?}");
+            let query = list::counting(Kind::Sqlite, base, &filter, state, Some(1));
+            let steps = plan(&mut connection, &query.text).await;
+            assert!(
+                steps.iter().any(|step| step.contains(
+                    begins.trim_end_matches(" AND n<?)").trim_end_matches(" AND rowid<?)")
+                )),
+                "{base:?} {filter:?}\n{steps:#?}"
+            );
             let ends = [
                 list::bound(base, &filter, state),
                 list::count(Kind::Sqlite, base, &filter, state),
@@ -151,9 +160,11 @@ async fn children_are_found_by_their_indexes_and_in_their_order() {
     let dir = tempfile::tempdir().expect("a directory");
     let directory = DataDirectory::open(&SqliteConfig::new(dir.path())).await.expect("it opens");
     let mut connection = directory.connect().await.expect("a connection");
-    for (statement, beyond) in
-        [(&call_tree::STATEMENTS[0], "rowid>?"), (&call_tree::STATEMENTS[1], "")]
-    {
+    for (statement, beyond) in [
+        (&call_tree::STATEMENTS[0], "rowid>?"),
+        (&call_tree::STATEMENTS[1], ""),
+        (&call_tree::STATEMENTS[3], "rowid>?"),
+    ] {
         let plan = plan(&mut connection, statement.text(Kind::Sqlite)).await;
         for index in ["promises_made_by (made_by=?", "promises_parent (<expr>=?"] {
             let step = plan.iter().find(|step| step.contains(index));

@@ -10,7 +10,7 @@ use segno_core::{
     promise::{MessageKind, TaskStatus, Verdict},
     reply::{Orphan, Reply},
     snapshot::Snapshot,
-    time::Millis,
+    time::{Millis, Timestamp},
     value::Tags,
 };
 use segno_env::Clock as _;
@@ -278,6 +278,7 @@ async fn reads(store: &dyn Store, clock: &Arc<HandClock>, seen: &Snapshot) -> Ve
     }
     for filter in filters(ids.first()) {
         answers.push(format!("{:?}", store.read().list(&filter).await.expect("a list")));
+        answers.push(format!("{:?}", store.read().counts_by_state(&filter).await.expect("counts")));
     }
     for filter in finds(ids.first()) {
         answers.push(format!("{:?}", store.read().find(&filter).await.expect("promises")));
@@ -297,6 +298,8 @@ async fn call_tree(store: &dyn Store, ids: &[PromiseId]) -> Vec<String> {
     vec![
         format!("{:?}", call_tree.children(&asked(0), 100).await.expect("children")),
         format!("{:?}", call_tree.children(&asked(7), 2).await.expect("children")),
+        format!("{:?}", call_tree.latest(&asked(0), 2).await.expect("children")),
+        format!("{:?}", call_tree.latest(&asked(7), 100).await.expect("children")),
         format!("{:?}", call_tree.neighbours(&strangers, 3, 2).await.expect("neighbours")),
     ]
 }
@@ -334,6 +337,8 @@ fn filters(parent: Option<&PromiseId>) -> Vec<InvocationFilter> {
         InvocationFilter { label: Some(("team".to_owned(), "blue".to_owned())), ..all() },
         InvocationFilter { parent: parent.cloned(), ..all() },
         InvocationFilter { roots: true, ..all() },
+        InvocationFilter { since: Some(Timestamp(1_050)), ..all() },
+        InvocationFilter { until: Some(Timestamp(1_050)), roots: true, ..all() },
         InvocationFilter { holder: Some("w1".to_owned()), ..all() },
         InvocationFilter { holder: Some("n".to_owned()), limit: 2, ..all() },
         state("acquired"),

@@ -101,4 +101,10 @@ pub async fn hurry(ctx: Context, how: String) -> Result<u64> {
     Ok(0)
 }
 
-segno::module!(reach, touch, stumble, stumble_later, slip, chatter);
+/// Waits for nothing.
+#[segno::workflow]
+pub async fn idle(_ctx: Context) -> Result<u64> {
+    std::future::pending().await
+}
+
+segno::module!(reach, touch, stumble, stumble_later, slip, chatter, idle);

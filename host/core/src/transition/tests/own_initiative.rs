@@ -1,6 +1,6 @@
 use crate::{
     command::Command,
-    effect::Effect,
+    effect::{Effect, Metric},
     id::{NodeName, PromiseId},
     promise::{Deferral, Delivery, OutboxKey, TaskState, TaskStatus, Verdict},
     reply::{Conflict, Refusal, Reply},
@@ -31,6 +31,29 @@ fn a_message_to_run_a_task_is_handed_over_once_and_its_retry_offers_again() {
     world.wait(5_000);
     world.done(Command::RetryDue { id });
     assert!(world.model.outbox_row(&key).is_some());
+}
+
+#[test]
+fn the_wait_for_another_attempt_is_no_wait_for_a_worker() {
+    let mut world = World::new();
+    world.done(world::workflow("w"));
+    let claim = world.acquire("w", 1);
+    world.done(world::release(claim, world::failed()));
+    let id = PromiseId::from("w");
+    let TaskState::Pending { retry_at, offered: false, .. } = task_state(&world, &id) else {
+        panic!("it waits for its next attempt")
+    };
+    world.now = retry_at;
+    world.done(Command::RetryDue { id: id.clone() });
+    world.wait(7);
+    let version = world.model.task(&id).expect("a task").version;
+    let decision = world.decide(&world::acquire("w", version.0, 2));
+    let waited = Effect::Count(Metric::LeaseAcquired(Millis(7)));
+    assert!(decision.effects.contains(&waited), "{:?}", decision.effects);
+}
+
+fn task_state(world: &World, id: &PromiseId) -> TaskState {
+    world.model.task(id).expect("a task").state.clone()
 }
 
 #[test]

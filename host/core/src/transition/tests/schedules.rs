@@ -213,7 +213,7 @@ fn a_backfill_makes_what_is_missing_once_and_runs_it_now() {
     assert_eq!(reply, Reply::Backfilled { made: 3, existing: 0, skipped: 0, next: None });
     assert_eq!(world.status("s@600000"), Some(TaskStatus::Pending));
     let spec = &world.model.promise(&"s@600000".into()).expect("a promise").spec;
-    assert_eq!((spec.created_at, spec.timeout_at), (Timestamp(600_000), Timestamp(3_700_000)));
+    assert_eq!((spec.created_at, spec.timeout_at), (Timestamp(3_600_000), Timestamp(3_700_000)));
     let reply = world.done(backfill(9, 13));
     assert_eq!(reply, Reply::Backfilled { made: 1, existing: 3, skipped: 0, next: None });
     assert_eq!(stored(&world).last_at, None, "the next and the last stay as they are");

@@ -121,6 +121,19 @@ fn equal_traps_at_one_place_halt_a_task() {
 }
 
 #[test]
+fn the_note_of_a_failed_attempt_stays_until_the_journal_grows() {
+    let mut world = workflow();
+    let held = world.acquire("w", 1);
+    world.done(world::release(held, world::failed()));
+    let note =
+        |world: &World| world.model.task(&PromiseId::from("w")).map(|task| task.note.clone());
+    let held = world.acquire("w", 2);
+    assert!(note(&world).flatten().is_some());
+    world.done(world::fence(held, vec![world::started()], Vec::new()));
+    assert_eq!(note(&world), Some(None));
+}
+
+#[test]
 fn a_task_without_room_waits_and_no_attempt_is_counted() {
     let mut world = workflow();
     world.config.attempt_limit = Some(1);

@@ -10,9 +10,11 @@ use crate::{
     sql::{self, AFTER_PROMISE, Failure, Fields, promise_columns, promise_tables},
 };
 
-/// Each list ends at its own limit, so that what is read depends on what is answered. PostgreSQL
-/// compares texts as the tags have them, letter by letter.
-const CHILDREN: Select = Select::differing(
+/// The children of some promises. Each list ends at its own limit, so that what is read depends on
+/// what is answered. PostgreSQL compares texts as the tags have them, letter by letter.
+macro_rules! children {
+    ($order:literal) => {
+        Select::differing(
     concat!(
         "WITH parents (place, n, id, after) AS MATERIALIZED (
          SELECT wanted.key, me.n, json_extract(wanted.value, '$[0]'), json_extract(wanted.value, '$[1]')
@@ -24,11 +26,15 @@ const CHILDREN: Select = Select::differing(
         ),
         ", parents.place
        FROM parents CROSS JOIN promises p ON p.n IN (
-            SELECT n FROM (SELECT n FROM promises WHERE made_by = parents.n AND n > parents.after ORDER BY n LIMIT $2)
+            SELECT n FROM (SELECT n FROM promises WHERE made_by = parents.n AND n > parents.after ORDER BY n ",
+$order,
+" LIMIT $2)
              UNION ALL
             SELECT n FROM (SELECT n FROM promises
                             WHERE made_by IS NULL AND json_extract(tags, '$.parent') = parents.id
-                              AND n > parents.after AND n <> parents.n ORDER BY n LIMIT $2)) ",
+                              AND n > parents.after AND n <> parents.n ORDER BY n ",
+$order,
+" LIMIT $2)) ",
         promise_tables!(),
     ),
     concat!(
@@ -41,16 +47,26 @@ const CHILDREN: Select = Select::differing(
        FROM unnest($1::text[], $2::text[], $3::bigint[]) WITH ORDINALITY wanted (id, named, after, place)
        JOIN promises me ON me.id = wanted.id
       CROSS JOIN LATERAL (
-            (SELECT n FROM promises WHERE made_by = me.n AND n > wanted.after ORDER BY n LIMIT $4)
+            (SELECT n FROM promises WHERE made_by = me.n AND n > wanted.after ORDER BY n "#,
+$order,
+r#" LIMIT $4)
              UNION ALL
             (SELECT n FROM promises
               WHERE made_by IS NULL AND position('"parent":"' in tags) > 0
                 AND md5(substring(tags from '"parent":("([^"\\]|\\.)*")')) = md5(wanted.named)
-                AND n > wanted.after AND n <> me.n ORDER BY n LIMIT $4)) child
+                AND n > wanted.after AND n <> me.n ORDER BY n "#,
+$order,
+r#" LIMIT $4)) child
        JOIN promises p ON p.n = child.n "#,
         promise_tables!(),
     ),
-);
+        )
+    };
+}
+
+const CHILDREN: Select = children!("");
+
+const LATEST: Select = children!("DESC");
 
 /// A promise that names itself as its parent is no child of its own.
 const COUNTS: Select = Select::differing(
@@ -86,16 +102,18 @@ const AWAITS: Select = Select::differing(
      ORDER BY other.n",
 );
 
-/// Children of each of these, at most `each` by either list.
+/// Children of each of these, the first or the latest, at most `each` by either list.
 pub(super) async fn children<S: Session>(
     session: &mut S,
     parents: &[Parent],
     each: u32,
+    are_latest: bool,
 ) -> Result<Vec<Child>, Failure> {
+    let children = if are_latest { &LATEST } else { &CHILDREN };
     let found = match S::KIND {
         Kind::Sqlite => {
             let wanted = parents.iter().map(|parent| (parent.id.as_str(), parent.after)).collect();
-            session.all(&CHILDREN, &[Parameter::Pairs(wanted), each.into()]).await?
+            session.all(children, &[Parameter::Pairs(wanted), each.into()]).await?
         }
         Kind::Postgres => {
             let ids = || parents.iter().map(|parent| &parent.id);
@@ -103,7 +121,7 @@ pub(super) async fn children<S: Session>(
             let after: Vec<i64> = parents.iter().map(|parent| parent.after).collect();
             let parameters =
                 [Parameter::ids(ids()), texts(&named), Parameter::Numbers(&after), each.into()];
-            session.all(&CHILDREN, &parameters).await?
+            session.all(children, &parameters).await?
         }
     };
     let child = |row: &S::Row| {
@@ -156,4 +174,4 @@ fn texts(texts: &[String]) -> Parameter<'_> {
 
 /// For the tests of plans: first the children.
 #[cfg(test)]
-pub(crate) static STATEMENTS: &[Select] = &[CHILDREN, COUNTS, AWAITS];
+pub(crate) static STATEMENTS: &[Select] = &[CHILDREN, COUNTS, AWAITS, LATEST];

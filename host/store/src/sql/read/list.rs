@@ -6,14 +6,14 @@
 
 use std::collections::BTreeMap;
 
-use segno_core::promise::TaskStatus;
+use segno_core::promise::{TaskStatus, Verdict};
 use sqlx::SqlSafeStr as _;
 
 use super::{Built, Kind, Parameter, Select, Session, find::has_pair, promises::promise_row};
 use crate::{
-    InvocationFilter, InvocationRow, Page, StoreError, Unreadable,
+    InvocationFilter, InvocationRow, Page, StateCounts, StoreError, Unreadable,
     invocation_filter::{self, Base, ListedState},
-    limits::{self, LOOKED_AT, SORTED},
+    limits::{self, COUNTED_BY_STATE, LOOKED_AT, SORTED},
     order,
     postgres::escape,
     sql::{self, AFTER_PROMISE, Failure, Fields as _, promise_columns, promise_tables},
@@ -95,6 +95,58 @@ pub(super) async fn page<S: Session>(
         add_unmerged(session, &mut page.items).await?;
     }
     Ok(page)
+}
+
+/// The number of invocations that `filter` takes, by state, among the newest.
+pub(super) async fn counts<S: Session>(
+    session: &mut S,
+    filter: &InvocationFilter,
+    state: Option<ListedState>,
+) -> Result<StateCounts, Failure> {
+    let filter = &InvocationFilter { after: None, ..filter.clone() };
+    let base = base(session, filter, state).await?;
+    let bound = match nth(base, filter, COUNTED_BY_STATE) {
+        None => None,
+        Some(last) => match session.all_of(last).await?.first() {
+            Some(row) => row.int(0)?,
+            None => None,
+        },
+    };
+    let mut counts = StateCounts { newest_only: bound.is_some(), ..StateCounts::default() };
+    for row in &session.all_of(counting(S::KIND, base, filter, state, bound)).await? {
+        let listed = match row.int(0)?.unwrap_or_default() {
+            0 => TaskStatus::from_number(small(row.int(1)?)).map(ListedState::Open),
+            verdict => Verdict::from_number(small(Some(verdict))).map(ListedState::Settled),
+        };
+        // A row that cannot be read is in no state.
+        let Some(listed) = listed else { continue };
+        let count = row.int(2)?.unwrap_or_default().cast_unsigned();
+        *counts.states.entry(listed.name()).or_default() += count;
+    }
+    Ok(counts)
+}
+
+fn small(number: Option<i64>) -> u8 {
+    number.and_then(|number| u8::try_from(number).ok()).unwrap_or(u8::MAX)
+}
+
+/// Counts what `filter` takes down to the number `bound`.
+pub(crate) fn counting(
+    kind: Kind,
+    base: Base,
+    filter: &InvocationFilter,
+    state: Option<ListedState>,
+    bound: Option<i64>,
+) -> Built {
+    let (tables, order) = tables(kind, base);
+    let mut query =
+        Built::new(format!("SELECT p.state, t.state, count(*) FROM {tables} WHERE 1 = 1"));
+    if let Some(bound) = bound {
+        query.push(format!(" AND {order} >= ")).bind(bound);
+    }
+    conditions(&mut query, kind, base, filter, state);
+    query.push(" GROUP BY p.state, t.state");
+    query
 }
 
 /// Adds the records that the table `journal` lacks to the lengths of journals.
@@ -180,10 +232,17 @@ pub(crate) fn bound(
     filter: &InvocationFilter,
     state: Option<ListedState>,
 ) -> Option<Built> {
+    match base {
+        Base::Halted if invocation_filter::takes_all(filter) => None,
+        Base::Tasks if invocation_filter::takes_all(filter) && state.is_none() => None,
+        _ => nth(base, filter, LOOKED_AT),
+    }
+}
+
+/// The number of the row of the base at this place, from the newest; none: the index holds few.
+fn nth(base: Base, filter: &InvocationFilter, place: u32) -> Option<Built> {
     let mut query = match base {
         Base::Held | Base::Acquired | Base::Prefix => return None,
-        Base::Halted if invocation_filter::takes_all(filter) => return None,
-        Base::Tasks if invocation_filter::takes_all(filter) && state.is_none() => return None,
         Base::Halted => Built::new("SELECT n FROM tasks WHERE state = 4"),
         Base::Tasks => Built::new("SELECT n FROM tasks WHERE 1 = 1"),
         // Some of its children are no invocations.
@@ -196,7 +255,7 @@ pub(crate) fn bound(
     if let Some(after) = filter.after {
         query.push(" AND n < ").bind(after);
     }
-    query.push(format!(" ORDER BY n DESC LIMIT 1 OFFSET {}", LOOKED_AT - 1));
+    query.push(format!(" ORDER BY n DESC LIMIT 1 OFFSET {}", place - 1));
     Some(query)
 }
 
@@ -309,6 +368,12 @@ fn conditions(
     }
     if filter.roots {
         query.push(" AND p.made_by IS NULL");
+    }
+    if let Some(since) = filter.since {
+        query.push(" AND p.created_at >= ").bind(since.0);
+    }
+    if let Some(until) = filter.until {
+        query.push(" AND p.created_at < ").bind(until.0);
     }
 }
 

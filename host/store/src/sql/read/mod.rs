@@ -46,9 +46,10 @@ pub(crate) use self::{
 use crate::{
     CallTree, Child, Counts, Due, EventPlace, EventRow, Examined, Found, History, InvocationFilter,
     InvocationRow, LogRow, ModuleRow, Neighbours, Page, Parent, PromiseFilter, PromiseRow, Read,
-    Ready, Scan, ScheduleFilter, SchedulePage, SizeReport, StoreError, Waits, WorkQueue,
+    Ready, Scan, ScheduleFilter, SchedulePage, SizeReport, StateCounts, StoreError, Waits,
+    WorkQueue,
     archive::{ArchiveError, ArchiveSink},
-    call_tree::in_order,
+    call_tree::{in_order, latest_in_order},
     sql::Failure,
 };
 
@@ -183,6 +184,13 @@ impl<D: Dialect> Read for Reader<D> {
         promises::waits(&mut *connection, id).await.map_err(failed::<D, _>(name))
     }
 
+    async fn counts_by_state(&self, filter: &InvocationFilter) -> Result<StateCounts, StoreError> {
+        let name = "count invocations";
+        let state = list::state(filter)?;
+        let mut connection = self.connection(name).await?;
+        list::counts(&mut *connection, filter, state).await.map_err(failed::<D, _>(name))
+    }
+
     async fn list(&self, filter: &InvocationFilter) -> Result<Page<InvocationRow>, StoreError> {
         let name = "list invocations";
         // A name of a state that does not exist is refused before anything is read.
@@ -309,8 +317,15 @@ impl<D: Dialect> CallTree for Reader<D> {
     async fn children(&self, parents: &[Parent], each: u32) -> Result<Vec<Child>, StoreError> {
         let name = "read children";
         let mut connection = self.connection(name).await?;
-        let children = call_tree::children(&mut *connection, parents, each).await;
+        let children = call_tree::children(&mut *connection, parents, each, false).await;
         Ok(in_order(children.map_err(failed::<D, _>(name))?, each))
+    }
+
+    async fn latest(&self, parents: &[Parent], each: u32) -> Result<Vec<Child>, StoreError> {
+        let name = "read the latest children";
+        let mut connection = self.connection(name).await?;
+        let children = call_tree::children(&mut *connection, parents, each, true).await;
+        Ok(latest_in_order(children.map_err(failed::<D, _>(name))?, each))
     }
 
     async fn neighbours(

@@ -1,0 +1,39 @@
+//! What may be sent to a workflow.
+
+use schemars::{JsonSchema, generate::SchemaSettings};
+
+use crate::bindings::exports::segno::workflow::messages::{MessageDescription, MessageKind};
+
+/// A named promise that a workflow awaits, or a signal that it receives, with the type of its
+/// value. Made by the arguments `promises(…)` and `signals(…)` of `#[segno::workflow]`.
+pub struct Message {
+    kind: MessageKind,
+    name: &'static str,
+    schema: fn() -> String,
+}
+
+impl Message {
+    /// A promise with this name.
+    pub fn promise<T: JsonSchema>(name: &'static str) -> Self {
+        Self { kind: MessageKind::Promise, name, schema: schema::<T> }
+    }
+
+    /// A signal with this name.
+    pub fn signal<T: JsonSchema>(name: &'static str) -> Self {
+        Self { kind: MessageKind::Signal, name, schema: schema::<T> }
+    }
+
+    pub(crate) fn describe(&self, function: &str) -> MessageDescription {
+        MessageDescription {
+            function: function.to_owned(),
+            kind: self.kind,
+            name: self.name.to_owned(),
+            schema: (self.schema)(),
+        }
+    }
+}
+
+fn schema<T: JsonSchema>() -> String {
+    let settings = SchemaSettings::draft2020_12().for_deserialize();
+    settings.into_generator().into_root_schema_for::<T>().as_value().to_string()
+}

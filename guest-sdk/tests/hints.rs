@@ -1,0 +1,67 @@
+//! What the compiler says about code that lacks an attribute: which one, and where.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::Command,
+    time::SystemTime,
+};
+
+/// The library that this test was built with: the latest one beside it.
+fn library(folder: &Path) -> PathBuf {
+    let entries = fs::read_dir(folder).expect("the folder of the test");
+    let files = entries.map(|entry| entry.expect("it can be read").path());
+    let is_library = |file: &PathBuf| {
+        let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        name.starts_with("libsegno_sdk-") && name.ends_with(".rlib")
+    };
+    let made = |file: &PathBuf| {
+        fs::metadata(file).and_then(|data| data.modified()).unwrap_or(SystemTime::UNIX_EPOCH)
+    };
+    files.filter(is_library).max_by_key(made).expect("the library was built")
+}
+
+/// What the compiler says about a crate with this source.
+fn complaint(name: &str, source: &str) -> String {
+    let test = env::current_exe().expect("the path of the test");
+    let folder = test.parent().expect("it is in a folder");
+    let place = Path::new(env!("CARGO_TARGET_TMPDIR")).join("hints");
+    fs::create_dir_all(&place).expect("there is room for a folder");
+    let file = place.join(format!("{name}.rs"));
+    let begin = "use segno::{ActivityContext, Context, Result};\n";
+    fs::write(&file, format!("{begin}{source}")).expect("it is written");
+    let mut compiler = Command::new(env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
+    compiler.args(["--edition", "2024", "--crate-type", "lib", "--emit", "metadata"]);
+    compiler.arg("--out-dir").arg(&place);
+    compiler.arg("-L").arg(format!("dependency={}", folder.display()));
+    compiler.arg("--extern").arg(format!("segno={}", library(folder).display()));
+    let said = compiler.arg(&file).output().expect("there is a compiler");
+    String::from_utf8(said.stderr).expect("it writes text")
+}
+
+#[test]
+fn a_type_without_its_attribute_is_named_with_the_attribute() {
+    let type_ = "pub struct Order { pub id: u32 }\n";
+    let takes = "#[segno::workflow]\npub async fn place(_ctx: Context, order: Order) -> Result<u32> { Ok(order.id) }\n";
+    let returns = "#[segno::activity]\npub async fn read(_ctx: ActivityContext) -> Result<Order> { Ok(Order { id: 1 }) }\n";
+    for (name, function, what) in [
+        ("takes", takes, "a durable function cannot take `Order`"),
+        ("returns", returns, "a durable function cannot return `Order`"),
+    ] {
+        let said = complaint(name, &format!("{type_}{function}"));
+        assert!(said.contains(what), "{said}");
+        assert!(said.contains("put `#[segno::data]` on `Order`"), "{said}");
+        let with_it = format!("#[segno::data]\n{type_}{function}");
+        let said = complaint(&format!("{name}_mended"), &with_it);
+        assert!(!said.contains("error"), "{said}");
+    }
+}
+
+#[test]
+fn a_function_without_its_attribute_is_named_with_the_attributes() {
+    let source = "pub async fn ship(_ctx: ActivityContext, id: u32) -> Result<u32> { Ok(id) }\n\
+                  #[segno::workflow]\npub async fn place(ctx: Context) -> Result<u32> { ctx.call(ship, &1).await }\n";
+    let said = complaint("calls", source);
+    assert!(said.contains("is not a durable function"), "{said}");
+    assert!(said.contains("put `#[segno::workflow]` or `#[segno::activity]` on it"), "{said}");
+}

@@ -1,0 +1,90 @@
+//! The check of what is sent to a running workflow, by what its module says of it: a value of the
+//! wrong type is refused to the sender, and not given to the workflow.
+
+use segno_core::id::PromiseId;
+use segno_store::PromiseRow;
+use serde_json::Value;
+
+use super::{
+    Api, ApiError,
+    model::{Function, Message, MessageKind},
+    view,
+};
+use segno_core::id::Digest;
+
+impl Api {
+    /// Checks a signal to the invocation `row`. One that has ended is not asked about.
+    pub(super) async fn check_signal(
+        &self,
+        row: &PromiseRow,
+        name: &str,
+        payload: &Value,
+    ) -> Result<(), ApiError> {
+        let Some((module, function)) = self.described(row).await? else { return Ok(()) };
+        let known = || function.messages.iter().filter(|known| known.kind == MessageKind::Signal);
+        let message = known().find(|known| known.name == name);
+        if !function.signals || (message.is_none() && known().next().is_some()) {
+            return Err(ApiError::UnknownSignal {
+                function: function.name.clone(),
+                name: name.to_owned(),
+                known: known().map(|known| known.name.clone()).collect(),
+            });
+        }
+        message.map_or(Ok(()), |message| self.check(module, &function, message, payload))
+    }
+
+    /// Checks the value of the promise `row`, if it is a named promise of an invocation.
+    pub(super) async fn check_value(
+        &self,
+        row: &PromiseRow,
+        value: &Value,
+    ) -> Result<(), ApiError> {
+        let Some((owner, name)) = named(row) else { return Ok(()) };
+        let Some(owner) = self.host.store.read().promise(owner).await? else { return Ok(()) };
+        let Some((module, function)) = self.described(&owner).await? else { return Ok(()) };
+        let is_it = |known: &&Message| known.kind == MessageKind::Promise && known.name == name;
+        let message = function.messages.iter().find(is_it);
+        message.map_or(Ok(()), |message| self.check(module, &function, message, value))
+    }
+
+    /// The module and the function that the pending invocation `row` runs.
+    async fn described(&self, row: &PromiseRow) -> Result<Option<(Digest, Function)>, ApiError> {
+        let module = row.task.as_ref().and_then(|task| task.module);
+        let name = view::function(&row.promise);
+        let (true, Some(module), Some(name)) = (row.promise.is_pending(), module, name) else {
+            return Ok(None);
+        };
+        let known = match self.remembered().filter(|known| known.by_digest(module).is_some()) {
+            Some(known) => known,
+            None => self.modules().await?,
+        };
+        let function = known.by_digest(module).and_then(|entry| entry.function(&name));
+        Ok(function.map(|function| (module, function.clone())))
+    }
+
+    fn check(
+        &self,
+        module: Digest,
+        function: &Function,
+        message: &Message,
+        value: &Value,
+    ) -> Result<(), ApiError> {
+        let errors = self.message_misfits(module, function, message, value);
+        match errors.is_empty() {
+            true => Ok(()),
+            false => Err(ApiError::BadMessage {
+                kind: message.kind,
+                name: message.name.clone(),
+                function: function.name.clone(),
+                errors,
+            }),
+        }
+    }
+}
+
+/// The invocation that awaits the promise `row` by a name, and the name.
+fn named(row: &PromiseRow) -> Option<(&PromiseId, &str)> {
+    let owner = row.promise.spec.made_by.as_ref()?;
+    let below = row.promise.id().as_str().strip_prefix(owner.as_str())?;
+    Some((owner, below.strip_prefix("/p/")?))
+}

@@ -1,0 +1,82 @@
+//! What is sent to a workflow, against what its module says of it.
+
+use segno_core::{
+    command::{Command, FenceAct, FenceAction},
+    id::{CommandIndex, PromiseId},
+    promise::NewPromise,
+    time::Timestamp,
+    value::{Tags, Value as Stored},
+};
+use serde_json::json;
+
+use super::World;
+
+/// With `desk/desk`, which awaits the promise `approved`, and `desk/ship`, both running.
+async fn world() -> World {
+    let world = World::new();
+    world.upload("desk", "wasm desk ship short").await;
+    for (id, target) in [("d", "desk/desk"), ("s", "desk/ship"), ("t", "desk/short")] {
+        let start = json!({ "id": id, "target": target, "input": null });
+        world.post("/v1/invocations", start).await.ok();
+        let claim = world.acquire(id).await;
+        let names = ["approved", "other"].map(|name| PromiseId::from(id).named(name));
+        let promise = |id: PromiseId| FenceAction {
+            index: CommandIndex(0),
+            act: FenceAct::Create {
+                new: NewPromise {
+                    id,
+                    param: Stored::default(),
+                    tags: Tags::new(),
+                    timeout_at: Timestamp::NEVER,
+                },
+            },
+        };
+        let actions = names.map(promise).into();
+        let (records, logs) = (Vec::new(), Vec::new());
+        world.command(Command::TaskFence { claim, records, logs, actions }).await;
+    }
+    world
+}
+
+#[tokio::test]
+async fn the_value_of_a_promise_that_its_workflow_could_not_read_is_refused() {
+    let world = world().await;
+    let path = |id: &str| format!("/v1/promises/{}/resolve", id.replace('/', "%2F"));
+    let yes = json!({ "value": "yes" });
+    let refused = world.post(&path("d/p/approved"), yes.clone()).await;
+    let said = refused.problem(422, "invalid-input");
+    assert!(said.contains("the promise `approved` of `desk`: \"yes\" is not of type"), "{said}");
+    assert_eq!(refused.body["name"], "approved");
+    // Nothing happened, and what fits is taken; afterwards it is as always.
+    let taken = world.post(&path("d/p/approved"), json!({ "value": true })).await.ok();
+    assert_eq!(taken["changed"], true);
+    assert_eq!(world.post(&path("d/p/approved"), yes.clone()).await.ok()["changed"], false);
+    // What is not described may have any value.
+    for id in ["d/p/other", "s/p/approved"] {
+        assert_eq!(world.post(&path(id), yes.clone()).await.ok()["changed"], true);
+    }
+    // A rejection is no value.
+    world.gate("d/p/lost").await;
+    world.post("/v1/promises/d%2Fp%2Flost/reject", json!({ "value": 5 })).await.ok();
+}
+
+#[tokio::test]
+async fn a_signal_that_its_workflow_does_not_take_is_refused() {
+    let world = world().await;
+    let send = async |id: &str, name: &str, payload| {
+        let signal = json!({ "name": name, "payload": payload });
+        world.post(&format!("/v1/invocations/{id}/signals"), signal).await
+    };
+    let refused = send("d", "close", json!(1)).await;
+    let said = refused.problem(422, "invalid-input");
+    assert!(said.contains("the signal `close` of `desk`: 1 is not of type \"null\""), "{said}");
+    let refused = send("d", "clsoe", json!(null)).await;
+    let said = refused.problem(422, "unknown-signal");
+    assert_eq!(said, "`desk` does not take the signal `clsoe`: it takes close");
+    let refused = send("t", "close", json!(null)).await;
+    let said = refused.problem(422, "unknown-signal");
+    assert_eq!(said, "`short` does not take the signal `close`: it takes none");
+    assert_eq!(send("d", "close", json!(null)).await.ok()["signal"], 0);
+    // A workflow that takes signals and does not say which.
+    assert_eq!(send("s", "anything", json!(1)).await.ok()["signal"], 0);
+}

@@ -1,0 +1,153 @@
+//! One attempt of an activity: an instance of its own, with the I/O that the policy allows.
+//!
+//! Dropping the future of [`perform`] cancels the attempt and removes its instance, whatever it was
+//! doing.
+
+mod files;
+mod imports;
+mod wasi;
+
+use std::sync::Arc;
+
+use segno_core::id::Digest;
+use wasmtime::Store;
+
+use self::wasi::RealWasi;
+use super::{
+    ActivityContext, ActivityHost, Failure, FunctionKind, GuestError, Outcome, Payload,
+    bindings::ModulePre,
+    budget::Budget,
+    contract::outcome_size,
+    instance::known,
+    policy::{Grants, Secrets},
+    trap::explain,
+    wasm::Wasm,
+    workflow::check_size,
+};
+
+/// The data of an activity instance's store.
+pub(super) struct ActivityState {
+    host: Arc<dyn ActivityHost>,
+    budget: Budget,
+    grants: Arc<Grants>,
+    /// Those of this attempt, whether or not it asks for them.
+    secrets: Arc<Secrets>,
+    wasi: Option<Box<RealWasi>>,
+}
+
+/// Runs `function` of `module` once.
+pub(super) async fn perform(
+    wasm: &Wasm,
+    module: Digest,
+    name: &str,
+    function: &str,
+    input: Payload,
+    context: ActivityContext,
+    host: Arc<dyn ActivityHost>,
+) -> Result<Outcome, GuestError> {
+    let loaded = wasm.modules.get(module).await?;
+    known(&wasm.functions(&loaded).await?, FunctionKind::Activity, function)?;
+    let grants = Arc::new(wasm.policy.grants(name));
+    let linked = loaded.activity(&wasm.engine, !grants.dirs.is_empty()).await?.clone();
+    let secrets = grants.read_secrets().map_err(|error| GuestError::Host(error.to_string()))?;
+    let secrets = Arc::new(secrets);
+    let budget = wasm.budget();
+    budget.log_room().hide(Arc::clone(&secrets));
+    let wasi = match loaded.wasi {
+        true => Some(Box::new(RealWasi::new(&grants, &host, budget.log_room())?)),
+        false => None,
+    };
+    let places = wasm.engine.pool().room(&loaded.share).await;
+    let fuel = budget.crossing_fuel();
+    let state = ActivityState { host, budget, grants, secrets, wasi };
+    let mut store = Store::new(wasm.engine.wasmtime(), state);
+    store.set_hostcall_fuel(fuel);
+    store.limiter(|state| &mut state.budget);
+    store.epoch_deadline_callback(|mut context| context.data_mut().budget.tick());
+    store.set_epoch_deadline(1);
+    let running = wasm.engine.running();
+    let turn = store.data().budget.turn();
+    let attempt = Attempt { store, function: function.to_owned(), input, context };
+    turn.taking(async move {
+        // Declared before the store, which is dropped first: the next instance then finds the
+        // places free.
+        let (_places, _running) = (places, running);
+        attempt.perform(linked).await
+    })
+    .await
+}
+
+/// A call with everything that it needs, so that any thread may continue it.
+struct Attempt {
+    store: Store<ActivityState>,
+    function: String,
+    input: Payload,
+    context: ActivityContext,
+}
+
+impl Attempt {
+    async fn perform(mut self, linked: ModulePre<ActivityState>) -> Result<Outcome, GuestError> {
+        let answer = self.call(linked).await;
+        let state = self.store.data_mut();
+        state.budget.end_call();
+        let said = match &state.wasi {
+            Some(wasi) => {
+                wasi.output.flush();
+                wasi.error.flush();
+                wasi.error.last_words()
+            }
+            None => String::new(),
+        };
+        let last_words = state.secrets.hide(&said).into_owned();
+        answer.map_err(|error| explain(&error, &state.budget, FunctionKind::Activity, last_words))
+    }
+
+    async fn call(&mut self, linked: ModulePre<ActivityState>) -> wasmtime::Result<Outcome> {
+        let Self { store, function, input, context } = self;
+        let instance = linked.instantiate_async(&mut *store).await?;
+        let functions = instance.segno_workflow_functions();
+        let outcome = functions.call_perform(&mut *store, function, input, context).await?;
+        let limit = store.data().budget.limits().output_bytes;
+        check_size(outcome_size(&outcome), limit, || format!("result of `{function}`"))?;
+        Ok(store.data().secrets.keep_out_of(outcome, function))
+    }
+}
+
+impl Secrets {
+    /// `payload` with their names in place of their values.
+    fn hide_in(&self, payload: Payload) -> Payload {
+        match payload {
+            Payload::Json(text) => Payload::Json(self.hide(&text).into_owned()),
+            Payload::Bytes(bytes) => Payload::Bytes(self.hide_bytes(bytes)),
+        }
+    }
+
+    /// `outcome` as it may be stored: a failure without their values, and in place of a result that
+    /// contains one a failure that is final.
+    fn keep_out_of(&self, outcome: Outcome, function: &str) -> Outcome {
+        match outcome {
+            Outcome::Success(payload) => match self.found_in(bytes_of(&payload)) {
+                None => Outcome::Success(payload),
+                Some(name) => Outcome::Failure(Failure {
+                    code: 422,
+                    message: format!(
+                        "the result of `{function}` contains the secret `{name}`, and results are stored: return something else"
+                    ),
+                    details: None,
+                }),
+            },
+            Outcome::Failure(failure) => Outcome::Failure(Failure {
+                code: failure.code,
+                message: self.hide(&failure.message).into_owned(),
+                details: failure.details.map(|details| self.hide_in(details)),
+            }),
+        }
+    }
+}
+
+fn bytes_of(payload: &Payload) -> &[u8] {
+    match payload {
+        Payload::Json(text) => text.as_bytes(),
+        Payload::Bytes(bytes) => bytes,
+    }
+}

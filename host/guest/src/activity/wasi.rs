@@ -1,0 +1,116 @@
+//! WASI of activities, as far as the policy allows it.
+
+use std::sync::Arc;
+
+use wasmtime_wasi::{FsPerms, ResourceTable, WasiCtx, WasiCtxView, WasiView};
+use wasmtime_wasi_http::{
+    Error as HttpError, RequestOptions, WasiBody, WasiHttpCtx, WasiHttpCtxView, WasiHttpHooks,
+    WasiHttpView, default_hooks,
+};
+
+use super::ActivityState;
+use crate::{ActivityHost, GuestError, Level, lines::Lines, log_room::LogRoom, policy::Grants};
+
+/// WASI with the directories, the environment and the addresses that the policy allows.
+pub(super) struct RealWasi {
+    context: WasiCtx,
+    table: ResourceTable,
+    http: WasiHttpCtx,
+    gate: Gate,
+    pub(super) output: Lines,
+    pub(super) error: Lines,
+}
+
+impl RealWasi {
+    pub(super) fn new(
+        grants: &Arc<Grants>,
+        host: &Arc<dyn ActivityHost>,
+        room: &LogRoom,
+    ) -> Result<Self, GuestError> {
+        let lines = |level| {
+            let host = Arc::clone(host);
+            Lines::new(level, room.clone(), Box::new(move |level, line| host.log(level, line)))
+        };
+        let (output, error) = (lines(Level::Info), lines(Level::Warn));
+        let mut builder = WasiCtx::builder();
+        builder.stdout(output.clone()).stderr(error.clone()).allow_tcp(false).allow_udp(false);
+        for directory in &grants.dirs {
+            let permissions = if directory.write { FsPerms::ReadWrite } else { FsPerms::ReadOnly };
+            builder.preopened_dir(&directory.host, &directory.guest, permissions).map_err(
+                |error| {
+                    GuestError::Host(format!(
+                        "the directory `{}` in `dirs` of `[{}]` in policy.toml cannot be opened: {error:#}",
+                        directory.host.display(),
+                        grants.module()
+                    ))
+                },
+            )?;
+        }
+        for name in grants.env.keys() {
+            let value =
+                grants.read_env(name).map_err(|error| GuestError::Host(error.to_string()))?;
+            let value = value.expect("a name of `env`");
+            builder.env(name, value);
+        }
+        Ok(Self {
+            context: builder.build(),
+            table: ResourceTable::new(),
+            http: WasiHttpCtx::new(),
+            gate: Gate {
+                grants: Arc::clone(grants),
+                host: Arc::clone(host),
+                log_room: room.clone(),
+            },
+            output,
+            error,
+        })
+    }
+}
+
+impl ActivityState {
+    fn real_wasi(&mut self) -> &mut RealWasi {
+        self.budget.waited();
+        self.wasi.as_mut().expect("WASI is linked for components that import it")
+    }
+}
+
+impl WasiView for ActivityState {
+    fn ctx(&mut self) -> WasiCtxView<'_> {
+        let wasi = self.real_wasi();
+        WasiCtxView { ctx: &mut wasi.context, table: &mut wasi.table }
+    }
+}
+
+impl WasiHttpView for ActivityState {
+    fn http(&mut self) -> WasiHttpCtxView<'_> {
+        let wasi = self.real_wasi();
+        WasiHttpCtxView { ctx: &mut wasi.http, table: &mut wasi.table, hooks: &mut wasi.gate }
+    }
+}
+
+/// Passes only allowed requests of `wasi:http`.
+struct Gate {
+    grants: Arc<Grants>,
+    host: Arc<dyn ActivityHost>,
+    log_room: LogRoom,
+}
+
+type Sent = (http::Response<WasiBody>, Box<dyn Future<Output = Result<(), HttpError>> + Send>);
+
+impl WasiHttpHooks for Gate {
+    fn send_request(
+        &mut self,
+        request: http::Request<WasiBody>,
+        options: Option<RequestOptions>,
+        answered: Box<dyn Future<Output = Result<(), HttpError>> + Send>,
+    ) -> Box<dyn Future<Output = Result<Sent, HttpError>> + Send> {
+        if let Err(refused) = self.grants.allows_http(&request.uri().to_string()) {
+            if let Some((level, line)) = self.log_room.admit(Level::Warn, refused.to_string()) {
+                self.host.log(level, line);
+            }
+            let denied = HttpError::InternalError(Some(refused.to_string()));
+            return Box::new(async move { Err(denied) });
+        }
+        default_hooks().send_request(request, options, answered)
+    }
+}

@@ -1,0 +1,256 @@
+//! The secrets of a module: read for an attempt, filled into headers, and kept out of what is
+//! stored.
+//!
+//! A value is found as it is, as it stands in JSON, and line by line if it has several. Other forms
+//! (Base64 of a part, one character in a line) are not found: an activity that wants to betray a
+//! secret can.
+
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+};
+
+use aho_corasick::{AhoCorasick, MatchKind};
+
+use super::{
+    Grants,
+    variable::{NotReadable, Source},
+};
+
+/// Shorter values would be found in texts that have nothing to do with them.
+const SHORTEST: usize = 8;
+/// Lines of a value that are looked for by themselves have this many bytes or more.
+const SHORTEST_LINE: usize = 16;
+
+/// Around the name of a secret in a header.
+const BEGIN: &str = "{secret:";
+const END: char = '}';
+
+/// Values by name, and what finds them.
+#[derive(Debug, Default)]
+pub struct Secrets {
+    values: BTreeMap<String, String>,
+    finder: Option<Finder>,
+}
+
+/// Finds values in texts.
+#[derive(Debug)]
+struct Finder {
+    automaton: AhoCorasick,
+    /// What stands for each pattern.
+    marks: Vec<String>,
+}
+
+/// A secret that a header names and that there is not.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "there is no secret `{name}`: add `secrets.{name} = {{ from = \"VARIABLE\" }}` to `[{module}]` in policy.toml"
+)]
+pub struct NoSecret {
+    /// The name.
+    pub name: String,
+    /// The section of the module.
+    pub module: String,
+}
+
+impl Grants {
+    /// The secrets of the module, as they are now.
+    ///
+    /// # Errors
+    /// [`NotReadable`] names the setting.
+    pub fn read_secrets(&self) -> Result<Secrets, NotReadable> {
+        let read = |(name, source): (&String, &Source)| {
+            let value = source.read().and_then(|value| match value.len() {
+                SHORTEST.. => Ok(value),
+                length => Err(format!(
+                    "has {length} bytes: a secret has at least {SHORTEST}, so that it can be told from other text (a setting that is no secret belongs into `env`)"
+                )),
+            });
+            let not_readable = |reason| NotReadable {
+                setting: format!("secrets.{name}"),
+                module: self.module().into(),
+                reason,
+            };
+            Ok((name.clone(), value.map_err(not_readable)?))
+        };
+        self.secrets.iter().map(read).collect::<Result<_, _>>().map(Secrets::of)
+    }
+
+    /// The values of the secrets that `header` names, such as `Bearer {secret:PAY}`, by their
+    /// names; none for most headers.
+    ///
+    /// # Errors
+    /// [`NoSecret`]: the policy does not have it.
+    pub fn secrets_of(&self, header: &str) -> Result<Vec<String>, NoSecret> {
+        let names = named(header);
+        match names.iter().find(|name| !self.secrets.contains_key(**name)) {
+            Some(name) => Err(NoSecret { name: (*name).into(), module: self.module().into() }),
+            None => Ok(names.into_iter().map(str::to_owned).collect()),
+        }
+    }
+}
+
+/// The names in `{secret:NAME}`.
+fn named(header: &str) -> Vec<&str> {
+    header
+        .split(BEGIN)
+        .skip(1)
+        .filter_map(|rest| rest.split_once(END))
+        .map(|(name, _)| name)
+        .collect()
+}
+
+impl Secrets {
+    fn of(values: BTreeMap<String, String>) -> Self {
+        let (mut patterns, mut marks) = (Vec::new(), Vec::new());
+        for (name, value) in &values {
+            let mut forms = vec![value.clone()];
+            let quoted = serde_json::to_string(value).unwrap_or_default();
+            forms.push(quoted.trim_matches('"').to_owned());
+            let lines = value.lines().map(str::trim).filter(|line| line.len() >= SHORTEST_LINE);
+            forms.extend(lines.map(str::to_owned));
+            marks.extend(forms.iter().map(|_| mark(name)));
+            patterns.extend(forms);
+        }
+        let automaton = || {
+            AhoCorasick::builder()
+                .match_kind(MatchKind::LeftmostLongest)
+                .build(&patterns)
+                .expect("a few short patterns")
+        };
+        let finder = (!patterns.is_empty()).then(|| Finder { automaton: automaton(), marks });
+        Self { values, finder }
+    }
+
+    /// Those with these names.
+    #[must_use]
+    pub fn only(&self, names: &BTreeSet<String>) -> Self {
+        let values = self.values.iter().filter(|(name, _)| names.contains(*name));
+        Self::of(values.map(|(name, value)| (name.clone(), value.clone())).collect())
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// The value of a secret.
+    pub fn value(&self, name: &str) -> Option<&str> {
+        self.values.get(name).map(String::as_str)
+    }
+
+    /// `header` with values in place of names.
+    pub fn fill_in(&self, header: &str) -> String {
+        let mut parts = header.split(BEGIN);
+        let mut filled = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            let known = part
+                .split_once(END)
+                .and_then(|(name, rest)| self.value(name).map(|value| (value, rest)));
+            match known {
+                Some((value, rest)) => filled.extend([value, rest]),
+                None => filled.extend([BEGIN, part]),
+            }
+        }
+        filled
+    }
+
+    /// The name of a secret whose value is in `text`.
+    pub fn found_in(&self, text: &[u8]) -> Option<&str> {
+        let finder = self.finder.as_ref()?;
+        let found = finder.automaton.find(text)?;
+        let mark = &finder.marks[found.pattern().as_usize()];
+        mark.strip_prefix(BEGIN)?.strip_suffix(END)
+    }
+
+    /// `text` with `{secret:NAME}` in place of values.
+    pub fn hide<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        match &self.finder {
+            Some(finder) if finder.automaton.is_match(text) => {
+                Cow::Owned(finder.automaton.replace_all(text, &finder.marks))
+            }
+            _ => Cow::Borrowed(text),
+        }
+    }
+
+    /// As [`hide`](Self::hide).
+    pub fn hide_bytes(&self, bytes: Vec<u8>) -> Vec<u8> {
+        match &self.finder {
+            Some(finder) if finder.automaton.is_match(&bytes) => {
+                finder.automaton.replace_all_bytes(&bytes, &finder.marks)
+            }
+            _ => bytes,
+        }
+    }
+}
+
+fn mark(name: &str) -> String {
+    format!("{BEGIN}{name}{END}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn secrets(values: &[(&str, &str)]) -> Secrets {
+        Secrets::of(values.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect())
+    }
+
+    #[test]
+    fn a_value_is_found_as_it_is_in_json_and_by_its_lines() {
+        let key = "-----BEGIN-----\nabcdefghijklmnop\n-----END-----";
+        let secrets = secrets(&[("PAY", "pa\"y-12345"), ("KEY", key)]);
+        for (text, hidden) in [
+            ("Bearer pa\"y-12345!", "Bearer {secret:PAY}!"),
+            (r#"{"a":"pa\"y-12345"}"#, r#"{"a":"{secret:PAY}"}"#),
+            (key, "{secret:KEY}"),
+            ("line abcdefghijklmnop", "line {secret:KEY}"),
+            ("pa\"y-1234", "pa\"y-1234"),
+        ] {
+            assert_eq!(secrets.hide(text), hidden);
+            assert_eq!(secrets.hide_bytes(text.into()), hidden.as_bytes());
+            assert_eq!(secrets.found_in(text.as_bytes()).is_some(), text != hidden, "{text}");
+        }
+        assert_eq!(secrets.found_in(key.as_bytes()), Some("KEY"));
+        assert!(secrets.only(&["KEY".to_owned()].into()).found_in(b"pa\"y-12345").is_none());
+    }
+
+    #[test]
+    fn headers_are_filled_in_with_the_secrets_that_they_name() {
+        let secrets = secrets(&[("PAY", "pay-12345"), ("B", "bbbbbbbb")]);
+        for (header, filled) in [
+            ("Bearer {secret:PAY}", "Bearer pay-12345"),
+            ("{secret:B}:{secret:PAY}", "bbbbbbbb:pay-12345"),
+            ("{secret:PAY", "{secret:PAY"),
+            ("{secret:NO} {secret:B}", "{secret:NO} bbbbbbbb"),
+            ("text/html", "text/html"),
+        ] {
+            assert_eq!(secrets.fill_in(header), filled);
+        }
+        assert_eq!(named("a {secret:B}:{secret:PAY} {secret:"), ["B", "PAY"]);
+    }
+
+    #[test]
+    fn a_secret_that_is_short_or_not_set_is_named_and_not_shown() {
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        std::fs::write(file.path(), "short\n").expect("it is written");
+        let grants = Grants {
+            secrets: [("PAY".to_owned(), Source::File(file.path().into()))].into(),
+            module: "order".into(),
+            ..Grants::default()
+        };
+        let refused = grants.read_secrets().expect_err("it is short").to_string();
+        assert!(refused.starts_with("`secrets.PAY` of `[order]` in policy.toml has 5 bytes"));
+        assert!(!refused.contains("short"), "{refused}");
+
+        std::fs::write(file.path(), "long enough\r\n").expect("it is written");
+        let secrets = grants.read_secrets().expect("it can be read");
+        assert_eq!(secrets.value("PAY"), Some("long enough"));
+
+        drop(file);
+        let gone = grants.read_secrets().expect_err("it is gone").to_string();
+        assert!(gone.contains("No such file"), "{gone}");
+        let none = grants.secrets_of("Bearer {secret:OTHER}").expect_err("it is not there");
+        assert!(none.to_string().contains("`secrets.OTHER = "), "{none}");
+    }
+}

@@ -1,0 +1,74 @@
+//! Links of the README and the documents lead to files and headings that are there.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use tests::documents::{files, repository};
+
+/// A link, with the place it leads to.
+struct Link {
+    from: PathBuf,
+    path: String,
+    heading: Option<String>,
+}
+
+fn prose(text: &str) -> Vec<&str> {
+    let mut inside = false;
+    let is_prose = |line: &&str| {
+        let is_fence = line.starts_with("```");
+        inside ^= is_fence;
+        !inside && !is_fence
+    };
+    text.lines().filter(is_prose).collect()
+}
+
+fn links_of(file: &Path) -> Vec<Link> {
+    let text = fs::read_to_string(file).expect("it can be read");
+    let targets = prose(&text).join("\n");
+    let targets = targets.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
+    let targets = targets.map(|(target, _)| target).filter(|target| !target.contains("://"));
+    let link = |target: &str| {
+        let (path, heading) = target
+            .split_once('#')
+            .map_or((target, None), |(path, heading)| (path, Some(heading.to_owned())));
+        Link { from: file.to_owned(), path: path.to_owned(), heading }
+    };
+    targets.map(link).collect()
+}
+
+/// The names by which the headings of a document are linked, as GitHub makes them.
+fn headings_of(file: &Path) -> BTreeSet<String> {
+    let text = fs::read_to_string(file).expect("it can be read");
+    let headings = prose(&text).into_iter().filter(|line| line.starts_with('#'));
+    let name = |heading: &str| -> String {
+        let kept = |letter: &char| letter.is_alphanumeric() || matches!(letter, ' ' | '-' | '_');
+        let letters = heading.trim_start_matches('#').trim().chars().filter(kept);
+        letters
+            .map(|letter| if letter == ' ' { '-' } else { letter.to_ascii_lowercase() })
+            .collect()
+    };
+    headings.map(name).collect()
+}
+
+#[test]
+fn every_link_leads_somewhere() {
+    let links: Vec<Link> = files().iter().flat_map(|file| links_of(file)).collect();
+    assert!(links.len() > 50, "there are links: {}", links.len());
+    let mut broken = Vec::new();
+    for Link { from, path, heading } in links {
+        let folder = from.parent().expect("a file is in a folder");
+        let target = if path.is_empty() { from.clone() } else { folder.join(&path) };
+        let place = from.strip_prefix(repository()).expect("it is inside").display().to_string();
+        if !target.exists() {
+            broken.push(format!("{place}: there is no `{path}`"));
+        } else if let Some(heading) =
+            heading.filter(|heading| !headings_of(&target).contains(heading))
+        {
+            broken.push(format!("{place}: `{path}` has no heading `#{heading}`"));
+        }
+    }
+    assert!(broken.is_empty(), "{broken:#?}");
+}
