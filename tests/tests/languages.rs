@@ -23,7 +23,7 @@ struct Course {
     /// The line of the workflow that decides its outcome; and with a defect; mended.
     outcome: [&'static str; 3],
     /// The line of the activity that sends the mail; and with a defect for `boom`, and a request to any
-    /// other address.
+    /// other address, a setting, a secret and a file.
     mail: [&'static str; 2],
     /// The retries of the activity, and without any.
     retries: [&'static str; 2],
@@ -62,7 +62,7 @@ const JAVASCRIPT: Course = Course {
     ],
     mail: [
         "  console.log(`mail to ${to}: ${text}`);",
-        "  console.log(`mail to ${to}`, to.includes('boom') ? null.at : (await ctx.http({ url: to })).json().openapi);",
+        "  ctx.files.write('/data/x', ctx.env('REGION')); console.log(`mail to ${to}`, to.includes('boom') ? null.at : (await ctx.http({ url: to })).json().openapi, ctx.files.readText('/data/x'), ctx.secret('PAY'));",
     ],
     retries: ["maxAttempts: 10", "maxAttempts: 1"],
     messages: [
@@ -83,7 +83,7 @@ const PYTHON: Course = Course {
     ],
     mail: [
         r#"    print(f"mail to {to}: {text}")"#,
-        r#"    print(f"mail to {to}", [][0] if "boom" in to else (await ctx.http("GET", to)).json()["openapi"])"#,
+        r#"    ctx.files.write("/data/x", ctx.env("REGION")); print(f"mail to {to}", [][0] if "boom" in to else (await ctx.http("GET", to)).json()["openapi"], ctx.files.read("/data/x").decode(), ctx.secret("PAY"))"#,
     ],
     retries: ["max_attempts=10", "max_attempts=1"],
     messages: ["KeyError: 'nothing'", "IndexError: list index out of range"],
@@ -93,7 +93,12 @@ const PYTHON: Course = Course {
 /// The address of a mail that is a URL as well: the host's own, which the shell puts in.
 const BAD: &str = "http://127.0.0.1:7766/openapi.json?";
 
-const POLICY: &str = r#"["*"]\nhttp.allow = ["http://127.0.0.1:*"]\n"#;
+const POLICY: &str = r#"["*"]
+http.allow = ["http://127.0.0.1:*"]
+env = { REGION = "north" }
+secrets = { PAY = { from = "PAY" } }
+dirs = [{ host = "%s", guest = "/data", write = true }]
+"#;
 
 #[test]
 fn the_first_hour_in_rust() {
@@ -233,11 +238,13 @@ fn script(course: &Course, versions: &Versions) -> Vec<Step> {
     let mut script = Vec::new();
     script.extend(course.test.map(|test| step(test, 0, &["3 passed"])));
     script.extend([
-        step(format!("printf '{POLICY}' >policy.toml"), 0, &[]),
-        step("segno serve --policy policy.toml &", 0, &[]),
+        step(format!("printf '{POLICY}' \"$PWD\" >policy.toml"), 0, &[]),
+        step("PAY=hidden segno serve --policy policy.toml &", 0, &[]),
         step("segno ready --wait 60s", 0, &["ready"]),
         deploy(),
         start("ada", "ada"),
+        // A value of another type is refused to who sends it.
+        step("segno resolve ada/p/confirmed '\"yes\"'", 1, &["is not of type \"boolean\""]),
         confirm("ada", 0, "ada  resolved"),
         ended("ada", 0, &["ada@example.org is confirmed"]),
         step("segno replay ada", 0, &["identical"]),
@@ -269,7 +276,7 @@ fn script(course: &Course, versions: &Versions) -> Vec<Step> {
         let place = format!("{activity}: {no_mail}");
         let at = script.iter().position(|(line, ..)| line.starts_with("segno continue"));
         let again = [
-            step("segno logs bad/0", 0, &["openapi.json?@example.org 3."]),
+            step("segno logs bad/0", 0, &["openapi.json?@example.org 3.", "north {secret:PAY}"]),
             start("boom", "boom"),
             ended("boom", 4, &[&place]),
             step("segno inspect boom/0", 0, &[&place]),

@@ -44,7 +44,8 @@ impl Deploy {
         client: &Client,
         console: &mut Console,
     ) -> Result<Exit, CliError> {
-        let (component, name) = if Project::is_at(&self.path) {
+        let is_project = Project::is_at(&self.path);
+        let (component, name) = if is_project {
             // A build takes a minute or two: whether there is a host that takes it is asked before.
             client.modules().await?;
             let built = build(&self.path, self.how, console).await?;
@@ -64,6 +65,9 @@ impl Deploy {
             return Ok(Exit::Done);
         }
         report(&deployed, &alias, console)?;
+        if !is_project {
+            warn_of_refusals(&deployed.module.description, &alias, console)?;
+        }
         Ok(Exit::Done)
     }
 }
@@ -82,8 +86,16 @@ fn report(deployed: &Deployed, alias: &str, console: &mut Console) -> Result<(),
     console.line(format!("{name}  {digest}  {}  {what}", size(module.size)))?;
     console.line("")?;
     let table = function_table(&module.description);
-    console.table(&table)?;
-    let refused = refused_packages(&module.description);
+    console.table(&table)
+}
+
+/// What a component that was made elsewhere may call in vain.
+fn warn_of_refusals(
+    module: &ModuleDescription,
+    alias: &str,
+    console: &mut Console,
+) -> Result<(), CliError> {
+    let refused = refused_packages(module);
     if !refused.is_empty() {
         let lead = console.paint(YELLOW, "refused in workflows:");
         console.line(format!("\n{lead} {}", refused.join(", ")))?;
@@ -99,6 +111,7 @@ fn refused_packages(module: &ModuleDescription) -> Vec<&str> {
     let packages = refused_imports(module).filter_map(|import| import.name.split('/').next());
     let mut packages: Vec<&str> =
         packages.filter(|package| !package.starts_with("segno:")).collect();
+    packages.sort_unstable();
     packages.dedup();
     packages
 }
@@ -138,6 +151,7 @@ mod tests {
                 import("wasi:cli/exit@0.2.9", ImportStatus::Refused),
                 import("wasi:random/random@0.2.9", ImportStatus::Deterministic),
                 import("wasi:sockets/tcp@0.2.9", ImportStatus::Refused),
+                import("wasi:cli/environment@0.2.9", ImportStatus::Refused),
                 import("wasi:sockets/udp@0.2.9", ImportStatus::Refused),
             ],
             exports: Vec::new(),
