@@ -3,8 +3,8 @@
 //! What is substituted, so that tests can run side by side: the addresses, by `SEGNO_LISTEN`, by
 //! `SEGNO_SERVER`, and in the text of lines where they are written out; the home, which is a folder
 //! of its own with the repository as `~/segno`; and the target folder, so that dependencies are
-//! compiled once. Kept are what would be downloaded again: the folders of cargo and rustup, and
-//! Segno's cache.
+//! compiled once. Kept is what would be downloaded again, and how: the folders of cargo and rustup,
+//! Segno's cache, and the settings of npm and pip.
 
 use std::{
     env,
@@ -61,6 +61,11 @@ impl Shell {
         Self { folder: folder.to_owned(), target: target.to_owned(), host, service }
     }
 
+    /// The folder in which the first line is run.
+    pub fn work(&self) -> PathBuf {
+        self.folder.join("work")
+    }
+
     /// Runs lines in one shell, and ends what they left in the background.
     ///
     /// # Panics
@@ -78,7 +83,7 @@ impl Shell {
         }
         let mut shell = Command::new("timeout");
         shell.args(["--signal=TERM", "1200", "bash", "-c", &script]);
-        shell.current_dir(self.folder.join("work").join(beginning_in));
+        shell.current_dir(self.work().join(beginning_in));
         self.environment(&mut shell);
         let ended = shell.output().expect("there is a shell");
         let read = |kind, n| fs::read_to_string(file(kind, n)).unwrap_or_default();
@@ -117,5 +122,12 @@ impl Shell {
                 shell.env(name, value);
             }
         }
+        let clients = ["NPM_CONFIG_", "npm_config_", "NODE_EXTRA_", "PIP_", "PYENV_", "SSL_CERT_"];
+        for (name, value) in env::vars_os() {
+            if clients.iter().any(|prefix| name.to_string_lossy().starts_with(prefix)) {
+                shell.env(name, value);
+            }
+        }
+        shell.env("NPM_CONFIG_USERCONFIG", kept("NPM_CONFIG_USERCONFIG", home.join(".npmrc")));
     }
 }

@@ -14,8 +14,9 @@ const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 
 /// Blocks of commands that are not run, by file and the beginning of their first line, and why. They
 /// are fenced as `text`.
-const NOT_RUN: [(&str, &str, &str); 16] = [
+const NOT_RUN: [(&str, &str, &str); 17] = [
     ("README.md", "cargo run -- demo", "it has tests of its own, and the second line is this test"),
+    ("README.md", "segno new shop --lang js", "the suite `languages` runs it, and more"),
     ("README.md", "segno serve &", "needs npm and an application that is not part of Segno"),
     ("README.md", "segno events --follow", "ends only when it is interrupted"),
     ("README.md", "docker run", "needs Docker"),

@@ -2,7 +2,14 @@
 // async JavaScript. The host tells one event at a time (`start`, then `resume`); each event settles at most one promise,
 // and the engine runs what waits for it before the call returns.
 
+import * as activity from 'segno:workflow/activity@0.1.0';
+import * as configuration from 'segno:workflow/configuration@0.1.0';
+import * as directories from 'segno:workflow/files@0.1.0';
 import * as journal from 'segno:workflow/journal@0.1.0';
+
+// QuickJS leaves its promises where they are when a call ends; `promise.js` has a queue that can be emptied.
+const drives = typeof Promise.drain === 'function';
+const drain = () => drives && Promise.drain();
 
 // A `u64` is a BigInt to StarlingMonkey and a number to QuickJS, which has none of the interfaces of the web.
 const u64 = typeof globalThis.TextEncoder === 'function' ? BigInt : Number;
@@ -27,9 +34,33 @@ export class Failure extends Error {
 const success = (value) => ({ tag: 'success', val: encode(value) });
 
 function failure(error) {
-  const details = error?.details === undefined ? undefined : encode(error.details);
-  const message = error instanceof Failure ? error.message : String(error?.stack ? `${error}\n${error.stack}` : error);
-  return { tag: 'failure', val: { code: error?.code ?? 500, message, details } };
+  if (!(error instanceof Failure)) {
+    const { at, message } = defect(error);
+    return { tag: 'failure', val: { code: 500, message: at ? `${at}: ${message}` : message } };
+  }
+  const details = error.details === undefined ? undefined : encode(error.details);
+  return { tag: 'failure', val: { code: error.code, message: error.message, details } };
+}
+
+// `    at price (/bundle.js:12:3)` is `    at price (src/prices.js:30)` to its author. `segno build` puts a table at the end
+// of the bundle: the names of the sources, and for each line of the bundle, by column, source and line. Lines of this file
+// are not in it.
+function inSource(frame) {
+  const place = /^(.*?)[(]?[^ (]*:([0-9]+):([0-9]+)[)]?$/.exec(frame);
+  if (!place || !globalThis.segnoLines) return frame;
+  const [, at, line, column] = place;
+  const { sources, lines } = globalThis.segnoLines;
+  const before = (lines[line - 1] ?? []).filter((from) => from[0] < column);
+  const [, source, sourceLine] = before[before.length - 1] ?? [];
+  return source === undefined ? undefined : `${at}(${sources[source]}:${sourceLine})`;
+}
+
+// What was thrown that is no `Failure`: where, and what its author wants to see of it.
+function defect(error) {
+  const stack = String(error?.stack ?? '').split('\n').filter((frame) => !frame.includes('(native)'));
+  const frames = stack.map(inSource).filter(Boolean);
+  const at = /[(](.*)[)]$/.exec(frames[0] ?? '')?.[1];
+  return { at, message: [String(error), ...frames].join('\n') };
 }
 
 // Commands whose completion is still to come, by index, in the order in which they were asked for.
@@ -38,6 +69,9 @@ const signals = [];
 const listeners = [];
 let context;
 let draw;
+let broken;
+// Where `console` writes: nowhere while the component is built.
+let say = () => {};
 
 function completion(command) {
   return new Promise((resolve, reject) => waiting.set(command, { resolve, reject }));
@@ -84,7 +118,7 @@ const options = ({ timeoutMs, retry, startAtMs, labels = {} } = {}) => ({
   labels: Object.entries(labels),
 });
 
-/// What a workflow may ask for.
+/// What a workflow may ask for: the second argument of its function.
 export const segno = {
   /// Calls a workflow or an activity: of this module, or `wasm://MODULE/FUNCTION`.
   call: (name, input, how) => completion(journal.call(name, encode(input), options(how))),
@@ -132,6 +166,104 @@ export const segno = {
   },
 };
 
+// What an activity may ask for beside what it knows about this attempt: the second argument of its function.
+const attempting = (attempt) => ({
+  ...attempt,
+  startedAtMs: Number(attempt.startedAtMs),
+  lastProgress: attempt.lastProgress && decode(attempt.lastProgress),
+  /// One request, if the host's policy allows its address: `{ status, headers, bytes, body, json() }`, where `body` is the
+  /// text of `bytes`. Nothing is repeated here.
+  async http({ method = 'GET', url, headers = {}, body }) {
+    const sent = body === undefined ? undefined : body instanceof Uint8Array ? { tag: 'bytes', val: body } : encode(body);
+    const answer = refusable(() => activity.http({ method, url, headers: Object.entries(headers), body: sent }));
+    return {
+      status: answer.status,
+      headers: Object.fromEntries(answer.headers),
+      bytes: answer.body,
+      get body() {
+        return utf8(answer.body);
+      },
+      json: () => JSON.parse(utf8(answer.body)),
+    };
+  },
+  /// Says that this attempt is alive and how far it got. True: it is asked to end.
+  heartbeat: (progress) => activity.heartbeat(progress === undefined ? undefined : encode(progress)),
+  log: (message, level = 'info') => activity.log(level, message),
+  /// What the operator sets for this module in policy.toml; a `Failure` 403 says what is not set.
+  env: (name) => refusable(() => configuration.env(name)),
+  secret: (name) => refusable(() => configuration.secret(name)),
+  files,
+});
+
+/// The directories that policy.toml gives this module (`dirs`), by absolute path.
+const files = {
+  /// The bytes: all of them, or at most `length` from `offset`.
+  read(path, { offset = 0, length = 2 ** 32 } = {}) {
+    const parts = [];
+    for (let [at, left] = [offset, length]; left > 0; ) {
+      const part = refusable(() => directories.read(path, u64(at), u64(left)));
+      if (part.length === 0) break;
+      parts.push(part);
+      at += part.length;
+      left -= part.length;
+    }
+    const bytes = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+    parts.reduce((at, part) => (bytes.set(part, at), at + part.length), 0);
+    return bytes;
+  },
+  readText: (path) => utf8(files.read(path)),
+  /// Replaces the file as a whole, or makes it. `content` is text or a `Uint8Array`.
+  write: (path, content) => refusable(() => directories.write(path, bytesOf(content))),
+  /// Adds to the end of the file, or makes it. An attempt that is repeated adds again.
+  append: (path, content) => refusable(() => directories.append(path, bytesOf(content))),
+  /// What the directory contains, by name: `[{ name, directory, size }]`.
+  list: (path) => refusable(() => directories.listDirectory(path)).map((entry) => ({ ...entry, size: Number(entry.size) })),
+  /// Removes a file. It is no failure if there is none.
+  remove: (path) => refusable(() => directories.remove(path)),
+};
+
+// What the host refuses is thrown as a `Failure`: that of the contract is the payload of what the engine throws.
+function refusable(call) {
+  try {
+    return call();
+  } catch (thrown) {
+    const { code = 500, message = String(thrown) } = thrown?.payload ?? thrown;
+    throw new Failure(code, message);
+  }
+}
+
+function utf8(bytes) {
+  if (typeof globalThis.TextDecoder === 'function') return new TextDecoder().decode(bytes);
+  const escaped = Array.from(bytes, (byte) => `%${byte.toString(16).padStart(2, '0')}`);
+  return decodeURIComponent(escaped.join(''));
+}
+
+function bytesOf(content) {
+  if (content instanceof Uint8Array) return content;
+  const escaped = encodeURIComponent(content).match(/%..|[^]/g) ?? [];
+  return Uint8Array.from(escaped, (part) => (part.length > 1 ? parseInt(part.slice(1), 16) : part.charCodeAt(0)));
+}
+
+// What programs expect of a page or of Node, as far as it can be had; for the rest, what to use in its place.
+const shown = (value) => (typeof value === 'string' ? value : value instanceof Error ? String(value) : JSON.stringify(value));
+const level = (name) => (...values) => say(values.map(shown).join(' '), name);
+globalThis.console ??= {
+  debug: level('debug'),
+  log: level('info'),
+  info: level('info'),
+  warn: level('warn'),
+  error: level('error'),
+};
+for (const [name, instead] of [
+  ['fetch', '`ctx.http`'],
+  ['setTimeout', '`ctx.sleep` in a workflow; an activity cannot wait'],
+  ['setInterval', '`ctx.sleep` in a workflow; an activity cannot wait'],
+]) {
+  globalThis[name] ??= () => {
+    throw new Error(`there is no \`${name}\` here: use ${instead}`);
+  };
+}
+
 // The generator sfc32, seeded by the host. The engine's own `Math.random` is seeded when the component is built.
 function generator(seed) {
   let [a, b, c, d] = new Uint32Array(Uint8Array.from(seed.slice(0, 16)).buffer);
@@ -145,22 +277,42 @@ function generator(seed) {
   };
 }
 
-// JavaScript's clock and dice answer what the journal can answer again, with or without WASI behind them.
-function tame() {
+function seedOf(text) {
+  const seed = new Uint8Array(16);
+  for (let hash = 0x811c9dc5, at = 0; at < text.length + seed.length; at += 1) {
+    hash = Math.imul(hash ^ (at < text.length ? text.charCodeAt(at) : at), 0x01000193);
+    seed[at % seed.length] ^= hash >>> 24;
+  }
+  return seed;
+}
+
+// JavaScript's clock answers `now`, which the journal can answer again, with or without WASI behind it.
+function tame(now) {
   const Clock = globalThis.Date;
   globalThis.Date = class Date extends Clock {
     constructor(...given) {
-      super(...(given.length ? given : [segno.now()]));
+      super(...(given.length ? given : [now()]));
     }
     static now() {
-      return segno.now();
+      return now();
     }
   };
-  Math.random = () => draw();
 }
 
-// What is ready runs before the host gets control back. StarlingMonkey sees to that itself; for QuickJS see `promise.js`.
-const drain = () => Promise.drain?.();
+// A defect ends the call as a panic does: the host tries again, then halts the execution, and `segno continue --module`
+// goes on with mended code. A `Failure` is an outcome, which ends the invocation.
+function ended(error) {
+  if (error instanceof Failure || !drives) return journal.finish(failure(error));
+  broken = { error };
+}
+
+function returned() {
+  drain();
+  if (broken === undefined) return;
+  const { at, message } = defect(broken.error);
+  journal.log('error', `panicked at ${at ?? 'an unknown place'}:\n${message}`);
+  throw broken.error;
+}
 
 function described(functions, kind) {
   return Object.entries(functions).map(([name, { summary, input, output, signals = false, timeoutMs, retry }]) => ({
@@ -169,38 +321,68 @@ function described(functions, kind) {
     summary,
     inputSchema: input && JSON.stringify(input),
     outputSchema: output && JSON.stringify(output),
-    signals,
+    signals: Boolean(signals),
     timeoutMs: maybe(timeoutMs),
     retry: retry && retries(retry),
   }));
 }
 
-/// The exports of a component. A function is `{ run, summary?, input?, output?, signals?, timeoutMs?, retry? }`, where
-/// `input` and `output` are JSON schemas.
+// What may be sent to the workflows: with it, a value of another type is refused to its sender.
+function describedMessages(workflows) {
+  const of = (name, kind, schemas) =>
+    Object.entries(typeof schemas === 'object' ? schemas : {}).map(([message, schema]) => ({
+      function: name,
+      kind,
+      name: message,
+      schema: JSON.stringify(schema),
+    }));
+  return Object.entries(workflows).flatMap(([name, { promises, signals }]) => [
+    ...of(name, 'promise', promises),
+    ...of(name, 'signal', signals),
+  ]);
+}
+
+/// The exports of a component, `functions` and `messages`. A function is
+/// `{ run, summary?, input?, output?, promises?, signals?, timeoutMs?, retry? }`, where `input` and `output` are JSON schemas,
+/// `promises` and `signals` are objects of them by name, and `signals: true` takes any.
 export function module({ workflows = {}, activities = {} }) {
-  return {
+  for (const [name, { run }] of [...Object.entries(workflows), ...Object.entries(activities)]) {
+    if (typeof run !== 'function') throw new Error(`\`${name}\` has no \`run\`, which is the function itself`);
+  }
+  const functions = {
     describe: () => [...described(workflows, 'workflow'), ...described(activities, 'activity')],
     start(name, input, given) {
       context = given;
       draw = generator(given.seed);
-      tame();
-      const finish = (outcome) => journal.finish(outcome);
+      say = segno.log;
+      Math.random = () => draw();
+      tame(segno.now);
       // Through a `then`, so that an error before the first await is an outcome as well.
       Promise.resolve()
         .then(() => workflows[name].run(decode(input), segno))
-        .then((value) => finish(success(value)), (error) => finish(failure(error)));
-      drain();
+        .then((value) => journal.finish(success(value)))
+        .then(undefined, ended);
+      returned();
     },
     resume(event) {
       told(event);
-      drain();
+      returned();
     },
     perform(name, input, attempt) {
-      try {
-        return success(activities[name].run(decode(input), attempt));
-      } catch (error) {
-        return failure(error);
-      }
+      const ctx = attempting(attempt);
+      say = ctx.log;
+      // QuickJS seeds its own when the component is built: every attempt would draw the same.
+      Math.random = generator(seedOf(`${attempt.idempotencyKey} ${attempt.attempt} ${Date.now()}`));
+      const answer = Promise.resolve()
+        .then(() => activities[name].run(decode(input), ctx))
+        .then(success)
+        .then(undefined, failure);
+      if (!drives) return answer;
+      let outcome;
+      answer.then((settled) => (outcome = settled));
+      drain();
+      return outcome ?? failure(new Failure(422, `\`${name}\` waits for a promise that nothing settles`));
     },
   };
+  return { functions, messages: { describeMessages: () => describedMessages(workflows) } };
 }

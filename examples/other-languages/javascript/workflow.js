@@ -32,7 +32,7 @@ function price({ good }, { attempt }) {
 
 const goods = { type: 'array', items: { type: 'string' } };
 
-export const functions = module({
+export const { functions, messages } = module({
   workflows: {
     offer: {
       summary: 'Offers a basket of goods.',

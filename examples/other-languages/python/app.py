@@ -1,7 +1,8 @@
 """An offer for a basket of goods: prices asked for in parallel, a number drawn once, a pause in which the host may well be
 killed, and a total."""
 
-from segno import Failure, Functions, activity, gather, retry, workflow  # noqa: F401 (Functions is what the host calls)
+# `Functions` and `Messages` are what the host calls.
+from segno import Failure, Functions, Messages, activity, gather, retry, workflow  # noqa: F401
 
 PRICES = {"apple": 30, "bread": 250, "cheese": 800}
 GOODS = {"type": "array", "items": {"type": "string"}}

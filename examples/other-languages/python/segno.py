@@ -4,11 +4,18 @@ The host tells one event at a time (`start`, then `resume`). Each event settles 
 becomes ready by that runs before the call returns. There is no event loop: when nothing is ready, the host has control.
 """
 
+import inspect
 import json
 import random
+import re
 import traceback
 from collections import deque
 
+from componentize_py_types import Err
+from wit_world.exports import messages as _messages
+from wit_world.imports import activity as _activity
+from wit_world.imports import configuration as _configuration
+from wit_world.imports import files as _files
 from wit_world.imports import journal, types
 
 
@@ -36,13 +43,25 @@ def failure(error):
     if isinstance(error, Failure):
         details = None if error.details is None else encode(error.details)
         return types.Outcome_Failure(types.Failure(error.code, error.message, details))
-    # By hand: `traceback` would open the source to quote it, and there are no files here.
+    at, message = defect(error)
+    return types.Outcome_Failure(types.Failure(500, f"{at}: {message}", None))
+
+
+_THIS = (lambda: None).__code__.co_filename
+
+
+def defect(error):
+    """Where something was raised that is no `Failure`, and what its author wants to see of it."""
+    # By hand: `traceback` would open the source to quote it, and there are no files here. The build numbers the folders of
+    # sources, so that `app.py` is `/0/app.py`.
     frames = [
-        f"  {frame.f_code.co_filename}:{line}, in {frame.f_code.co_name}"
+        (f"{re.sub('^/[0-9]+/', '', frame.f_code.co_filename)}:{line}", frame.f_code.co_name)
         for frame, line in traceback.walk_tb(error.__traceback__)
+        if frame.f_code.co_filename != _THIS
     ]
-    message = "\n".join([f"{type(error).__name__}: {error}", *frames[-20:]])
-    return types.Outcome_Failure(types.Failure(500, message, None))
+    places = [f"    at {name} ({place})" for place, name in reversed(frames[-20:])]
+    at = frames[-1][0] if frames else "an unknown place"
+    return at, "\n".join([f"{type(error).__name__}: {error}", *places])
 
 
 # What runs next, and the futures of commands whose completion is still to come.
@@ -139,7 +158,7 @@ def _options(timeout_ms=None, retry=None, start_at_ms=None, labels=None):
 
 
 class Segno:
-    """What a workflow may ask for. The methods that answer a future ask at once, awaited or not."""
+    """What a workflow may ask for: the second argument of its function. The methods that answer a future ask at once, awaited or not."""
 
     def __init__(self, context):
         self.invocation = context.invocation
@@ -202,12 +221,120 @@ class Segno:
         journal.log(level, message)
 
 
+class Attempt:
+    """What an activity knows about this attempt, and may ask for: the second argument of its function."""
+
+    def __init__(self, context):
+        self.invocation = context.invocation
+        #: The same for every attempt of one call: pass it on to whatever should act only once.
+        self.idempotency_key = context.idempotency_key
+        #: Larger for every later claim: a receiver that keeps the largest refuses stale writers.
+        self.fence_token = context.fence_token
+        self.attempt = context.attempt
+        #: What the previous attempt passed to `heartbeat` last.
+        self.last_progress = None if context.last_progress is None else decode(context.last_progress)
+        self.started_at_ms, self.deadline_ms = context.started_at_ms, context.deadline_ms
+
+    def http(self, method, url, headers=None, body=None):
+        """One request, if the host's policy allows its address: an `Answer`. May be awaited. Nothing is repeated here."""
+        if body is not None:
+            body = types.Payload_Bytes(body) if isinstance(body, bytes) else encode(body)
+        request = types.HttpRequest(method, url, list((headers or {}).items()), body)
+        return Answer(_refusable(_activity.http, request))
+
+    def heartbeat(self, progress=None):
+        """Says that this attempt is alive and how far it got. True: it is asked to end."""
+        return _activity.heartbeat(None if progress is None else encode(progress))
+
+    def log(self, message, level=types.Level.INFO):
+        _activity.log(level, message)
+
+    def env(self, name):
+        """What the operator sets for this module in policy.toml. A `Failure` 403: it is not set."""
+        return _refusable(_configuration.env, name)
+
+    def secret(self, name):
+        """The same for secrets, which the host keeps out of all that it stores."""
+        return _refusable(_configuration.secret, name)
+
+    @property
+    def files(self):
+        """The directories that policy.toml gives this module."""
+        return Files
+
+
+class Files:
+    """The directories that policy.toml gives this module (`dirs`), by absolute path."""
+
+    @staticmethod
+    def read(path, offset=0, length=1 << 32):
+        """The bytes: all of them, or at most `length` from `offset`."""
+        content = bytearray()
+        while len(content) < length:
+            part = _refusable(_files.read, path, offset + len(content), length - len(content))
+            if not part:
+                break
+            content += part
+        return bytes(content)
+
+    @staticmethod
+    def write(path, content):
+        """Replaces the file as a whole, or makes it. `content` is text or bytes."""
+        _refusable(_files.write, path, _bytes(content))
+
+    @staticmethod
+    def append(path, content):
+        """Adds to the end of the file, or makes it. An attempt that is repeated adds again."""
+        _refusable(_files.append, path, _bytes(content))
+
+    @staticmethod
+    def list(path):
+        """What the directory contains, by name: entries with `name`, `directory` and `size`."""
+        return _refusable(_files.list_directory, path)
+
+    @staticmethod
+    def remove(path):
+        """Removes a file. It is no failure if there is none."""
+        _refusable(_files.remove, path)
+
+
+def _bytes(content):
+    return content.encode() if isinstance(content, str) else bytes(content)
+
+
+def _refusable(call, *arguments):
+    """What the host refuses is raised as a `Failure`."""
+    try:
+        return call(*arguments)
+    except Err as error:
+        raise Failure(error.value.code, error.value.message) from None
+
+
+class Answer:
+    """What a server answered."""
+
+    def __init__(self, response):
+        self.status, self.headers, self.body = response.status, dict(response.headers), bytes(response.body)
+
+    def text(self):
+        return self.body.decode()
+
+    def json(self):
+        return json.loads(self.body)
+
+    def __await__(self):
+        return self
+        yield
+
+
 _functions = {}
 
 
 def _function(kind):
     def declare(**about):
         def keep(function):
+            if kind == types.FunctionKind.WORKFLOW and not inspect.iscoroutinefunction(function):
+                raise TypeError(f"the workflow `{function.__name__}` has to be an `async def`")
             _functions[function.__name__] = (kind, function, about)
             return function
 
@@ -216,7 +343,8 @@ def _function(kind):
     return declare
 
 
-#: Decorators: `@workflow(input=SCHEMA, output=SCHEMA, signals=False, timeout_ms=…, retry=retry(…))`, all of it optional.
+#: Decorators: `@workflow(input=SCHEMA, output=SCHEMA, promises={NAME: SCHEMA}, signals={NAME: SCHEMA}, timeout_ms=…,
+#: retry=retry(…))`, all of it optional; `signals=True` takes any.
 workflow = _function(types.FunctionKind.WORKFLOW)
 activity = _function(types.FunctionKind.ACTIVITY)
 
@@ -229,10 +357,23 @@ def _described(name, kind, function, about):
         function.__doc__,
         schema.get("input"),
         schema.get("output"),
-        about.get("signals", False),
+        bool(about.get("signals")),
         about.get("timeout_ms"),
         about.get("retry"),
     )
+
+
+class Messages:
+    """What may be sent to workflows: `from segno import Messages` in the module that is built."""
+
+    def describe_messages(self):
+        return [
+            _messages.MessageDescription(function, kind, name, json.dumps(schema))
+            for function, (_, _, about) in _functions.items()
+            for which, kind in (("promises", _messages.MessageKind.PROMISE), ("signals", _messages.MessageKind.SIGNAL))
+            if isinstance(about.get(which), dict)
+            for name, schema in about[which].items()
+        ]
 
 
 class Functions:
@@ -242,24 +383,61 @@ class Functions:
         return [_described(name, *function) for name, function in _functions.items()]
 
     def start(self, function, input, context):
+        # The generator's own seed is the same in every execution: it is made when the component is built.
+        random.seed(bytes(context.seed))
+
         async def whole():
             try:
                 _, begin, _ = _functions[function]
                 outcome = success(await begin(decode(input), Segno(context)))
-            except Exception as error:
+            except Failure as error:
                 outcome = failure(error)
+            except Exception as error:
+                return _defects.append(error)
             journal.finish(outcome)
 
         spawn(whole())
-        drain()
+        _returned()
 
     def resume(self, event):
         _told(event)
-        drain()
+        _returned()
 
     def perform(self, function, input, context):
+        random.seed()
         try:
             _, once, _ = _functions[function]
-            return success(once(decode(input), context))
+            answer = once(decode(input), Attempt(context))
+            if inspect.isawaitable(answer):
+                answer = _driven(function, answer)
+            return success(answer)
         except Exception as error:
             return failure(error)
+
+
+_defects = []
+
+
+def _returned():
+    """Runs what is ready. A defect ends the call as a panic does: the host tries again, then halts the execution, and
+    `segno continue --module` goes on with mended code. A `Failure` is an outcome, which ends the invocation."""
+    drain()
+    for error in _defects:
+        at, message = defect(error)
+        journal.log(types.Level.ERROR, f"panicked at {at}:\n{message}")
+        raise error
+
+
+def _driven(function, awaitable):
+    """The result of an activity that is an `async def`."""
+
+    async def whole():
+        return await awaitable
+
+    ended = spawn(whole())
+    drain()
+    if not ended._settled:
+        raise Failure(422, f"`{function}` waits for something that nothing settles")
+    if ended._error is not None:
+        raise ended._error
+    return ended._value

@@ -1,6 +1,12 @@
 //! Cargo and rustc for builds: found as usual, but without the environment's build settings.
 
-use std::{env, ffi::OsString, path::PathBuf, process::Command};
+use std::{
+    env,
+    ffi::OsString,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
 
 /// Variables that would change what is compiled, how, or into which folder.
 const OVERRIDES: [&str; 16] = [
@@ -56,9 +62,52 @@ pub(super) fn cargo_home() -> Option<PathBuf> {
         .or_else(|| etcetera::home_dir().ok().map(|home| home.join(".cargo")))
 }
 
+/// The program through which cargo would call the compiler in `folder`, for example `sccache`: the
+/// environment's, else that of the nearest configuration. An empty name is none.
+pub(super) fn rustc_wrapper(folder: &Path) -> Option<OsString> {
+    let named = ["RUSTC_WRAPPER", "CARGO_BUILD_RUSTC_WRAPPER"].into_iter().find_map(env::var_os);
+    let home = cargo_home();
+    let wrapper = named.or_else(|| configured_wrapper(folder, home.as_deref()))?;
+    (!wrapper.is_empty()).then_some(wrapper)
+}
+
+/// `build.rustc-wrapper` of the configuration files that apply in `folder`.
+fn configured_wrapper(folder: &Path, home: Option<&Path>) -> Option<OsString> {
+    let own = folder.ancestors().map(|folder| folder.join(".cargo"));
+    let files = own.chain(home.map(Path::to_owned));
+    files.flat_map(|folder| ["config.toml", "config"].map(|name| folder.join(name))).find_map(
+        |file| {
+            let table: toml::Table = fs::read_to_string(&file).ok()?.parse().ok()?;
+            let wrapper = table.get("build")?.get("rustc-wrapper")?.as_str()?.to_owned();
+            // A name is looked for on the path; a path is relative to the folder of `.cargo`.
+            match file.parent()?.parent() {
+                Some(folder) if wrapper.contains('/') => Some(folder.join(wrapper).into()),
+                _ => Some(wrapper.into()),
+            }
+        },
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_wrapper_of_the_nearest_configuration_is_found() {
+        let root = tempfile::tempdir().unwrap();
+        let home = root.path().join("home/.cargo");
+        let write = |path: &Path, wrapper: &str| {
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, format!("[build]\nrustc-wrapper = \"{wrapper}\"\n")).unwrap();
+        };
+        let (flow, other) = (root.path().join("work/flow"), root.path().join("other"));
+        write(&home.join("config.toml"), "sccache");
+        write(&root.path().join("work/.cargo/config.toml"), "bin/wrap");
+        let found = |folder: &Path| configured_wrapper(folder, Some(&home));
+        assert_eq!(found(&other), Some("sccache".into()));
+        assert_eq!(found(&flow), Some(root.path().join("work/bin/wrap").into()));
+        assert_eq!(configured_wrapper(&other, None), None);
+    }
 
     #[test]
     fn flags_of_the_surrounding_build_are_taken_away() {

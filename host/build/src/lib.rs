@@ -1,22 +1,27 @@
-//! From Rust source to a component for the host: the implementation of `segno build` and `segno
-//! new`.
+//! From source to a component for the host: the implementation of `segno build` and `segno new`.
 //!
-//! [`toolchain`] finds a compiler for `wasm32-unknown-unknown`, or installs one; [`crate_build`]
-//! compiles workflow crates with it and wraps the modules as components; [`report`] describes a
-//! component; [`template`] writes a new crate. Nothing here prints or knows the command line:
-//! callers pass a [`Progress`] and get typed errors.
+//! A [`Project`] is found by its files. For Rust, [`toolchain`] finds a compiler for
+//! `wasm32-unknown-unknown`, or installs one, and [`crate_build`] compiles workflow crates with it
+//! and wraps the modules as components; [`script`] does both for JavaScript and Python. [`report`]
+//! describes a component; [`template`] writes a new project. Nothing here prints or knows the
+//! command line: callers pass a [`Progress`] and get typed errors.
 
 mod cache;
 mod cargo;
 pub mod crate_build;
+mod language;
 mod process;
 mod progress;
+mod project;
 pub mod report;
+pub mod script;
 pub mod template;
 pub mod toolchain;
 
 pub use cache::CacheError;
+pub use language::Language;
 pub use progress::Progress;
+pub use project::{Project, ProjectError, ProjectOptions};
 
 /// The target for workflows: its modules import only what the contract provides.
 pub const TARGET: &str = "wasm32-unknown-unknown";

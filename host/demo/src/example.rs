@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use segno_build::{
-    Progress,
+    Language, Progress,
     crate_build::{self, BuildError, BuildOptions},
     template::{self, TemplateError},
     toolchain::{self, Request, ToolchainError},
@@ -73,7 +73,7 @@ fn checkout() -> Option<PathBuf> {
 /// A crate from the template with the example's code.
 fn unpack(folder: &Path) -> Result<PathBuf, ExampleError> {
     let directory = folder.join(MODULE);
-    template::create(&directory)?;
+    template::create(&directory, Language::Rust)?;
     let path = directory.join("src/lib.rs");
     match std::fs::write(&path, SOURCE) {
         Ok(()) => Ok(directory),

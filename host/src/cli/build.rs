@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    io::IsTerminal,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -17,17 +18,20 @@ use super::{
 };
 use crate::{
     api::{ComponentInspector, model::ModuleDescription},
-    build::{
-        crate_build::{self, BuildOptions, Built},
-        toolchain::{self, Request},
-    },
+    build::{Project, ProjectError, ProjectOptions, crate_build::Built},
     guest::{Compiler, Limits, Policy, Wasm, WasmConfig},
 };
 
-/// Build a workflow crate to a component
+/// Build a project to a component
 ///
-/// Needs a compiler for wasm32-unknown-unknown: the one of the Rust toolchain, of rustup, or of
-/// Debian. If there is none, --prepare installs one and prints what it does.
+/// A folder with a Cargo.toml is a crate in Rust, one with a package.json is in
+/// JavaScript, one with a pyproject.toml or app.py in Python.
+///
+/// Rust needs a compiler for wasm32-unknown-unknown: the one of the Rust toolchain,
+/// of rustup, or of Debian. JavaScript needs Node 20 with esbuild and
+/// componentize-qjs, Python needs Python 3.10 with componentize-py: those of the
+/// project, or Segno's own. What is missing is installed, once, on a terminal or
+/// with --prepare.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -35,10 +39,10 @@ Examples:
   segno build examples/order --prepare
   segno build --out order.wasm && segno deploy order.wasm")]
 pub struct Build {
-    /// Folder of the crate
-    #[arg(value_name = "CRATE", default_value = ".")]
+    /// Folder of the project
+    #[arg(value_name = "PROJECT", default_value = ".")]
     path: PathBuf,
-    /// File for the component (default: in the target folder)
+    /// File for the component (default: in the target or build folder)
     #[arg(long, value_name = "FILE.wasm")]
     out: Option<PathBuf>,
     #[command(flatten)]
@@ -48,12 +52,23 @@ pub struct Build {
 /// Options of a build; shared with `deploy`.
 #[derive(Debug, Clone, Args)]
 pub struct How {
-    /// Install a compiler for WebAssembly if there is none
+    /// Install what the build needs and is not there: the default on a terminal
     #[arg(long)]
     prepare: bool,
+    /// Install nothing, also on a terminal
+    #[arg(long, conflicts_with = "prepare")]
+    no_prepare: bool,
     /// Fail if Cargo.lock would have to change
     #[arg(long)]
     locked: bool,
+}
+
+impl How {
+    /// `on_terminal`: whether a person sees what is installed, and can stop it.
+    fn options(&self, on_terminal: bool) -> ProjectOptions {
+        let prepare = self.prepare || (on_terminal && !self.no_prepare);
+        ProjectOptions { prepare, locked: self.locked }
+    }
 }
 
 #[derive(serde::Serialize)]
@@ -126,7 +141,7 @@ async fn describe(component: Arc<[u8]>) -> Result<ModuleDescription, CliError> {
     })
 }
 
-/// Builds the crate at `path`, and prints the steps and the compiler's warnings.
+/// Builds the project at `path`, and prints the steps and the compiler's warnings.
 pub async fn build(path: &Path, how: How, console: &mut Console) -> Result<Built, CliError> {
     let progress = console.progress(format!("building {}", path.display()));
     let path = path.to_owned();
@@ -143,23 +158,15 @@ pub async fn build(path: &Path, how: How, console: &mut Console) -> Result<Built
 }
 
 fn build_here(path: &Path, how: &How, progress: &Progress) -> Result<Built, CliError> {
-    let located = crate_build::locate(path).map_err(|error| other("no-workflow-crate", &error))?;
-    let request = Request::from_environment(&located.directory, how.prepare)
-        .map_err(|error| other("no-toolchain", &error))?;
-    let toolchain =
-        toolchain::find(&request, progress).map_err(|error| other("no-toolchain", &error))?;
-    let shared = crate_build::shared().map_err(|error| other("no-cache", &error))?;
-    let options = BuildOptions {
-        toolchain: &toolchain,
-        target_directory: None,
-        locked: how.locked,
-        shared: Some(&shared),
-    };
-    let built = crate_build::build(&[located], options, progress)
-        .map_err(|error| other("build-failed", &error))?;
-    built.into_iter().next().ok_or_else(|| CliError::Other {
-        code: "internal",
-        message: "the build answered nothing".to_owned(),
+    let on_terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    let project = Project::locate(path).map_err(|error| other("no-project", &error))?;
+    project.build(how.options(on_terminal), progress).map_err(|error| {
+        let code = match error {
+            ProjectError::Toolchain(_) => "no-toolchain",
+            ProjectError::Cache(_) => "no-cache",
+            _ => "build-failed",
+        };
+        other(code, &error)
     })
 }
 
@@ -172,4 +179,18 @@ pub fn other(code: &'static str, error: &dyn std::error::Error) -> CliError {
         source = cause.source();
     }
     CliError::Other { code, message }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn something_is_installed_on_request_or_before_the_eyes_of_a_person() {
+        let prepares = |prepare, no_prepare, on_terminal| {
+            How { prepare, no_prepare, locked: false }.options(on_terminal).prepare
+        };
+        assert!(prepares(true, false, false) && prepares(false, false, true));
+        assert!(!prepares(false, false, false) && !prepares(false, true, true));
+    }
 }

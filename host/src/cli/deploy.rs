@@ -11,9 +11,13 @@ use super::{
     modules::{function_table, refused_imports},
     show::{short_digest, size},
 };
-use crate::{api::model::Deployed, client::Client};
+use crate::{
+    api::model::{Deployed, ModuleDescription},
+    build::Project,
+    client::Client,
+};
 
-/// Upload a component, or build a crate and upload it, under a name
+/// Upload a component, or build a project and upload it, under a name
 ///
 /// Executions that began on an older module of this name finish on that module; new ones use this
 /// one.
@@ -24,10 +28,10 @@ Examples:
   segno deploy shop-v2.wasm --as shop
   segno deploy examples/order --prepare")]
 pub struct Deploy {
-    /// Component file, or folder of a crate to build
-    #[arg(value_name = "FILE.wasm|CRATE")]
+    /// Component file, or folder of a project in Rust, JavaScript or Python
+    #[arg(value_name = "FILE.wasm|PROJECT")]
     path: PathBuf,
-    /// Name for the module (default: the name of the file or crate)
+    /// Name for the module (default: the name of the file or project)
     #[arg(long = "as", value_name = "NAME")]
     alias: Option<String>,
     #[command(flatten)]
@@ -40,8 +44,8 @@ impl Deploy {
         client: &Client,
         console: &mut Console,
     ) -> Result<Exit, CliError> {
-        let is_crate = self.path.is_dir() || self.path.ends_with("Cargo.toml");
-        let (component, name) = if is_crate {
+        let is_project = Project::is_at(&self.path);
+        let (component, name) = if is_project {
             // A build takes a minute or two: whether there is a host that takes it is asked before.
             client.modules().await?;
             let built = build(&self.path, self.how, console).await?;
@@ -61,6 +65,9 @@ impl Deploy {
             return Ok(Exit::Done);
         }
         report(&deployed, &alias, console)?;
+        if !is_project {
+            warn_of_refusals(&deployed.module.description, &alias, console)?;
+        }
         Ok(Exit::Done)
     }
 }
@@ -79,14 +86,34 @@ fn report(deployed: &Deployed, alias: &str, console: &mut Console) -> Result<(),
     console.line(format!("{name}  {digest}  {}  {what}", size(module.size)))?;
     console.line("")?;
     let table = function_table(&module.description);
-    console.table(&table)?;
-    for import in refused_imports(&module.description) {
-        let lead = console.paint(YELLOW, "refused when called:");
-        let note = import.note.as_deref().unwrap_or_default();
-        let what = format!("{} ({})", import.name, import.functions.join(", "));
-        console.line(format!("{lead} {what}; {note}"))?;
+    console.table(&table)
+}
+
+/// What a component that was made elsewhere may call in vain.
+fn warn_of_refusals(
+    module: &ModuleDescription,
+    alias: &str,
+    console: &mut Console,
+) -> Result<(), CliError> {
+    let refused = refused_packages(module);
+    if !refused.is_empty() {
+        let lead = console.paint(YELLOW, "refused in workflows:");
+        console.line(format!("\n{lead} {}", refused.join(", ")))?;
+        console.line(format!("`segno modules {alias}` says what to use in place of each"))?;
     }
     Ok(())
+}
+
+/// The packages with functions that a workflow must not call: `wasi:sockets` of
+/// `wasi:sockets/tcp@0.2.9`. The runtimes of languages import dozens of functions, called or not.
+/// Segno's own are left out: an SDK offers them to activities alone.
+fn refused_packages(module: &ModuleDescription) -> Vec<&str> {
+    let packages = refused_imports(module).filter_map(|import| import.name.split('/').next());
+    let mut packages: Vec<&str> =
+        packages.filter(|package| !package.starts_with("segno:")).collect();
+    packages.sort_unstable();
+    packages.dedup();
+    packages
 }
 
 /// The bytes of a component's file.
@@ -102,4 +129,33 @@ fn name_of(path: &Path) -> Result<String, CliError> {
     path.file_stem().and_then(|stem| stem.to_str()).map(|stem| stem.replace('_', "-")).ok_or_else(
         || CliError::Usage(format!("{} makes no name; give one with --as", path.display())),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::model::{Import, ImportStatus};
+
+    #[test]
+    fn what_workflows_must_not_call_is_named_by_its_packages() {
+        let import = |name: &str, status| Import {
+            name: name.to_owned(),
+            status,
+            functions: Vec::new(),
+            note: None,
+        };
+        let module = ModuleDescription {
+            functions: Vec::new(),
+            imports: vec![
+                import("segno:workflow/files@0.1.0", ImportStatus::Refused),
+                import("wasi:cli/exit@0.2.9", ImportStatus::Refused),
+                import("wasi:random/random@0.2.9", ImportStatus::Deterministic),
+                import("wasi:sockets/tcp@0.2.9", ImportStatus::Refused),
+                import("wasi:cli/environment@0.2.9", ImportStatus::Refused),
+                import("wasi:sockets/udp@0.2.9", ImportStatus::Refused),
+            ],
+            exports: Vec::new(),
+        };
+        assert_eq!(refused_packages(&module), ["wasi:cli", "wasi:sockets"]);
+    }
 }

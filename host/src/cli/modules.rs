@@ -119,7 +119,7 @@ pub fn contents(module: &ModuleDescription, console: &mut Console) -> Result<(),
             let status = match import.status {
                 ImportStatus::Provided => "provided",
                 ImportStatus::Deterministic => "deterministic",
-                ImportStatus::Refused => "refused when called",
+                ImportStatus::Refused => "refused in workflows",
             };
             let note = import.note.as_deref().unwrap_or_default();
             table.row([import.name.as_str(), status, note].map(Cell::from));
@@ -143,7 +143,7 @@ pub fn function_table(module: &ModuleDescription) -> Table {
     table
 }
 
-/// The imports that fail when they are called.
+/// The imports that fail when a workflow calls them.
 pub fn refused_imports(module: &ModuleDescription) -> impl Iterator<Item = &Import> {
     module.imports.iter().filter(|import| import.status == ImportStatus::Refused)
 }

@@ -2,38 +2,71 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::{CliError, Console, Exit, build::other, console::CYAN};
-use crate::build::template;
+use crate::build::{Language, template};
 
-/// Create a workflow crate that builds and runs as it is
+/// Create a project that builds and runs as it is
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   segno new my-flow
-  segno new my-flow && cd my-flow && segno deploy . --prepare && segno start my-flow/signup '\"ada@example.org\"'")]
+  segno new my-flow --lang js && cd my-flow && segno deploy . --prepare")]
 pub struct New {
-    /// New folder, whose name becomes the crate's
+    /// New folder, whose name becomes the project's
     #[arg(value_name = "NAME")]
     path: PathBuf,
+    /// Language of the project
+    #[arg(long, value_enum, value_name = "LANGUAGE", default_value_t = Lang::Rust)]
+    lang: Lang,
+}
+
+/// The languages that have a template.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Lang {
+    /// A crate with tests
+    Rust,
+    /// JavaScript, or TypeScript without checks of its types; needs Node 20
+    Js,
+    /// Python; needs Python 3.10
+    Py,
+}
+
+impl From<Lang> for Language {
+    fn from(lang: Lang) -> Self {
+        match lang {
+            Lang::Rust => Self::Rust,
+            Lang::Js => Self::JavaScript,
+            Lang::Py => Self::Python,
+        }
+    }
 }
 
 impl New {
     pub(super) fn run(self, console: &mut Console) -> Result<Exit, CliError> {
-        let name = template::create(&self.path).map_err(|error| other("no-new-crate", &error))?;
+        let name = template::create(&self.path, self.lang.into())
+            .map_err(|error| other("no-new-crate", &error))?;
         let path = self.path.display().to_string();
         if console.json() {
-            console.document(&serde_json::json!({ "name": name.as_str(), "path": path }))?;
+            let language = Language::from(self.lang).name();
+            console.document(
+                &serde_json::json!({ "name": name.as_str(), "path": path, "language": language }),
+            )?;
             return Ok(Exit::Done);
         }
         let shown = console.paint(CYAN, name.as_str());
         console.line(format!("{shown} is in {path}"))?;
-        console.line(format!(
-            "\nwhat next:\n  cd {path}\n  cargo test                  # the workflow, natively and in virtual time\n  \
-             segno serve &               # a host, if none runs yet\n  \
-             segno deploy . --prepare    # builds and uploads it; fetches a compiler if there is none"
-        ))?;
+        console.line(format!("\nwhat next:\n  cd {path}"))?;
+        if self.lang == Lang::Rust {
+            console.line(
+                "  cargo test                  # the workflow, natively and in virtual time",
+            )?;
+        }
+        console.line("  segno serve &               # a host, if none runs yet")?;
+        console.line(
+            "  segno deploy . --prepare    # builds and uploads it; fetches the tools for it",
+        )?;
         Ok(Exit::Done)
     }
 }

@@ -51,12 +51,16 @@ const PROGRESS_WORDS: [&str; 9] = [
 /// Called by cargo in place of the compiler. Panic messages contain paths; a component should be the
 /// same wherever it is built, and reveal no home directory. The paths differ from crate to crate, so
 /// they cannot be among the flags that cargo knows: units compiled with other flags are not shared.
+/// The wrapper of the user, such as sccache, is called with the result.
 const WRAPPER: &str = r#"#!/bin/sh
 compiler=$1
 shift
-exec "$compiler" "--remap-path-prefix=$(pwd -P)=/workspace" \
+exec ${SEGNO_RUSTC_WRAPPER:+"$SEGNO_RUSTC_WRAPPER"} "$compiler" "--remap-path-prefix=$(pwd -P)=/workspace" \
     ${OUT_DIR:+"--remap-path-prefix=$OUT_DIR=/generated"} "$@"
 "#;
+
+/// The variable that tells [`WRAPPER`] of the user's.
+const USERS_WRAPPER: &str = "SEGNO_RUSTC_WRAPPER";
 
 /// Compiles and wraps `crates`, which all belong to one workspace, in order.
 pub(super) fn compile(
@@ -156,6 +160,10 @@ fn command(
         command.env("RUSTC", rustc);
     }
     command.env("RUSTC_WRAPPER", std::path::absolute(wrapper).unwrap_or_else(|_| wrapper.into()));
+    match cargo::rustc_wrapper(&crates[0].directory) {
+        Some(users) => command.env(USERS_WRAPPER, users),
+        None => command.env_remove(USERS_WRAPPER),
+    };
     // Cargo counts what it compiles only on its bar, and draws that only on terminals.
     command.env("CARGO_TERM_PROGRESS_WHEN", "always").env("CARGO_TERM_PROGRESS_WIDTH", "100");
     command
@@ -246,6 +254,21 @@ fn wrap(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_compiler_is_called_through_the_wrapper_of_the_user() {
+        let folder = tempfile::tempdir().unwrap();
+        let wrapper = wrapper(folder.path()).unwrap();
+        let mut command = Command::new(wrapper);
+        command.args(["echo", "lib.rs"]).env_remove("OUT_DIR").current_dir(folder.path());
+        let said = |command: &mut Command| process::run(command, None, &|_| ()).unwrap().stdout;
+        let here = fs::canonicalize(folder.path()).unwrap();
+        let arguments = format!("--remap-path-prefix={}=/workspace lib.rs", here.display());
+        command.env_remove(USERS_WRAPPER);
+        assert_eq!(said(&mut command).trim(), arguments);
+        command.env(USERS_WRAPPER, "echo");
+        assert_eq!(said(&mut command).trim(), format!("echo {arguments}"));
+    }
 
     #[test]
     fn flags_survive_paths_with_spaces() {

@@ -67,7 +67,7 @@ pub enum BuildError {
     )]
     NoManifest(PathBuf),
     /// The file is not a manifest.
-    #[error("`{0}` is not a Cargo.toml: give the folder of a workflow crate")]
+    #[error("`{0}` is not a manifest: give the folder of a project")]
     NotAManifest(PathBuf),
     /// Cargo cannot read the crate.
     #[error("cargo cannot read `{manifest}`:\n{output}")]

@@ -179,7 +179,7 @@ mod tests {
         let at = |name: &str| locate(&workspace.path().join(name)).unwrap_err().to_string();
         assert!(at("nowhere").starts_with("there is no `"));
         assert!(at("flows").contains("has no Cargo.toml"));
-        assert!(at("plain/src/lib.rs").contains("is not a Cargo.toml"));
+        assert!(at("plain/src/lib.rs").contains("is not a manifest"));
         assert!(at("").ends_with(
             "is a workspace; name one of its workflow crates: flows/order, flows/refund"
         ));

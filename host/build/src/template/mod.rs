@@ -1,4 +1,4 @@
-//! A new workflow crate that builds, passes its tests and runs as it is.
+//! A new project that builds and runs as it is; in Rust, a crate that passes its tests.
 
 mod name;
 mod sdk;
@@ -7,24 +7,44 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::{Language, script::shims};
 pub use name::{CrateName, NameError};
 
 /// The source of a new crate, which does not depend on its name: the listing in the README.
-pub const LIB: &str = include_str!("files/lib.rs.in");
+pub const LIB: &str = include_str!("files/rust/lib.rs.in");
 
-/// The files of a new crate; `{{name}}` is replaced by its name.
-const FILES: [(&str, &str); 5] = [
-    ("Cargo.toml", include_str!("files/Cargo.toml.in")),
+/// A file of a new project: its path and text, in which `{{name}}` is replaced by the project's
+/// name.
+type File = (&'static str, &'static str);
+
+const RUST: [File; 5] = [
+    ("Cargo.toml", include_str!("files/rust/Cargo.toml.in")),
     ("src/lib.rs", LIB),
-    ("src/tests.rs", include_str!("files/tests.rs.in")),
-    ("README.md", include_str!("files/README.md.in")),
-    (".gitignore", include_str!("files/gitignore.in")),
+    ("src/tests.rs", include_str!("files/rust/tests.rs.in")),
+    ("README.md", include_str!("files/rust/README.md.in")),
+    (".gitignore", include_str!("files/rust/gitignore.in")),
+];
+
+const JAVASCRIPT: [File; 5] = [
+    ("package.json", include_str!("files/javascript/package.json.in")),
+    ("workflow.js", include_str!("files/javascript/workflow.js.in")),
+    ("segno.js", shims::JAVASCRIPT),
+    ("README.md", include_str!("files/javascript/README.md.in")),
+    (".gitignore", include_str!("files/javascript/gitignore.in")),
+];
+
+const PYTHON: [File; 5] = [
+    ("pyproject.toml", include_str!("files/python/pyproject.toml.in")),
+    ("app.py", include_str!("files/python/app.py.in")),
+    ("segno.py", shims::PYTHON),
+    ("README.md", include_str!("files/python/README.md.in")),
+    (".gitignore", include_str!("files/python/gitignore.in")),
 ];
 
 /// The folder of the SDK's sources in the crate.
 const SDK: &str = ".segno/sdk";
 
-/// Why no crate was created.
+/// Why no project was created.
 #[derive(Debug, thiserror::Error)]
 pub enum TemplateError {
     /// The folder's name cannot be a crate's name.
@@ -46,20 +66,27 @@ pub enum TemplateError {
     },
 }
 
-/// Writes a new workflow crate into `directory`, which is created if needed; the crate is named
-/// after the folder.
+/// Writes a new project into `directory`, which is created if needed; the project is named after
+/// the folder.
 ///
 /// # Errors
 /// The name is invalid, the folder is not empty, or it cannot be written.
-pub fn create(directory: &Path) -> Result<CrateName, TemplateError> {
+pub fn create(directory: &Path, language: Language) -> Result<CrateName, TemplateError> {
     let absolute = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
     let name: CrateName = absolute.file_name().unwrap_or_default().to_string_lossy().parse()?;
     refuse_to_overwrite(directory)?;
-    for (path, text) in FILES {
+    let files = match language {
+        Language::Rust => RUST,
+        Language::JavaScript => JAVASCRIPT,
+        Language::Python => PYTHON,
+    };
+    for (path, text) in files {
         let text = text.replace("{{name}}", name.as_str());
         write(&directory.join(path), text.as_bytes())?;
     }
-    write_sdk(directory)?;
+    if language == Language::Rust {
+        write_sdk(directory)?;
+    }
     Ok(name)
 }
 
@@ -105,7 +132,7 @@ mod tests {
     fn a_new_crate_is_one_that_can_be_built_by_its_name() {
         let folder = tempfile::tempdir().unwrap();
         let directory = folder.path().join("deep/my-flow");
-        assert_eq!(create(&directory).unwrap().as_str(), "my-flow");
+        assert_eq!(create(&directory, Language::Rust).unwrap().as_str(), "my-flow");
         assert_eq!(crate_build::locate(&directory).unwrap().package, "my-flow");
         for path in
             ["README.md", ".gitignore", "src/lib.rs", "src/tests.rs", ".segno/sdk/wit/segno.wit"]
@@ -116,24 +143,45 @@ mod tests {
     }
 
     #[test]
+    fn a_new_project_of_each_language_is_recognised_by_its_files() {
+        let folder = tempfile::tempdir().unwrap();
+        for language in Language::ALL {
+            let directory = folder.path().join(language.name());
+            assert_eq!(create(&directory, language).unwrap().as_str(), language.name());
+            let project = crate::Project::locate(&directory).unwrap();
+            assert_eq!((project.language(), project.name()), (language, language.name()));
+            for file in fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().path()) {
+                let text = fs::read_to_string(&file).unwrap_or_default();
+                assert!(!text.contains("{{"), "{} has a gap", file.display());
+            }
+        }
+    }
+
+    #[test]
     fn what_exists_is_left_alone_unless_it_is_an_empty_folder() {
         let folder = tempfile::tempdir().unwrap();
         let directory = folder.path().join("flow");
         fs::create_dir(&directory).unwrap();
-        create(&directory).unwrap();
+        create(&directory, Language::Rust).unwrap();
         fs::write(directory.join("README.md"), "mine").unwrap();
-        assert!(matches!(create(&directory), Err(TemplateError::NotEmpty(_))));
+        assert!(matches!(create(&directory, Language::Rust), Err(TemplateError::NotEmpty(_))));
         assert_eq!(fs::read_to_string(directory.join("README.md")).unwrap(), "mine");
-        assert!(matches!(create(&directory.join("README")), Err(TemplateError::Name(_))));
+        assert!(matches!(
+            create(&directory.join("README"), Language::Rust),
+            Err(TemplateError::Name(_))
+        ));
         fs::write(folder.path().join("file"), "").unwrap();
-        assert!(matches!(create(&folder.path().join("file")), Err(TemplateError::IsFile(_))));
+        assert!(matches!(
+            create(&folder.path().join("file"), Language::Rust),
+            Err(TemplateError::IsFile(_))
+        ));
     }
 
     #[test]
     fn the_sdk_of_an_older_crate_is_replaced_whole() {
         let folder = tempfile::tempdir().unwrap();
         let directory = folder.path().join("flow");
-        create(&directory).unwrap();
+        create(&directory, Language::Rust).unwrap();
         let gone = directory.join(SDK).join("src/gone.rs");
         fs::write(&gone, "").unwrap();
         write_sdk(&directory).unwrap();
@@ -144,7 +192,7 @@ mod tests {
     fn a_new_crate_passes_its_tests_and_the_next_one_compiles_only_itself() {
         let folder = tempfile::tempdir().unwrap();
         let directory = folder.path().join("flow");
-        create(&directory).unwrap();
+        create(&directory, Language::Rust).unwrap();
 
         let mut command = cargo::cargo();
         command.current_dir(&directory).arg("test");
@@ -174,7 +222,7 @@ mod tests {
         // what differs.
         let again = |place: &str, file: &str, from: &str, to: &str| {
             let other = folder.path().join(place).join("flow");
-            create(&other).unwrap();
+            create(&other, Language::Rust).unwrap();
             fs::copy(directory.join("Cargo.lock"), other.join("Cargo.lock")).unwrap();
             let text = fs::read_to_string(other.join(file)).unwrap();
             assert!(text.contains(from));

@@ -24,7 +24,7 @@ async fn components_are_uploaded_under_their_file_s_name() {
     let said = run(&server, &["deploy", &path]).await;
     assert_eq!(said.exit, Exit::Done, "{}", said.err);
     assert!(said.out.starts_with("my-shop  "), "{}", said.out);
-    assert!(said.out.contains("pay") && said.out.contains("refused when called:"), "{}", said.out);
+    assert!(said.out.contains("pay") && said.out.contains("refused in workflows:"), "{}", said.out);
     let said = run(&server, &["deploy", &path, "--as", "shop"]).await;
     assert!(said.out.contains("on which executions in flight finish"), "{}", said.out);
     let said = run(&server, &["modules"]).await;

@@ -1,0 +1,174 @@
+//! JavaScript: bundled by esbuild, and run by QuickJS, which componentize-qjs compiles into the
+//! component. `build.mjs` drives both with Node.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use serde::Deserialize;
+
+use super::{
+    ScriptError, ScriptProject, failed, shims,
+    tools::{Tools, asked},
+    write,
+};
+use crate::{Language, Progress, process};
+
+const DRIVER: &str = include_str!("build.mjs");
+const WANTED: &str = "Node 20 or newer with npm";
+const OLDEST_NODE: u32 = 20;
+const INSTALL: &str = "apt-get install nodejs npm";
+
+#[derive(Deserialize)]
+struct Manifest {
+    name: Option<String>,
+    main: Option<PathBuf>,
+    #[serde(default, rename = "devDependencies")]
+    development: BTreeMap<String, String>,
+}
+
+/// The name in `package.json`, without its scope; the source that it names; and a hint for its
+/// author.
+pub(super) fn manifest(
+    folder: &Path,
+) -> Result<(Option<String>, PathBuf, &'static str), ScriptError> {
+    let path = folder.join("package.json");
+    let text = fs::read(&path).map_err(failed(&path))?;
+    let manifest: Manifest = serde_json::from_slice(&text)
+        .map_err(|error| ScriptError::Manifest { manifest: path, why: error.to_string() })?;
+    let unscoped = |name: String| name.rsplit('/').next().unwrap_or(&name).to_owned();
+    let hint = match manifest.main {
+        Some(_) => "`main` of package.json names it",
+        None => "name the source that exports `functions` in package.json, as `main`",
+    };
+    let entry = manifest.main.unwrap_or_else(|| "workflow.js".into());
+    Ok((manifest.name.map(unscoped), entry, hint))
+}
+
+/// The component, and warnings about the source.
+pub(super) fn build(
+    project: &ScriptProject,
+    work: &Path,
+    prepare: bool,
+    progress: &dyn Progress,
+) -> Result<(PathBuf, String), ScriptError> {
+    check_node()?;
+    let tools = match in_project(&project.folder) {
+        Some(folder) => folder,
+        None => tools().in_cache(prepare, progress, |folder| install(folder, progress))?,
+    };
+    let (driver, promises) = (work.join("build.mjs"), work.join("promise.js"));
+    write(&driver, DRIVER)?;
+    write(&promises, shims::PROMISES)?;
+    progress.step(&format!("building {} with esbuild and QuickJS", project.name));
+    let mut command = Command::new("node");
+    command.current_dir(&project.folder).arg(&driver).arg(&tools).arg(&project.entry);
+    command.arg(work.join("wit")).arg(&promises).arg(work);
+    let finished = process::run(&mut command, None, &|_| ())?;
+    let said = finished.stderr.trim().to_owned();
+    if !finished.success {
+        return Err(ScriptError::Build { name: project.name.clone(), output: said });
+    }
+    Ok((work.join("component.wasm"), said))
+}
+
+/// The nearest folder whose `node_modules` has both tools: the project's, or that of a workspace
+/// around it.
+fn in_project(folder: &Path) -> Option<PathBuf> {
+    let has_all = |folder: &&Path| {
+        ["esbuild", "componentize-qjs"]
+            .iter()
+            .all(|name| folder.join("node_modules").join(name).is_dir())
+    };
+    folder.ancestors().find(has_all).map(Path::to_owned)
+}
+
+fn tools() -> Tools {
+    let manifest: Manifest =
+        serde_json::from_str(shims::JAVASCRIPT_TOOLS).expect("the example's manifest is JSON");
+    let all = |between: &str| -> Vec<String> {
+        let packages = manifest.development.iter();
+        packages.map(|(name, version)| format!("{name}{between}{version}")).collect()
+    };
+    Tools {
+        language: Language::JavaScript,
+        names: all(" ").join(" and "),
+        versions: all(" ").join("\n"),
+        client: "npm",
+        by_hand: format!("npm install --save-dev {}", all("@").join(" ")),
+    }
+}
+
+fn install(folder: &Path, progress: &dyn Progress) -> Result<(), ScriptError> {
+    let tools = tools();
+    write(&folder.join("package.json"), "{\"private\": true}\n")?;
+    let mut npm = Command::new("npm");
+    npm.current_dir(folder).args(["install", "--no-audit", "--no-fund", "--loglevel=error"]);
+    // The packages work without their scripts.
+    npm.args(["--ignore-scripts", "--save-exact"]);
+    npm.args(tools.versions.lines().map(|line| line.replace(' ', "@")));
+    let finished = process::run(&mut npm, None, &|line| progress.line(line))
+        .map_err(|error| missing(error.to_string()))?;
+    if finished.success { Ok(()) } else { Err(tools.refused(&finished)) }
+}
+
+fn check_node() -> Result<(), ScriptError> {
+    let answer = process::run(Command::new("node").arg("--version"), None, &|_| ());
+    let version = asked(answer, "node --version").map_err(missing)?;
+    match too_old(&version) {
+        true => Err(missing(format!("this is Node {version}"))),
+        false => Ok(()),
+    }
+}
+
+/// Whether `v18.19.0` is too old.
+fn too_old(version: &str) -> bool {
+    let major =
+        version.trim_start_matches('v').split('.').next().and_then(|text| text.parse().ok());
+    major.is_none_or(|major: u32| major < OLDEST_NODE)
+}
+
+fn missing(found: String) -> ScriptError {
+    ScriptError::NoInterpreter {
+        language: Language::JavaScript,
+        wanted: WANTED,
+        found,
+        install: INSTALL,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tools_are_those_of_the_example() {
+        let tools = tools();
+        assert!(tools.names.starts_with("componentize-qjs 0."), "{}", tools.names);
+        assert!(tools.by_hand.contains(" esbuild@0."), "{}", tools.by_hand);
+    }
+
+    #[test]
+    fn an_old_node_is_refused_and_the_error_says_what_to_install() {
+        assert!(too_old("v18.19.0") && too_old("") && !too_old("v20.1.0") && !too_old("v24.0.0"));
+        assert_eq!(
+            missing("this is Node v18.19.0".to_owned()).to_string(),
+            "JavaScript needs Node 20 or newer with npm, and this is Node v18.19.0; install it, for example with `apt-get install nodejs npm`"
+        );
+    }
+
+    #[test]
+    fn tools_of_the_project_or_of_its_workspace_are_found() {
+        let root = tempfile::tempdir().unwrap();
+        let project = root.path().join("flows/order");
+        for name in ["flows/order/node_modules/esbuild", "node_modules/esbuild"] {
+            fs::create_dir_all(root.path().join(name)).unwrap();
+        }
+        assert_eq!(in_project(&project), None);
+        fs::create_dir_all(root.path().join("node_modules/componentize-qjs")).unwrap();
+        assert_eq!(in_project(&project).as_deref(), Some(root.path()));
+    }
+}

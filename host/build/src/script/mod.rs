@@ -1,0 +1,210 @@
+//! Building a project in JavaScript or Python: its manifest, the tools, and the component.
+//!
+//! The interpreter is compiled into the component, and the sources are loaded when it is built. So
+//! the tools come from the registries of the languages, through their own clients, in versions that
+//! are tried with the shims; see [`tools`].
+
+mod javascript;
+mod python;
+pub(crate) mod shims;
+mod tools;
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use crate::{
+    CacheError, Language, Progress, cache::Lock, crate_build::Built, process::ProcessError,
+    report::Report,
+};
+
+/// The folder for everything that is built, in the project.
+const BUILD: &str = "build";
+
+/// The interface that every component exports, without its version.
+const FUNCTIONS: &str = "segno:workflow/functions@";
+
+/// A project in JavaScript or Python.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScriptProject {
+    /// The language; not Rust.
+    pub language: Language,
+    /// The name of its manifest, else that of its folder.
+    pub name: String,
+    /// The folder.
+    pub folder: PathBuf,
+    /// The source that has the functions, relative to the folder.
+    pub entry: PathBuf,
+}
+
+/// Why a project in JavaScript or Python was not built.
+#[derive(Debug, thiserror::Error)]
+pub enum ScriptError {
+    /// The manifest is not what its format says.
+    #[error("`{manifest}` cannot be read: {why}")]
+    Manifest {
+        /// The path of the manifest.
+        manifest: PathBuf,
+        /// The reason.
+        why: String,
+    },
+    /// The source is missing.
+    #[error("there is no `{entry}`: {hint}")]
+    NoEntry {
+        /// The path of the source.
+        entry: PathBuf,
+        /// Where its name is from.
+        hint: &'static str,
+    },
+    /// Node, npm, Python or its `venv` is missing or too old.
+    #[error("{language} needs {wanted}, and {found}; install it, for example with `{install}`")]
+    NoInterpreter {
+        /// The language.
+        language: Language,
+        /// The programs, with their versions.
+        wanted: &'static str,
+        /// The state of this machine.
+        found: String,
+        /// A command that installs them.
+        install: &'static str,
+    },
+    /// The tools are not installed, and preparing was not allowed.
+    #[error(
+        "the build needs {tools}: add `--prepare` to let segno install that into its cache, or type\n  {by_hand}"
+    )]
+    Unprepared {
+        /// The tools with their versions.
+        tools: String,
+        /// A command that installs them into the project.
+        by_hand: String,
+    },
+    /// The tools could not be installed.
+    #[error("{tools} could not be installed with {client}\n{output}")]
+    Install {
+        /// The tools with their versions.
+        tools: String,
+        /// The client of the registry.
+        client: &'static str,
+        /// The client's output.
+        output: String,
+    },
+    /// The source has an error.
+    #[error("`{name}` did not build\n{output}")]
+    Build {
+        /// The name of the project.
+        name: String,
+        /// The output of the tools, with files and lines of the source.
+        output: String,
+    },
+    /// The tools could not be run to their end.
+    #[error(transparent)]
+    Process(#[from] ProcessError),
+    /// The cache, or the lock of the project, cannot be used.
+    #[error(transparent)]
+    Cache(#[from] CacheError),
+    /// The file system failed.
+    #[error("`{path}` could not be read or written")]
+    Io {
+        /// The path of the file.
+        path: PathBuf,
+        /// The error of the system.
+        source: io::Error,
+    },
+}
+
+impl ScriptProject {
+    /// The project in `folder`, by its manifest.
+    pub(crate) fn read(folder: &Path, language: Language) -> Result<Self, ScriptError> {
+        let (named, entry, hint) = match language {
+            Language::Python => python::manifest(folder)?,
+            Language::JavaScript | Language::Rust => javascript::manifest(folder)?,
+        };
+        if !folder.join(&entry).is_file() {
+            return Err(ScriptError::NoEntry { entry: folder.join(entry), hint });
+        }
+        let own = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Ok(Self { language, name: named.unwrap_or(own), folder: folder.to_owned(), entry })
+    }
+}
+
+/// Builds the component of `project`: the file `build/{name}.wasm` in its folder.
+///
+/// # Errors
+/// There are no tools, or the source has an error.
+pub(crate) fn build(
+    project: &ScriptProject,
+    prepare: bool,
+    progress: &dyn Progress,
+) -> Result<Built, ScriptError> {
+    let output = project.folder.join(BUILD);
+    let _lock = Lock::take(&output.join("segno.lock"), progress)?;
+    let work = output.join("segno");
+    write(&work.join("wit/segno.wit"), shims::CONTRACT)?;
+    let (component, warnings) = match project.language {
+        Language::Python => python::build(project, &work, prepare, progress)?,
+        Language::JavaScript | Language::Rust => {
+            javascript::build(project, &work, prepare, progress)?
+        }
+    };
+    let bytes = fs::read(&component).map_err(failed(&component))?;
+    let exports = Report::of(&bytes).map(|report| report.exports);
+    if !exports.is_ok_and(|exports| exports.iter().any(|name| name.starts_with(FUNCTIONS))) {
+        let output = "the component exports no durable functions".to_owned();
+        return Err(ScriptError::Build { name: project.name.clone(), output });
+    }
+    let path = output.join(format!("{}.wasm", project.name));
+    fs::rename(&component, &path).map_err(failed(&path))?;
+    Ok(Built { package: project.name.clone(), component: bytes, path, warnings })
+}
+
+fn write(path: &Path, text: &str) -> Result<(), ScriptError> {
+    let folder = path.parent().unwrap_or(path);
+    let written = fs::create_dir_all(folder).and_then(|()| fs::write(path, text));
+    written.map_err(failed(path))
+}
+
+fn failed(path: &Path) -> impl FnOnce(io::Error) -> ScriptError {
+    let path = path.to_owned();
+    move |source| ScriptError::Io { path, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn project(files: &[(&str, &str)], language: Language) -> (tempfile::TempDir, String) {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = folder.path().join("shop");
+        files.iter().for_each(|(name, text)| write(&directory.join(name), text).unwrap());
+        let read = ScriptProject::read(&directory, language);
+        let said = match read {
+            Ok(project) => format!("{} from {}", project.name, project.entry.display()),
+            Err(error) => error.to_string(),
+        };
+        (folder, said)
+    }
+
+    #[test]
+    fn a_manifest_names_the_project_and_its_source() {
+        let js = |manifest: &str| {
+            project(
+                &[("package.json", manifest), ("a.js", ""), ("workflow.js", "")],
+                Language::JavaScript,
+            )
+            .1
+        };
+        assert_eq!(js(r#"{"name": "@acme/order", "main": "a.js"}"#), "order from a.js");
+        assert_eq!(js("{}"), "shop from workflow.js");
+        assert!(js(r#"{"main": "b.js"}"#).ends_with("shop/b.js`: `main` of package.json names it"));
+        assert!(js("{").contains("package.json` cannot be read: EOF"));
+
+        let py = |files: &[(&str, &str)]| project(files, Language::Python).1;
+        assert_eq!(py(&[("app.py", "")]), "shop from app.py");
+        let named = ("pyproject.toml", "[project]\nname = \"order\"\n");
+        assert_eq!(py(&[("app.py", ""), named]), "order from app.py");
+        assert!(py(&[named]).contains("/app.py`: it has the functions"));
+        let broken = py(&[("app.py", ""), ("pyproject.toml", "[project\n")]);
+        assert!(broken.contains("pyproject.toml` cannot be read: "), "{broken}");
+    }
+}

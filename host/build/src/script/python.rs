@@ -1,0 +1,177 @@
+//! Python: CPython and the sources, which componentize-py puts into the component.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use super::{
+    ScriptError, ScriptProject, failed, shims,
+    tools::{Tools, asked},
+};
+use crate::{Language, Progress, process};
+
+/// The module with the functions.
+const APP: &str = "app";
+const WANTED: &str = "Python 3.10 or newer with `venv` and `pip`";
+const INSTALL: &str = "apt-get install python3 python3-venv";
+
+/// Fails with what is wrong, else says nothing.
+const CHECK: &str = "import sys
+if sys.version_info < (3, 10): sys.exit('this is Python %d.%d' % sys.version_info[:2])
+import ensurepip, venv";
+
+/// The program `componentize-py`, whatever folder its environment was moved to.
+const COMPONENTIZE: &str = "import sys
+from componentize_py import script
+sys.argv[0] = 'componentize-py'
+sys.exit(script())";
+
+/// The name in `pyproject.toml`, if there is one; the source; and a hint for its author.
+pub(super) fn manifest(
+    folder: &Path,
+) -> Result<(Option<String>, PathBuf, &'static str), ScriptError> {
+    let path = folder.join("pyproject.toml");
+    let text = match path.is_file() {
+        true => fs::read_to_string(&path).map_err(failed(&path))?,
+        false => String::new(),
+    };
+    let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
+        ScriptError::Manifest { manifest: path, why: error.to_string() }
+    })?;
+    let name = table.get("project").and_then(|project| project.get("name"));
+    let name = name.and_then(toml::Value::as_str).map(str::to_owned);
+    Ok((
+        name,
+        format!("{APP}.py").into(),
+        "it has the functions, and `from segno import Functions, Messages`",
+    ))
+}
+
+/// The component, and warnings about the source.
+pub(super) fn build(
+    project: &ScriptProject,
+    work: &Path,
+    prepare: bool,
+    progress: &dyn Progress,
+) -> Result<(PathBuf, String), ScriptError> {
+    let environment = environment(&project.folder);
+    let own = environment.as_deref().filter(|own| own.join("bin/componentize-py").is_file());
+    let tools = match own {
+        Some(own) => own.to_owned(),
+        None => {
+            let cached = tools().in_cache(prepare, progress, |folder| install(folder, progress));
+            cached?.join("venv")
+        }
+    };
+    progress.step(&format!("building {} with componentize-py", project.name));
+    let component = work.join("component.wasm");
+    let mut command = Command::new(tools.join("bin/python3"));
+    command.current_dir(&project.folder).args(["-c", COMPONENTIZE, "--quiet", "-d"]);
+    command.arg(work.join("wit")).args([
+        "-w",
+        "module-with-messages",
+        "componentize",
+        APP,
+        "-p",
+        ".",
+        "-o",
+    ]);
+    command.arg(&component).env_remove("RUST_BACKTRACE");
+    if let Some(environment) = environment {
+        // Where it looks for the project's packages.
+        command.env("VIRTUAL_ENV", environment);
+    }
+    let finished = process::run(&mut command, None, &|_| ())?;
+    if !finished.success {
+        let output = in_sources(&finished.stderr);
+        return Err(ScriptError::Build { name: project.name.clone(), output });
+    }
+    Ok((component, String::new()))
+}
+
+/// The environment with the project's packages: `.venv` or `venv` in its folder, else the one that
+/// is active.
+fn environment(folder: &Path) -> Option<PathBuf> {
+    let inside = [".venv", "venv"].into_iter().map(|name| folder.join(name));
+    let active = env::var_os("VIRTUAL_ENV").filter(|path| !path.is_empty()).map(PathBuf::from);
+    inside.chain(active).find(|environment| environment.join("pyvenv.cfg").is_file())
+}
+
+fn tools() -> Tools {
+    let versions = shims::PYTHON_TOOLS.trim();
+    Tools {
+        language: Language::Python,
+        names: versions.replace("==", " "),
+        versions: versions.to_owned(),
+        client: "pip",
+        by_hand: format!("python3 -m venv .venv && .venv/bin/pip install {versions}"),
+    }
+}
+
+fn install(folder: &Path, progress: &dyn Progress) -> Result<(), ScriptError> {
+    let tools = tools();
+    let mut check = Command::new("python3");
+    let answer = process::run(check.args(["-c", CHECK]), None, &|_| ());
+    asked(answer, "python3").map_err(|found| ScriptError::NoInterpreter {
+        language: Language::Python,
+        wanted: WANTED,
+        found,
+        install: INSTALL,
+    })?;
+    let run = |command: &mut Command| {
+        let finished = process::run(command, None, &|line| progress.line(line))?;
+        if finished.success { Ok(()) } else { Err(tools.refused(&finished)) }
+    };
+    run(Command::new("python3").args(["-m", "venv"]).arg(folder.join("venv")))?;
+    // By the module: the programs of an environment know its folder, which is moved.
+    let mut pip = Command::new(folder.join("venv/bin/python3"));
+    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
+    run(pip.args(tools.versions.lines()))
+}
+
+/// The traceback of the source, out of what componentize-py says around it.
+fn in_sources(stderr: &str) -> String {
+    let after = stderr.split_once("AssertionError: ").map_or(stderr, |(_, after)| after);
+    let inside = after.split_once("\n\nCaused by:").map_or(after, |(inside, _)| inside);
+    let text = inside.replace("File \"/0/", "File \"");
+    let text = text.trim();
+    let missing = ["Functions", "Messages"]
+        .into_iter()
+        .find(|name| text == format!("AttributeError: module 'app' has no attribute '{name}'"));
+    match missing {
+        Some(name) => format!(
+            "app.py has no `{name}`, which the host calls: `from segno import Functions, Messages`"
+        ),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_that_of_the_source_alone() {
+        let said = "Traceback (most recent call last):\n  File \"<string>\", line 4, in <module>\nAssertionError:   File \"/0/app.py\", line 3\n    def x(:\n          ^\nSyntaxError: invalid syntax\n\n\nCaused by:\n    SyntaxError: invalid syntax (app.py, line 3)\n\nStack backtrace:\n   0: <anyhow::Error>::msg\n";
+        let shown = in_sources(said);
+        assert_eq!(
+            shown,
+            "File \"app.py\", line 3\n    def x(:\n          ^\nSyntaxError: invalid syntax"
+        );
+        assert_eq!(in_sources("no such file\n"), "no such file");
+        let none = "AssertionError: AttributeError: module 'app' has no attribute 'Functions'\n\n\nCaused by:\n";
+        assert!(in_sources(none).contains("`from segno import Functions, Messages`"));
+    }
+
+    #[test]
+    fn an_environment_of_the_project_is_found() {
+        let folder = tempfile::tempdir().unwrap();
+        let venv = folder.path().join(".venv");
+        fs::create_dir(&venv).unwrap();
+        assert_ne!(environment(folder.path()).as_deref(), Some(&*venv));
+        fs::write(venv.join("pyvenv.cfg"), "").unwrap();
+        assert_eq!(environment(folder.path()).as_deref(), Some(&*venv));
+    }
+}

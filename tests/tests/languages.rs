@@ -1,0 +1,289 @@
+//! A new user's first hour, in each language: a project is made, deployed, started, resolved and
+//! replayed; a defect is read by file and line, mended, and the execution goes on; code is upgraded
+//! while something is in flight.
+//!
+//! JavaScript and Python need tools from npm and PyPI: they are tried with `SEGNO_CLIENTS=1`, which
+//! installs them, into Segno's cache. Where they cannot be had, the suite says so and skips; with
+//! `SEGNO_CLIENTS=required`, as in CI, it fails.
+
+use std::{env, fs, path::Path};
+
+use tests::shell::{Said, Shell};
+
+const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
+
+/// What differs from language to language.
+struct Course {
+    /// The name, as for `segno new`.
+    language: &'static str,
+    /// A command that tests the new project.
+    test: Option<&'static str>,
+    /// The file with the functions.
+    source: &'static str,
+    /// The line of the workflow that decides its outcome; and with a defect; mended.
+    outcome: [&'static str; 3],
+    /// The line of the activity that sends the mail; and with a defect for `boom`, and a request to any
+    /// other address, a setting, a secret and a file.
+    mail: [&'static str; 2],
+    /// The retries of the activity, and without any.
+    retries: [&'static str; 2],
+    /// The messages of both defects.
+    messages: [&'static str; 2],
+    /// A line that is not of the language, and what the build says of its place, line `N`.
+    nonsense: [&'static str; 2],
+}
+
+const RUST: Course = Course {
+    language: "rust",
+    test: Some("cargo test"),
+    source: "src/lib.rs",
+    outcome: [
+        r#"    let outcome = if confirmed { "confirmed" } else { "refused" };"#,
+        r#"    let outcome = Some("nothing").filter(|_| !confirmed).expect("no outcome");"#,
+        r#"    let outcome = if confirmed { "welcome" } else { "refused" };"#,
+    ],
+    mail: [
+        r#"    segno::info!(ctx, "mail to {to}: {text}");"#,
+        r#"    segno::info!(ctx, "mail to {to}: {text}");"#,
+    ],
+    retries: ["max_attempts = 10", "max_attempts = 1"],
+    messages: ["no outcome", ""],
+    nonsense: ["fn nonsense(", "src/lib.rs:N:"],
+};
+
+const JAVASCRIPT: Course = Course {
+    language: "js",
+    test: None,
+    source: "workflow.js",
+    outcome: [
+        "  return `${email} is ${confirmed ? 'confirmed' : 'refused'}`;",
+        "  return email.nothing.at.all;",
+        "  return `${email} is ${confirmed ? 'welcome' : 'refused'}`;",
+    ],
+    mail: [
+        "  console.log(`mail to ${to}: ${text}`);",
+        "  ctx.files.write('/data/x', ctx.env('REGION')); console.log(`mail to ${to}`, to.includes('boom') ? null.at : (await ctx.http({ url: to })).json().openapi, ctx.files.readText('/data/x'), ctx.secret('PAY'));",
+    ],
+    retries: ["maxAttempts: 10", "maxAttempts: 1"],
+    messages: [
+        "TypeError: cannot read property 'at' of undefined",
+        "TypeError: cannot read property 'at' of null",
+    ],
+    nonsense: ["const 1 = 2;", "workflow.js:N:"],
+};
+
+const PYTHON: Course = Course {
+    language: "py",
+    test: None,
+    source: "app.py",
+    outcome: [
+        r#"    return f"{email} is {'confirmed' if await confirmed else 'refused'}""#,
+        r#"    return {}["nothing" if await confirmed else "at all"]"#,
+        r#"    return f"{email} is {'welcome' if await confirmed else 'refused'}""#,
+    ],
+    mail: [
+        r#"    print(f"mail to {to}: {text}")"#,
+        r#"    ctx.files.write("/data/x", ctx.env("REGION")); print(f"mail to {to}", [][0] if "boom" in to else (await ctx.http("GET", to)).json()["openapi"], ctx.files.read("/data/x").decode(), ctx.secret("PAY"))"#,
+    ],
+    retries: ["max_attempts=10", "max_attempts=1"],
+    messages: ["KeyError: 'nothing'", "IndexError: list index out of range"],
+    nonsense: ["let = (", "File \"app.py\", line N"],
+};
+
+/// The address of a mail that is a URL as well: the host's own, which the shell puts in.
+const BAD: &str = "http://127.0.0.1:7766/openapi.json?";
+
+const POLICY: &str = r#"["*"]
+http.allow = ["http://127.0.0.1:*"]
+env = { REGION = "north" }
+secrets = { PAY = { from = "PAY" } }
+dirs = [{ host = "%s", guest = "/data", write = true }]
+"#;
+
+#[test]
+fn the_first_hour_in_rust() {
+    first_hour(&RUST);
+}
+
+#[test]
+fn the_first_hour_in_javascript() {
+    if has_tools(&JAVASCRIPT) {
+        first_hour(&JAVASCRIPT);
+    }
+}
+
+#[test]
+fn the_first_hour_in_python() {
+    if has_tools(&PYTHON) {
+        first_hour(&PYTHON);
+    }
+}
+
+/// Whether projects can be built here: that is found out with one that has an error.
+fn has_tools(course: &Course) -> bool {
+    let language = course.language;
+    let wanted = env::var("SEGNO_CLIENTS").unwrap_or_default();
+    if wanted.is_empty() {
+        eprintln!(
+            "skipped: `--lang {language}` is tried with SEGNO_CLIENTS=1, which installs tools"
+        );
+        return false;
+    }
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let lines = [
+        format!("segno new x --lang {language}"),
+        format!("echo '{}' >x/{}", course.nonsense[0], course.source),
+        "segno build x --prepare".to_owned(),
+    ];
+    let said = shell(folder.path()).run("", &lines);
+    let build = said.last().expect("there are three");
+    if build.err.contains("did not build") {
+        return true;
+    }
+    let cannot = ["could not be installed with", " needs "];
+    let is_known = cannot.iter().any(|part| build.err.contains(part));
+    assert!(is_known && wanted != "required", "{said:#?}");
+    eprintln!("SKIPPED: the tools of `--lang {language}` cannot be installed: {}", build.err);
+    false
+}
+
+fn shell(folder: &Path) -> Shell {
+    Shell::in_folder(folder, SEGNO, &Path::new(env!("CARGO_TARGET_TMPDIR")).join("documents"))
+}
+
+/// A line of the script, its exit code, and what it says on either stream.
+type Step = (String, i32, Vec<String>);
+
+fn step(line: impl Into<String>, exit: i32, parts: &[&str]) -> Step {
+    (line.into(), exit, parts.iter().map(ToString::to_string).collect())
+}
+
+fn first_hour(course: &Course) {
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let shell = shell(folder.path());
+    let made = format!("segno new shop --lang {} && cd shop", course.language);
+    shell.run("", &[made]);
+    let source = fs::read_to_string(shell.work().join("shop").join(course.source));
+    let versions = Versions::of(course, &source.expect("the project is there"));
+    for (name, text) in versions.texts() {
+        fs::write(shell.work().join(name), text).expect("there is room");
+    }
+    let script = script(course, &versions);
+    let lines: Vec<String> = script.iter().map(|(line, ..)| line.clone()).collect();
+    let said = shell.run("shop", &lines);
+    let wrong = |((_, exit, parts), said): &(&Step, &Said)| {
+        let heard = format!("{}{}", said.out, said.err);
+        said.exit != Some(*exit) || !parts.iter().all(|part| heard.contains(part))
+    };
+    let wrong: Vec<_> = script.iter().zip(&said).filter(wrong).collect();
+    assert!(wrong.is_empty(), "these are wrong: {wrong:#?}\n\nall of them: {said:#?}");
+}
+
+/// The source as it is written one after the other.
+struct Versions {
+    defective: String,
+    mended: String,
+    nonsense: String,
+    /// The places of the two defects, and of the nonsense.
+    places: [String; 3],
+}
+
+impl Versions {
+    fn of(course: &Course, source: &str) -> Self {
+        let edited = |text: &str, from: &str, to: &str| {
+            assert_eq!(text.matches(from).count(), 1, "`{from}` is once in the template");
+            text.replace(from, to)
+        };
+        let line = |of: &str| {
+            let at = source.lines().position(|line| line == of).expect("the template has the line");
+            format!("{}:{}", course.source, at + 1)
+        };
+        let defective = edited(source, course.outcome[0], course.outcome[1]);
+        let defective = edited(&defective, course.mail[0], course.mail[1]);
+        let defective = edited(&defective, course.retries[0], course.retries[1]);
+        let end = (source.lines().count() + 1).to_string();
+        Self {
+            mended: edited(source, course.outcome[0], course.outcome[2]),
+            nonsense: format!("{source}{}\n", course.nonsense[0]),
+            places: [
+                line(course.outcome[0]),
+                line(course.mail[0]),
+                course.nonsense[1].replace('N', &end),
+            ],
+            defective,
+        }
+    }
+
+    fn texts(&self) -> [(&'static str, &str); 3] {
+        [("defective", &self.defective), ("mended", &self.mended), ("nonsense", &self.nonsense)]
+    }
+}
+
+fn script(course: &Course, versions: &Versions) -> Vec<Step> {
+    let [workflow, activity, nonsense] = versions.places.each_ref().map(String::as_str);
+    let [no_outcome, no_mail] = course.messages;
+    let write = |version: &str| step(format!("cp ../{version} {}", course.source), 0, &[]);
+    let start = |id: &str, to: &str| {
+        step(format!("segno start shop/signup '\"{to}@example.org\"' --id {id}"), 0, &["started"])
+    };
+    let confirm = |id: &str, exit, state: &str| {
+        let line = format!("segno resolve {id}/p/confirmed true --wait 60s");
+        step(line, exit, &["/p/confirmed  resolved  true", state])
+    };
+    let ended =
+        |id: &str, exit, parts: &[&str]| step(format!("segno result {id} --wait 60s"), exit, parts);
+    let deploy = || step("segno deploy . --prepare", 0, &["shop  ", "send_mail"]);
+    let panicked = format!("panicked at {workflow}");
+
+    let mut script = Vec::new();
+    script.extend(course.test.map(|test| step(test, 0, &["3 passed"])));
+    script.extend([
+        step(format!("printf '{POLICY}' \"$PWD\" >policy.toml"), 0, &[]),
+        step("PAY=hidden segno serve --policy policy.toml &", 0, &[]),
+        step("segno ready --wait 60s", 0, &["ready"]),
+        deploy(),
+        start("ada", "ada"),
+        // A value of another type is refused to who sends it.
+        step("segno resolve ada/p/confirmed '\"yes\"'", 1, &["is not of type \"boolean\""]),
+        confirm("ada", 0, "ada  resolved"),
+        ended("ada", 0, &["ada@example.org is confirmed"]),
+        step("segno replay ada", 0, &["identical"]),
+        step("segno logs ada", 0, &["mail to ada@example.org: "]),
+        start("old", "old"),
+        // What does not compile is named by file and line.
+        write("nonsense"),
+        step("segno build . --prepare", 1, &[nonsense]),
+        // A defect in the workflow and one in the activity.
+        write("defective"),
+        deploy(),
+        start("bad", BAD),
+        confirm("bad", 6, "bad  halted"),
+        ended("bad", 6, &[&panicked, no_outcome]),
+        step("segno inspect bad", 0, &[&panicked, no_outcome]),
+        // Mended: it goes on where it stopped.
+        write("mended"),
+        deploy(),
+        step("segno continue bad --module shop", 0, &["continues on shop"]),
+        ended("bad", 0, &["@example.org is welcome"]),
+        step("segno replay bad", 0, &["identical"]),
+        // What was in flight ends on the code on which it began.
+        confirm("old", 0, "old  resolved"),
+        ended("old", 0, &["old@example.org is confirmed"]),
+        step("segno replay old", 0, &["identical"]),
+    ]);
+    if course.language != "rust" {
+        // An activity asks the host itself, and has a defect. Both are on the code of that time.
+        let place = format!("{activity}: {no_mail}");
+        let at = script.iter().position(|(line, ..)| line.starts_with("segno continue"));
+        let again = [
+            step("segno logs bad/0", 0, &["openapi.json?@example.org 3.", "north {secret:PAY}"]),
+            start("boom", "boom"),
+            ended("boom", 4, &[&place]),
+            step("segno inspect boom/0", 0, &[&place]),
+        ];
+        // Before the mended code is written and deployed.
+        let at = at.expect("it is continued") - 2;
+        script.splice(at..at, again);
+    }
+    script
+}
