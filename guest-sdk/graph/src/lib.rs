@@ -10,7 +10,8 @@
 //! - [`NodeName`], [`Graph`], [`Relation`]: names, the algebra of graphs, its meaning as edges;
 //! - [`state`]: what is known of the nodes of a run;
 //! - [`rules`]: the definitions;
-//! - [`Topology`], [`Progress`]: edges between indices, and a run over them.
+//! - [`Topology`], [`Progress`]: edges between indices, and a run over them;
+//! - [`plan`]: what is written to have a graph run.
 
 #![forbid(unsafe_code)]
 
@@ -23,6 +24,8 @@ pub mod state;
 
 pub mod progress;
 mod topology;
+
+pub mod plan;
 
 pub use graph::Graph;
 pub use name::{InvalidName, NodeName};

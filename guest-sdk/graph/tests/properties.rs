@@ -19,14 +19,17 @@ use segno_graph::{
 
 type State = GraphState<u32>;
 
+type Batch = fn(&Relation, &[NodeResult<u32>], State, FailurePolicy) -> Step<u32>;
+type Recover = fn(&Relation, State, &Signals<u32>, FailurePolicy) -> Step<u32>;
+
 /// The rules under test; a wrong version differs in one.
 #[derive(Clone, Copy)]
 struct Rules {
     ready: fn(&Relation, &State) -> Vec<NodeName>,
     fact: fn(&NodeResult<u32>, State) -> State,
     close: fn(&Relation, State) -> State,
-    batch: fn(&Relation, &[NodeResult<u32>], State, FailurePolicy) -> Step<u32>,
-    recover: fn(&Relation, State, &Signals<u32>, FailurePolicy) -> Step<u32>,
+    batch: Batch,
+    recover: Recover,
 }
 
 const RIGHT: Rules = Rules {
@@ -138,10 +141,10 @@ impl Case {
 
 type Law = fn(&Rules, &Case) -> TestCaseResult;
 
-fn try_law(law: Law, rules: Rules) -> Result<(), TestError<Case>> {
+fn try_law(law: Law, rules: Rules) -> Result<(), Box<TestError<Case>>> {
     let config = Config { cases: 400, failure_persistence: None, ..Config::default() };
     let rng = TestRng::deterministic_rng(config.rng_algorithm);
-    TestRunner::new_with_rng(config, rng).run(&case(), |case| law(&rules, &case))
+    TestRunner::new_with_rng(config, rng).run(&case(), |case| law(&rules, &case)).map_err(Box::new)
 }
 
 #[track_caller]
@@ -150,7 +153,8 @@ fn holds_and_rejects(law: Law, wrong: &[(&str, Rules)]) {
         panic!("{error}");
     }
     for (what, rules) in wrong {
-        assert!(matches!(try_law(law, *rules), Err(TestError::Fail(..))), "not rejected: {what}");
+        let error = try_law(law, *rules).expect_err(what);
+        assert!(matches!(*error, TestError::Fail(..)), "{what}: {error}");
     }
 }
 
@@ -316,7 +320,6 @@ fn every_stored_prefix_recovers_to_a_well_formed_state_that_is_not_stuck() {
         prop_assert!(!state.status.values().any(|one| *one == NodeStatus::Waiting("s0".into())));
         Ok(())
     };
-    type Recover = fn(&Relation, State, &Signals<u32>, FailurePolicy) -> Step<u32>;
     let without_reset: Recover = |relation, state, signals, policy| {
         rules::classify(relation, rules::resolve_delivered_signals(state, signals), policy)
     };
