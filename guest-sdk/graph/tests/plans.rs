@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use proptest::prelude::*;
 use segno_graph::{
     NodeIndex,
     plan::{self, CheckedPlan, Kind, Plan, SubGraph, json_schema},
@@ -194,6 +195,25 @@ fn good_plans_are_read_and_their_canonical_form_is_the_same_plan() {
         let again = again.unwrap_or_else(|errors| panic!("{text}\n{errors}"));
         assert_eq!(again.canonical(), text);
         assert_eq!(again.digest(), plan.digest());
+    }
+}
+
+proptest! {
+    #[test]
+    fn every_number_and_text_survives_the_canonical_form(
+        number in any::<f64>(), whole in any::<i64>(), text in any::<String>(), millis in 1..1_u64 << 40,
+    ) {
+        let length = format!("{millis}ms");
+        let input = json!({ "number": number, "whole": whole, "text": text, format!("key {text}"): [null] });
+        let when = json!({"from": "input", "at": "", "is": input});
+        let plan = nodes(json!({"a": {"call": "f", "input": [input], "when": when, "timeout": length}}));
+        let again = Plan::from_json(&plan.canonical()).and_then(|plan| plan.check()).expect("a plan");
+        prop_assert_eq!(again.canonical(), plan.canonical());
+        let a = index(&plan, "a");
+        let read = plan.input_of(a, &Value::Null, |_| None);
+        prop_assert_eq!(&read[0]["number"], &input["number"]);
+        prop_assert_eq!(&again.node(a).input, &plan.node(a).input);
+        prop_assert_eq!(again.node(a).timeout, plan.node(a).timeout);
     }
 }
 

@@ -2,52 +2,45 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::{Call, CheckedPlan, Condition, Kind, Node, Retry, SubGraph, Test};
 use crate::{state::FailurePolicy, topology::NodeIndex};
 
-pub fn text(plan: &CheckedPlan) -> String {
-    let mut text = String::new();
-    write(&value(plan), &mut text);
-    text
-}
+/// The fields of an object, each in its canonical form already.
+type Fields = BTreeMap<&'static str, String>;
 
-fn value(plan: &CheckedPlan) -> Value {
-    let name = |node: &NodeIndex| plan.topology.name(*node).as_str();
-    let names = |nodes: &[NodeIndex]| nodes.iter().map(name).collect::<Value>();
+pub fn text(plan: &CheckedPlan) -> String {
+    let name = |node: NodeIndex| plan.topology.name(node).as_str();
+    let names = |nodes: &[NodeIndex]| canonical(&nodes.iter().copied().map(name).collect());
     let nodes = plan.topology.nodes().map(|index| {
-        let mut object = node(plan.node(index));
+        let mut fields = node(plan.node(index));
         let needs = plan.topology.predecessors(index);
         if !needs.is_empty() {
-            object.insert("needs".into(), names(needs));
+            fields.insert("needs", names(needs));
         }
-        (name(&index).to_owned(), Value::Object(object))
+        (name(index), object(fields))
     });
-    let mut object = Map::new();
-    if let Some(name) = &plan.name {
-        object.insert("name".into(), json!(name));
-    }
-    object.insert("max_parallel".into(), json!(plan.max_parallel));
     let on_failure = match plan.on_failure {
         FailurePolicy::Drain => "drain",
         FailurePolicy::FailFast => "fail-fast",
     };
-    object.insert("on_failure".into(), json!(on_failure));
-    object.insert("outputs".into(), names(&plan.outputs));
-    object.insert("nodes".into(), Value::Object(nodes.collect()));
-    Value::Object(object)
+    let mut fields = Fields::from([
+        ("max_parallel", plan.max_parallel.to_string()),
+        ("nodes", object(nodes)),
+        ("on_failure", canonical(&json!(on_failure))),
+        ("outputs", names(&plan.outputs)),
+    ]);
+    if let Some(name) = &plan.name {
+        fields.insert("name", canonical(&json!(name)));
+    }
+    object(fields)
 }
 
-fn node(node: &Node) -> Map<String, Value> {
-    let mut object = Map::new();
-    let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
-    match &node.kind {
-        Kind::Call(Call::Own(function) | Call::Module(function)) => put("call", json!(function)),
-        Kind::Call(Call::Worker { address, function }) => {
-            put("function", json!(function));
-            put("call", json!(address))
-        }
+fn node(node: &Node) -> Fields {
+    let (key, what) = match &node.kind {
+        Kind::Call(Call::Own(text) | Call::Module(text)) => ("call", canonical(&json!(text))),
+        Kind::Call(Call::Worker { address, .. }) => ("call", canonical(&json!(address))),
         Kind::Http(http) => {
             let mut request = json!({"method": http.method, "url": http.url});
             if http.headers != json!({}) {
@@ -56,27 +49,27 @@ fn node(node: &Node) -> Map<String, Value> {
             if http.body != Value::Null {
                 request["body"] = http.body.clone();
             }
-            put("http", request)
+            ("http", canonical(&request))
         }
-        Kind::Sleep(length) => put("sleep", duration(*length)),
-        Kind::Promise => put("promise", json!(true)),
-        Kind::Signal(signal) => put("signal", json!(signal)),
-        Kind::Graph(SubGraph::Offered(graph)) => put("graph", json!(graph)),
-        Kind::Graph(SubGraph::Plan(plan)) => put("graph", value(plan)),
+        Kind::Sleep(length) => ("sleep", canonical(&duration(*length))),
+        Kind::Promise => ("promise", canonical(&json!(true))),
+        Kind::Signal(signal) => ("signal", canonical(&json!(signal))),
+        Kind::Graph(SubGraph::Offered(graph)) => ("graph", canonical(&json!(graph))),
+        Kind::Graph(SubGraph::Plan(plan)) => ("graph", text(plan)),
     };
-    if let Some(when) = &node.when {
-        put("when", condition(when));
+    let mut fields = Fields::from([(key, what)]);
+    if let Kind::Call(Call::Worker { function, .. }) = &node.kind {
+        fields.insert("function", canonical(&json!(function)));
     }
-    if let Some(input) = &node.input {
-        put("input", (**input).clone());
-    }
-    if let Some(all) = &node.retry {
-        put("retry", retry(all));
-    }
-    if let Some(timeout) = node.timeout {
-        put("timeout", duration(timeout));
-    }
-    object
+    let others = [
+        ("when", node.when.as_deref().map(condition)),
+        ("input", node.input.as_deref().cloned()),
+        ("retry", node.retry.as_deref().map(retry)),
+        ("timeout", node.timeout.map(duration)),
+    ];
+    let given = others.iter().filter_map(|(key, value)| Some((*key, canonical(value.as_ref()?))));
+    fields.extend(given);
+    fields
 }
 
 fn retry(retry: &Retry) -> Value {
@@ -119,30 +112,31 @@ fn duration(length: Duration) -> Value {
     Value::String(humantime::format_duration(length).to_string())
 }
 
-/// Writes the value without spaces, keys ascending, in whatever order the map keeps them.
-fn write(value: &Value, text: &mut String) {
+/// The value without spaces; keys ascend, in whatever order its maps keep them.
+fn canonical(value: &Value) -> String {
     match value {
         Value::Array(list) => {
-            text.push('[');
-            for (at, one) in list.iter().enumerate() {
-                text.push_str(if at == 0 { "" } else { "," });
-                write(one, text);
-            }
-            text.push(']');
+            let items: Vec<String> = list.iter().map(canonical).collect();
+            format!("[{}]", items.join(","))
         }
-        Value::Object(object) => {
-            text.push('{');
-            let ascending: BTreeMap<&String, &Value> = object.iter().collect();
-            for (at, (key, one)) in ascending.into_iter().enumerate() {
-                text.push_str(if at == 0 { "" } else { "," });
-                text.push_str(&Value::from(key.as_str()).to_string());
-                text.push(':');
-                write(one, text);
-            }
-            text.push('}');
+        Value::Object(map) => {
+            let ascending: BTreeMap<&str, &Value> =
+                map.iter().map(|(key, one)| (key.as_str(), one)).collect();
+            object(ascending.into_iter().map(|(key, one)| (key, canonical(one))))
         }
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
-            text.push_str(&value.to_string());
-        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value.to_string(),
     }
+}
+
+/// An object of fields whose keys ascend.
+fn object<'k>(fields: impl IntoIterator<Item = (&'k str, String)>) -> String {
+    let mut text = String::from("{");
+    for (at, (key, value)) in fields.into_iter().enumerate() {
+        text.push_str(if at == 0 { "" } else { "," });
+        text.push_str(&Value::from(key).to_string());
+        text.push(':');
+        text.push_str(&value);
+    }
+    text.push('}');
+    text
 }

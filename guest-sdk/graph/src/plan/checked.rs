@@ -1,6 +1,6 @@
 //! A plan in which nothing is wrong.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
@@ -23,6 +23,7 @@ pub struct CheckedPlan {
     pub(super) topology: Arc<Topology>,
     /// By index.
     pub(super) nodes: Vec<Node>,
+    pub(super) digest: OnceLock<[u8; 32]>,
 }
 
 impl CheckedPlan {
@@ -115,7 +116,7 @@ impl CheckedPlan {
 
     /// SHA-256 of the canonical form: two plans with one digest are the same plan.
     pub fn digest(&self) -> [u8; 32] {
-        Sha256::digest(self.canonical()).into()
+        *self.digest.get_or_init(|| digest(&self.canonical()))
     }
 
     /// The nodes by the length of the longest path to them, ascending in each layer.
@@ -139,4 +140,9 @@ impl CheckedPlan {
         }
         self.topology.index_of(name).and_then(outputs)
     }
+}
+
+/// The digest of a canonical form.
+pub(super) fn digest(canonical: &str) -> [u8; 32] {
+    Sha256::digest(canonical).into()
 }

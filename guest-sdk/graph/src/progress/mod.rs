@@ -6,6 +6,7 @@
 //! part of the frontier, so that [`Progress::classify`] may be asked at any time.
 
 mod recover;
+mod status;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,6 +20,7 @@ use crate::{
 };
 
 pub use recover::{NodeRow, RecoverError};
+pub use status::{Counts, Status};
 
 /// A run over the nodes of a [`Topology`]; about 20 bytes a node.
 #[derive(Clone, Debug)]
@@ -38,41 +40,6 @@ pub struct Progress {
     waiting_for: BTreeMap<NodeIndex, Arc<str>>,
     delivered: BTreeMap<Arc<str>, Delivery>,
     counts: Counts,
-}
-
-/// Where a node stands: [`NodeStatus`] in one byte. A running node has been dispatched since the
-/// last recovery, and no more than that.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Status {
-    /// Not begun, or to be begun again.
-    Pending,
-    /// Dispatched.
-    Running,
-    /// Until a signal is delivered; see [`Progress::waiting_for`].
-    Waiting,
-    /// Done, with an output.
-    Completed,
-    /// Left out.
-    Skipped,
-    /// Failed, or closed by a failure.
-    Failed,
-}
-
-/// How many nodes have each status.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Pending, ready or not.
-    pub pending: usize,
-    /// Running.
-    pub running: usize,
-    /// Waiting for a signal.
-    pub waiting: usize,
-    /// Completed.
-    pub completed: usize,
-    /// Skipped.
-    pub skipped: usize,
-    /// Failed.
-    pub failed: usize,
 }
 
 /// What a signal brought; its payload stays with the caller.
@@ -397,37 +364,6 @@ impl Progress {
         *self.counts.of(self.status[node.at()]) -= 1;
         *self.counts.of(status) += 1;
         self.status[node.at()] = status;
-    }
-}
-
-impl Status {
-    /// Whether nothing changes it any more.
-    pub fn is_terminal(self) -> bool {
-        match self {
-            Self::Completed | Self::Skipped | Self::Failed => true,
-            Self::Pending | Self::Running | Self::Waiting => false,
-        }
-    }
-
-    /// Whether successors may begin.
-    pub fn unblocks(self) -> bool {
-        match self {
-            Self::Completed | Self::Skipped => true,
-            Self::Pending | Self::Running | Self::Waiting | Self::Failed => false,
-        }
-    }
-}
-
-impl Counts {
-    fn of(&mut self, status: Status) -> &mut usize {
-        match status {
-            Status::Pending => &mut self.pending,
-            Status::Running => &mut self.running,
-            Status::Waiting => &mut self.waiting,
-            Status::Completed => &mut self.completed,
-            Status::Skipped => &mut self.skipped,
-            Status::Failed => &mut self.failed,
-        }
     }
 }
 

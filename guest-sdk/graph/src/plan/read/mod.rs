@@ -5,12 +5,12 @@ mod parts;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::Arc,
+    sync::{Arc, OnceLock},
 };
 
 use super::{
     CheckedPlan, DEFAULT_PARALLEL, INPUT, MAX_BYTES, MAX_DEPTH, MAX_EDGES, MAX_NODES, MAX_PARALLEL,
-    Node, PlanErrors, fault::too_long, tree::Tree,
+    Node, PlanErrors, checked::digest, fault::too_long, tree::Tree,
 };
 use crate::{
     name::NodeName,
@@ -45,10 +45,11 @@ pub fn check(tree: &Tree) -> Result<CheckedPlan, PlanErrors> {
     let Some(plan) = reader.plan(tree, "", 1).filter(|_| reader.errors.faults.is_empty()) else {
         return Err(reader.errors);
     };
-    let bytes = plan.canonical().len();
-    if bytes > MAX_BYTES {
-        return Err(PlanErrors::one("", too_long(bytes)));
+    let canonical = plan.canonical();
+    if canonical.len() > MAX_BYTES {
+        return Err(PlanErrors::one("", too_long(canonical.len())));
     }
+    plan.digest.get_or_init(|| digest(&canonical));
     Ok(plan)
 }
 
@@ -131,6 +132,7 @@ impl Reader {
             outputs,
             topology: Arc::new(topology),
             nodes: nodes.into_values().collect::<Option<_>>()?,
+            digest: OnceLock::new(),
         })
     }
 
