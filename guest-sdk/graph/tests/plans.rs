@@ -181,6 +181,9 @@ fn good() -> Vec<Value> {
         one(json!({"call": "f", "when": {"any": [{"from": "input", "at_most": 2.5}]}})),
         one(json!({"http": {"url": "http://x", "headers": {"a": {"$from": "input"}}}})),
         one(json!({"sleep": "0s"})),
+        one(json!({"sleep": "0"})),
+        one(json!({"sleep": "1.5h"})),
+        json!({"max_parallel": 8.0, "nodes": {"a": {"call": "f"}}}),
         one(json!({"sleep": "1500 ms 2us"})),
         one(json!({"graph": "monthly"})),
     ]

@@ -22,7 +22,8 @@ use crate::{
 pub use recover::{NodeRow, RecoverError};
 pub use status::{Counts, Status};
 
-/// A run over the nodes of a [`Topology`]; about 20 bytes a node.
+/// A run over the nodes of a [`Topology`]: 9 bytes a node, and more for those that are ready, run or
+/// wait.
 #[derive(Clone, Debug)]
 pub struct Progress {
     topology: Arc<Topology>,

@@ -72,10 +72,13 @@ impl Reader {
 
     /// A whole number from 1 to `most`.
     pub fn whole(&mut self, tree: &Tree, path: &str, most: u32) -> Option<u32> {
+        // 8.0 is a whole number too, as in a JSON Schema.
+        let whole = |number: f64| (number.fract() == 0.0).then_some(number as u64);
         let number = match tree {
-            Tree::Number(number) => number.as_u64().and_then(|one| u32::try_from(one).ok()),
+            Tree::Number(number) => number.as_u64().or_else(|| whole(number.as_f64()?)),
             _ => None,
         };
+        let number = number.and_then(|number| u32::try_from(number).ok());
         let number = number.filter(|number| (1..=most).contains(number));
         if number.is_none() {
             self.fault(path, format!("write a whole number from 1 to {most}"));
