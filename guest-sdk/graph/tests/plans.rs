@@ -220,6 +220,47 @@ proptest! {
     }
 }
 
+/// The data with one part of it replaced, somewhere.
+fn damaged(data: &mut Value, mut dice: impl Iterator<Item = usize>, with: Value) {
+    let roll = dice.next().unwrap_or_default();
+    let into = |len: usize| (roll % 8 > 0 && len > 0).then(|| roll / 8 % len);
+    let part = match data {
+        Value::Object(object) => into(object.len()).and_then(|at| object.values_mut().nth(at)),
+        Value::Array(list) => into(list.len()).map(|at| &mut list[at]),
+        _ => None,
+    };
+    match part {
+        Some(part) => damaged(part, dice, with),
+        None => *data = with,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+    #[test]
+    fn what_is_wrong_for_the_schema_is_wrong_for_the_check(
+        which in any::<prop::sample::Index>(),
+        with in any::<prop::sample::Index>(),
+        dice in prop::collection::vec(any::<u16>().prop_map(usize::from), 12),
+    ) {
+        thread_local! {
+            static SCHEMA: jsonschema::Validator =
+                jsonschema::draft202012::new(&json_schema()).expect("a schema");
+        }
+        let junk = [
+            json!(null), json!(true), json!(0), json!(1.5), json!(-1), json!(""), json!("x"),
+            json!("1s"), json!([]), json!(["fetch"]), json!({}), json!({"$from": "input"}),
+            json!({"from": "input", "is": 1}), json!("http://x"), json!({"call": "f"}),
+            json!("wasm://m/f"), json!("poll://g"), json!("/a"), json!({"nodes": {}}),
+        ];
+        let mut data = which.get(&good()).clone();
+        damaged(&mut data, dice.into_iter(), with.get(&junk).clone());
+        if told(&data.to_string()).is_empty() {
+            prop_assert!(SCHEMA.with(|schema| schema.is_valid(&data)), "{}", data);
+        }
+    }
+}
+
 #[test]
 fn all_faults_of_a_plan_are_told_at_once_up_to_a_hundred() {
     let text = r#"{"max_parallel": 0, "nodes": {"a": {"call": "a", "needs": ["x"], "timeout": "?"}, "b": {}}}"#;
