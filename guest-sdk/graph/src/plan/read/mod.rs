@@ -58,10 +58,10 @@ fn join(path: &str, key: &str) -> String {
 }
 
 /// Names in backquotes, for a sentence.
-fn listed(names: &[&str], last: &str) -> String {
+fn listed(names: &[&str]) -> String {
     let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     match quoted.split_last() {
-        Some((end, rest)) if !rest.is_empty() => format!("{} {last} {end}", rest.join(", ")),
+        Some((end, rest)) if !rest.is_empty() => format!("{} and {end}", rest.join(", ")),
         _ => quoted.concat(),
     }
 }

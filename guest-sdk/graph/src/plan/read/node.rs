@@ -55,18 +55,18 @@ impl Reader {
         let path = draft.path.clone();
         let kinds: Vec<&str> = KINDS.into_iter().filter(|kind| fields.contains_key(kind)).collect();
         let [kind] = kinds[..] else {
-            let all = listed(&KINDS, "and");
+            let all = listed(&KINDS);
             let message = if kinds.is_empty() {
                 format!("the node does nothing: write exactly one of {all}")
             } else {
-                format!("the node has {}: keep exactly one", listed(&kinds, "and"))
+                format!("the node has {}: keep exactly one", listed(&kinds))
             };
             self.fault(&path, message);
             return None;
         };
         for (field, of) in OF_KINDS {
             if fields.contains_key(field) && !of.contains(&kind) {
-                let message = format!("`{field}` is only for {}: remove it", listed(of, "and"));
+                let message = format!("`{field}` is only for {}: remove it", listed(of));
                 self.fault(&join(&path, field), message);
             }
         }
@@ -143,7 +143,7 @@ impl Reader {
             None => Some("GET"),
             Some(Tree::Text(text)) if METHODS.contains(&text.as_str()) => Some(text.as_str()),
             Some(_) => {
-                let message = format!("write one of {}", listed(&METHODS, "and"));
+                let message = format!("write one of {}", listed(&METHODS));
                 self.fault(&join(path, "method"), message);
                 None
             }

@@ -14,16 +14,14 @@ impl Reader {
     /// The fields of a table; those that it should not have are noted.
     pub fn table<'t>(&mut self, tree: &'t Tree, path: &str, known: &[&str]) -> Option<Fields<'t>> {
         let Tree::Table(table) = tree else {
-            self.wrong_type(path, tree, &format!("a table with {}", listed(known, "and")));
+            self.wrong_type(path, tree, &format!("a table with {}", listed(known)));
             return None;
         };
         let mut fields = Fields::new();
         for (key, value) in table {
             if !known.contains(&key.as_str()) {
-                let message = format!(
-                    "there is no field `{key}` here: the fields are {}",
-                    listed(known, "and")
-                );
+                let message =
+                    format!("there is no field `{key}` here: the fields are {}", listed(known));
                 self.fault(&join(path, key), message);
             } else if fields.insert(key, value).is_some() {
                 self.twice(path, key);
@@ -223,7 +221,7 @@ impl Reader {
         };
         let tests: Vec<&str> = TESTS.into_iter().filter(|test| fields.contains_key(test)).collect();
         let [test] = tests[..] else {
-            let message = format!("write exactly one of {}", listed(&TESTS, "and"));
+            let message = format!("write exactly one of {}", listed(&TESTS));
             self.fault(path, message);
             return None;
         };
