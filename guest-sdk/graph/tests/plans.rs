@@ -223,7 +223,7 @@ proptest! {
 /// The data with one part of it replaced, somewhere.
 fn damaged(data: &mut Value, mut dice: impl Iterator<Item = usize>, with: Value) {
     let roll = dice.next().unwrap_or_default();
-    let into = |len: usize| (roll % 8 > 0 && len > 0).then(|| roll / 8 % len);
+    let into = |len: usize| (!roll.is_multiple_of(8) && len > 0).then(|| roll / 8 % len);
     let part = match data {
         Value::Object(object) => into(object.len()).and_then(|at| object.values_mut().nth(at)),
         Value::Array(list) => into(list.len()).map(|at| &mut list[at]),
