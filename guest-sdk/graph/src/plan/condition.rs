@@ -1,0 +1,159 @@
+//! Conditions: whether a node is wanted. Every condition is true or false of any data: a comparison
+//! with what is missing or has another type is false.
+
+use std::cmp::Ordering;
+
+use serde_json::{Number, Value};
+
+/// A condition.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Condition {
+    /// Of a value.
+    Value {
+        /// The node whose output it is about, or `input`.
+        from: Box<str>,
+        /// A JSON pointer into it; empty for the whole.
+        at: Box<str>,
+        /// What must be true of the value.
+        test: Test,
+    },
+    /// Each of them.
+    All(Vec<Condition>),
+    /// At least one of them.
+    Any(Vec<Condition>),
+    /// Not this one.
+    Not(Box<Condition>),
+}
+
+/// What must be true of a value.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Test {
+    /// Equal to this; a missing value is null, and 1 is 1.0.
+    Is(Value),
+    /// Not equal to this.
+    IsNot(Value),
+    /// A number greater than this.
+    Above(Number),
+    /// A number less than this.
+    Below(Number),
+    /// A number not less than this.
+    AtLeast(Number),
+    /// A number not greater than this.
+    AtMost(Number),
+    /// Whether there is a value, null included. A skipped node has none.
+    Exists(bool),
+}
+
+impl Condition {
+    /// Whether it holds; `source` knows outputs by the name of their node.
+    pub fn holds<'a>(&self, source: &impl Fn(&str) -> Option<&'a Value>) -> bool {
+        match self {
+            Self::Value { from, at, test } => {
+                test.holds(source(from).and_then(|value| value.pointer(at)))
+            }
+            Self::All(all) => all.iter().all(|one| one.holds(source)),
+            Self::Any(any) => any.iter().any(|one| one.holds(source)),
+            Self::Not(one) => !one.holds(source),
+        }
+    }
+}
+
+impl Test {
+    fn holds(&self, found: Option<&Value>) -> bool {
+        let order = |number| compare(found?.as_number()?, number);
+        match self {
+            Self::Is(value) => equal(found.unwrap_or(&Value::Null), value),
+            Self::IsNot(value) => !equal(found.unwrap_or(&Value::Null), value),
+            Self::Above(number) => order(number).is_some_and(Ordering::is_gt),
+            Self::Below(number) => order(number).is_some_and(Ordering::is_lt),
+            Self::AtLeast(number) => order(number).is_some_and(Ordering::is_ge),
+            Self::AtMost(number) => order(number).is_some_and(Ordering::is_le),
+            Self::Exists(exists) => found.is_some() == *exists,
+        }
+    }
+}
+
+/// Equality in which numbers are equal by their value, however they are written.
+fn equal(left: &Value, right: &Value) -> bool {
+    match (left, right) {
+        (Value::Number(left), Value::Number(right)) => {
+            compare(left, right).is_some_and(Ordering::is_eq)
+        }
+        (Value::Array(left), Value::Array(right)) => {
+            left.len() == right.len()
+                && left.iter().zip(right).all(|(one, other)| equal(one, other))
+        }
+        (Value::Object(left), Value::Object(right)) => {
+            let same = |(key, one)| right.get(key).is_some_and(|other| equal(one, other));
+            left.len() == right.len() && left.iter().all(same)
+        }
+        _ => left == right,
+    }
+}
+
+/// Whole numbers exactly, others as floating-point numbers.
+fn compare(left: &Number, right: &Number) -> Option<Ordering> {
+    match (left.as_i128(), right.as_i128()) {
+        (Some(left), Some(right)) => Some(left.cmp(&right)),
+        _ => left.as_f64()?.partial_cmp(&right.as_f64()?),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use Test::{Above, AtLeast, AtMost, Below, Exists, Is, IsNot};
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_test_is_true_or_false_of_any_value_and_of_none() {
+        let number = |value: Value| value.as_number().cloned().expect("a number");
+        let (two, big) = (number(json!(2)), number(json!(u64::MAX)));
+        let nearly = json!(u64::MAX - 1);
+        for (test, holds, fails) in [
+            (Is(json!(2)), vec![json!(2), json!(2.0)], vec![json!(3), json!("2"), json!(null)]),
+            (Is(json!([{"a": 1}])), vec![json!([{"a": 1.0}])], vec![json!([]), json!([{"b": 1}])]),
+            (IsNot(json!(2)), vec![json!(3), json!("2"), json!(null)], vec![json!(2), json!(2.0)]),
+            (Above(two.clone()), vec![json!(2.5)], vec![json!(2), json!("3"), json!([3])]),
+            (Below(two.clone()), vec![json!(-1)], vec![json!(2), json!(null), json!(true)]),
+            (AtLeast(two.clone()), vec![json!(2)], vec![json!(1.9), json!("2")]),
+            (AtMost(two), vec![json!(2.0)], vec![json!(2.1), json!(null)]),
+            (AtLeast(big.clone()), vec![json!(u64::MAX)], vec![nearly.clone()]),
+            (Below(big), vec![nearly], vec![json!(u64::MAX)]),
+            (Exists(true), vec![json!(null), json!(0)], vec![]),
+            (Exists(false), vec![], vec![json!(null), json!(0)]),
+        ] {
+            for value in holds {
+                assert!(test.holds(Some(&value)), "{test:?} of {value}");
+            }
+            for value in fails {
+                assert!(!test.holds(Some(&value)), "{test:?} of {value}");
+            }
+        }
+        let none = [(Is(json!(null)), true), (IsNot(json!(1)), true), (Exists(false), true)];
+        let more = [(Is(json!(1)), false), (Exists(true), false)];
+        for (test, holds) in none.into_iter().chain(more) {
+            assert_eq!(test.holds(None), holds, "{test:?} of nothing");
+        }
+    }
+
+    #[test]
+    fn conditions_are_joined() {
+        let one = json!(1);
+        let is = |value| Condition::Value { from: "a".into(), at: "".into(), test: Is(value) };
+        let (yes, no) = (is(json!(1)), is(json!(2)));
+        let both = || vec![yes.clone(), no.clone()];
+        for (condition, holds) in [
+            (Condition::All(both()), false),
+            (Condition::All(vec![yes.clone(); 2]), true),
+            (Condition::Any(both()), true),
+            (Condition::Any(vec![no.clone(); 2]), false),
+            (Condition::Not(Box::new(yes.clone())), false),
+            (Condition::Not(Box::new(no.clone())), true),
+        ] {
+            let source = |name: &str| (name == "a").then_some(&one);
+            assert_eq!(condition.holds(&source), holds, "{condition:?}");
+        }
+    }
+}

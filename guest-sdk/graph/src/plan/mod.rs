@@ -1,0 +1,95 @@
+//! Plans: the data that people, programs and language models write to have a graph run. JSON and
+//! TOML have one shape:
+//!
+//! ```toml
+//! name = "prices"            # optional
+//! max_parallel = 8           # optional: 1 to 1000, 16 without it
+//! on_failure = "drain"       # or "fail-fast"
+//! outputs = ["report"]       # optional: the nodes without successors
+//! [nodes.fetch]
+//! call = "fetch"
+//! input = { url = { "$from" = "input", at = "/url" } }
+//! retry = { initial = "1s", factor = 2.0, max = "1m", max_attempts = 5 }
+//! timeout = "5m"
+//! [nodes.report]
+//! call = "report"
+//! needs = ["fetch"]
+//! when = { from = "fetch", at = "/ok", is = true }
+//! ```
+//!
+//! A node is exactly one of `call`, `http`, `sleep`, `promise`, `signal` and `graph`; see
+//! [`Kind`]. [`Plan::check`] finds every fault at once, in words that say what to do.
+
+mod canonical;
+mod checked;
+mod condition;
+mod draw;
+mod fault;
+mod node;
+mod read;
+mod schema;
+mod template;
+mod tree;
+
+use serde::{Deserialize, Deserializer};
+
+pub use checked::CheckedPlan;
+pub use condition::{Condition, Test};
+pub use draw::{dot, mermaid};
+pub use fault::{PlanErrors, PlanFault};
+pub use node::{Call, Http, Kind, Node, Retry, SubGraph};
+pub use schema::{SCHEMA, json_schema};
+
+use tree::Tree;
+
+/// The most nodes of a plan, with those of the plans in it.
+pub const MAX_NODES: usize = 100_000;
+/// The most edges of a plan, with those of the plans in it.
+pub const MAX_EDGES: usize = 1_000_000;
+/// The most bytes of a plan's text.
+pub const MAX_BYTES: usize = 16 << 20;
+/// How deep plans lie in plans; one without others is 1 deep.
+pub const MAX_DEPTH: usize = 8;
+/// How many nodes run at once if a plan says nothing.
+pub const DEFAULT_PARALLEL: u32 = 16;
+/// The most nodes that run at once.
+pub const MAX_PARALLEL: u32 = 1_000;
+/// How many faults are told one by one.
+pub const MAX_FAULTS: usize = 100;
+/// The name that stands for the input of the run, in templates and conditions.
+pub const INPUT: &str = "input";
+
+/// A plan as it was written, not yet checked. Anything can be read as one; keys that are written
+/// twice are kept, and told by [`Plan::check`].
+#[derive(Clone, Debug)]
+pub struct Plan {
+    tree: Tree,
+}
+
+impl Plan {
+    /// The plan in this JSON text.
+    ///
+    /// # Errors
+    /// [`PlanErrors`] if the text is too long or no JSON.
+    pub fn from_json(text: &str) -> Result<Self, PlanErrors> {
+        if text.len() > MAX_BYTES {
+            return Err(PlanErrors::one("", fault::too_long(text.len())));
+        }
+        let no_json = |error| PlanErrors::one("", format!("this is no JSON: {error}"));
+        serde_json::from_str(text).map_err(no_json)
+    }
+
+    /// Checks everything at once.
+    ///
+    /// # Errors
+    /// [`PlanErrors`]: all faults, in the order of the text.
+    pub fn check(&self) -> Result<CheckedPlan, PlanErrors> {
+        read::check(&self.tree)
+    }
+}
+
+impl<'de> Deserialize<'de> for Plan {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self { tree: Tree::deserialize(deserializer)? })
+    }
+}

@@ -1,0 +1,281 @@
+//! One node of a plan.
+
+use serde_json::{Map, Value, json};
+
+use super::{Draft, Fields, Reader, join, listed};
+use crate::{
+    name::NodeName,
+    plan::{Call, Http, Kind, Node, Retry, SubGraph, tree::Tree},
+};
+
+const KINDS: [&str; 6] = ["call", "http", "sleep", "promise", "signal", "graph"];
+const FIELDS: [&str; 12] = [
+    "call", "http", "sleep", "promise", "signal", "graph", "function", "needs", "when", "input",
+    "retry", "timeout",
+];
+/// Fields that belong to some kinds only.
+const OF_KINDS: [(&str, &[&str]); 4] = [
+    ("function", &["call"]),
+    ("input", &["call", "promise", "graph"]),
+    ("retry", &["call", "http"]),
+    ("timeout", &["call", "http", "promise", "signal", "graph"]),
+];
+const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
+
+impl Reader {
+    pub fn node<'t>(&mut self, tree: &'t Tree, draft: &mut Draft<'t>, depth: usize) {
+        let path = draft.path.clone();
+        let Some(fields) = self.table(tree, &path, &FIELDS) else { return };
+        let kind = self.kind(&fields, draft, depth);
+        if let Some(needs) = fields.get("needs") {
+            draft.needs = self.texts(needs, &join(&path, "needs"));
+        }
+        let when = fields.get("when").map(|when| self.condition(when, &join(&path, "when"), draft));
+        let input =
+            fields.get("input").map(|input| self.template(input, &join(&path, "input"), draft));
+        let retry = fields.get("retry").map(|retry| self.retry(retry, &join(&path, "retry")));
+        let timeout =
+            fields.get("timeout").map(|timeout| self.positive(timeout, &join(&path, "timeout")));
+        // What is missing here after all has a fault, with which there is no plan.
+        draft.node = kind.map(|kind| Node {
+            kind,
+            when: when.flatten().map(Box::new),
+            input: input.map(Box::new),
+            retry: retry.flatten().map(Box::new),
+            timeout: timeout.flatten(),
+        });
+    }
+
+    fn kind<'t>(
+        &mut self,
+        fields: &Fields<'t>,
+        draft: &mut Draft<'t>,
+        depth: usize,
+    ) -> Option<Kind> {
+        let path = draft.path.clone();
+        let kinds: Vec<&str> = KINDS.into_iter().filter(|kind| fields.contains_key(kind)).collect();
+        let [kind] = kinds[..] else {
+            let all = listed(&KINDS);
+            let message = if kinds.is_empty() {
+                format!("the node does nothing: write exactly one of {all}")
+            } else {
+                format!("the node has {}: keep exactly one", listed(&kinds))
+            };
+            self.fault(&path, message);
+            return None;
+        };
+        for (field, of) in OF_KINDS {
+            if fields.contains_key(field) && !of.contains(&kind) {
+                let message = format!("`{field}` is only for {}: remove it", listed(of));
+                self.fault(&join(&path, field), message);
+            }
+        }
+        let (tree, path) = (fields[kind], join(&path, kind));
+        match kind {
+            "call" => self.call(tree, &path, fields.get("function").copied(), draft),
+            "http" => self.http(tree, &path, draft),
+            "sleep" => Some(Kind::Sleep(self.duration(tree, &path)?)),
+            "promise" => match tree {
+                Tree::Bool(true) => Some(Kind::Promise),
+                _ => {
+                    self.fault(&path, "write `true`, or another kind of node");
+                    None
+                }
+            },
+            "signal" => {
+                let text = self.text(tree, &path)?;
+                if NodeName::new(text).is_err() {
+                    let message = format!(
+                        "`{text}` is no name of a signal: it has 1 to 64 letters, digits, `-` or `_`"
+                    );
+                    self.fault(&path, message);
+                }
+                Some(Kind::Signal(text.into()))
+            }
+            _ => self.graph(tree, &path, depth),
+        }
+    }
+
+    fn call<'t>(
+        &mut self,
+        tree: &'t Tree,
+        path: &str,
+        function: Option<&'t Tree>,
+        draft: &Draft<'t>,
+    ) -> Option<Kind> {
+        let text = self.text(tree, path)?;
+        let function_path = join(&draft.path, "function");
+        let function = function.map(|function| self.text(function, &function_path));
+        let is_worker = ["poll://", "http://", "https://"]
+            .into_iter()
+            .any(|scheme| text.strip_prefix(scheme).is_some_and(|rest| !rest.is_empty()));
+        if is_worker {
+            if function.is_none() {
+                let message = "a worker offers several functions: name one in `function`";
+                self.fault(&function_path, message);
+            }
+            return Some(Kind::Call(Call::Worker {
+                address: text.into(),
+                function: function??.into(),
+            }));
+        }
+        if function.is_some() {
+            let message = "`function` is only for calls of a worker's address: remove it";
+            self.fault(&function_path, message);
+        }
+        if is_in_module(text) {
+            return Some(Kind::Call(Call::Module(text.into())));
+        }
+        if is_plain(text) {
+            return Some(Kind::Call(Call::Own(text.into())));
+        }
+        let message = format!(
+            "`{text}` is nothing to call: write a function's name, `wasm://MODULE/FUNCTION`, or a \
+             worker's address, `poll://…` or `https://…`"
+        );
+        self.fault(path, message);
+        None
+    }
+
+    fn http<'t>(&mut self, tree: &'t Tree, path: &str, draft: &mut Draft<'t>) -> Option<Kind> {
+        let fields = self.table(tree, path, &["method", "url", "headers", "body"])?;
+        let method = match fields.get("method") {
+            None => Some("GET"),
+            Some(Tree::Text(text)) if METHODS.contains(&text.as_str()) => Some(text.as_str()),
+            Some(_) => {
+                let message = format!("write one of {}", listed(&METHODS));
+                self.fault(&join(path, "method"), message);
+                None
+            }
+        };
+        let url = match fields.get("url") {
+            None => {
+                self.fault(&join(path, "url"), "the request lacks its address: write `url`");
+                None
+            }
+            Some(url) => self.address(url, &join(path, "url"), draft),
+        };
+        let headers = match fields.get("headers") {
+            None => json!({}),
+            Some(headers) => self.headers(headers, &join(path, "headers"), draft),
+        };
+        let body = fields.get("body").map(|body| self.template(body, &join(path, "body"), draft));
+        let (body, method) = (body.unwrap_or_default(), method?.into());
+        Some(Kind::Http(Box::new(Http { method, url: url?, headers, body })))
+    }
+
+    fn address<'t>(&mut self, url: &'t Tree, path: &str, draft: &mut Draft<'t>) -> Option<Value> {
+        match url {
+            Tree::Table(_) => self.text_or_place(url, path, draft),
+            Tree::Text(text) if text.starts_with("http://") || text.starts_with("https://") => {
+                Some(Value::from(text.as_str()))
+            }
+            _ => {
+                let message = "write a text that begins with `http://` or `https://`, or a `$from`";
+                self.fault(path, message);
+                None
+            }
+        }
+    }
+
+    fn headers<'t>(&mut self, tree: &'t Tree, path: &str, draft: &mut Draft<'t>) -> Value {
+        let Tree::Table(table) = tree else {
+            self.wrong_type(path, tree, "a table of texts");
+            return Value::Null;
+        };
+        let mut headers = Map::new();
+        for (name, value) in table {
+            let path = join(path, name);
+            if name == "$from" {
+                self.fault(&path, "write each header by its name, with a text or a `$from`");
+            } else if headers.contains_key(name) {
+                self.fault(&path, format!("`{name}` is written twice: remove one"));
+            }
+            let value = self.text_or_place(value, &path, draft);
+            headers.insert(name.clone(), value.unwrap_or_default());
+        }
+        Value::Object(headers)
+    }
+
+    fn text_or_place<'t>(
+        &mut self,
+        tree: &'t Tree,
+        path: &str,
+        draft: &mut Draft<'t>,
+    ) -> Option<Value> {
+        match tree {
+            Tree::Text(_) => {}
+            Tree::Table(table) if table.iter().any(|(key, _)| key == "$from") => {}
+            other => {
+                self.wrong_type(path, other, "a text or a `$from`");
+                return None;
+            }
+        }
+        Some(self.template(tree, path, draft))
+    }
+
+    fn graph(&mut self, tree: &Tree, path: &str, depth: usize) -> Option<Kind> {
+        if matches!(tree, Tree::Table(_)) {
+            let plan = self.plan(tree, path, depth + 1)?;
+            return Some(Kind::Graph(SubGraph::Plan(Box::new(plan))));
+        }
+        let Tree::Text(text) = tree else {
+            self.wrong_type(path, tree, "a plan, or the name of a graph that a module offers");
+            return None;
+        };
+        if !is_plain(text) && !is_in_module(text) {
+            let message = format!("`{text}` is no graph: write a name, or `wasm://MODULE/NAME`");
+            self.fault(path, message);
+        }
+        Some(Kind::Graph(SubGraph::Offered(text.as_str().into())))
+    }
+
+    fn retry(&mut self, tree: &Tree, path: &str) -> Option<Retry> {
+        let fields = self.table(tree, path, &["initial", "factor", "max", "max_attempts"])?;
+        let at = |key: &str| join(path, key);
+        let factor = fields.get("factor").and_then(|tree| {
+            let number = match tree {
+                Tree::Number(number) => number.as_f64().filter(|factor| *factor >= 1.0),
+                _ => None,
+            };
+            if number.is_none() {
+                self.fault(&at("factor"), "write a number of 1 or more");
+            }
+            number
+        });
+        Some(Retry {
+            initial: fields.get("initial").and_then(|one| self.duration(one, &at("initial"))),
+            factor,
+            max: fields.get("max").and_then(|one| self.duration(one, &at("max"))),
+            max_attempts: fields
+                .get("max_attempts")
+                .and_then(|one| self.whole(one, &at("max_attempts"), u32::MAX)),
+        })
+    }
+
+    /// A duration of more than nothing.
+    fn positive(&mut self, tree: &Tree, path: &str) -> Option<std::time::Duration> {
+        let length = self.duration(tree, path)?;
+        if length.is_zero() {
+            self.fault(path, "in no time nothing can be done: write more, or remove it");
+        }
+        Some(length)
+    }
+}
+
+/// `wasm://MODULE/NAME`.
+fn is_in_module(text: &str) -> bool {
+    let parts = text.strip_prefix("wasm://").and_then(|rest| rest.split_once('/'));
+    parts.is_some_and(|(module, name)| is_module(module) && is_plain(name))
+}
+
+/// An alias, or `sha256:` and digits.
+fn is_module(text: &str) -> bool {
+    !text.is_empty() && !text.contains(|one: char| one.is_whitespace() || one.is_control())
+}
+
+/// A name of a function or a graph.
+fn is_plain(text: &str) -> bool {
+    let other = |one: char| one == '/' || one == ':' || one.is_whitespace() || one.is_control();
+    !text.is_empty() && !text.contains(other)
+}

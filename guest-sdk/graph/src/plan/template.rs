@@ -1,0 +1,66 @@
+//! Inputs with places to fill in: an object with the key `$from`, and perhaps `at`, and no other,
+//! stands for the output of that node, or for what a JSON pointer leads to in it.
+
+use serde_json::{Map, Value};
+
+const FROM: &str = "$from";
+const AT: &str = "at";
+
+/// The value with its places filled in from `source`, which knows outputs by the name of their node.
+/// What is missing is null.
+pub fn fill<'a>(template: &Value, source: &impl Fn(&str) -> Option<&'a Value>) -> Value {
+    match template {
+        Value::Object(object) => match object.get(FROM) {
+            Some(from) => {
+                let at = object.get(AT).and_then(Value::as_str).unwrap_or_default();
+                let found = from.as_str().and_then(source).and_then(|value| value.pointer(at));
+                found.cloned().unwrap_or_default()
+            }
+            None => {
+                let filled = object.iter().map(|(key, one)| (key.clone(), fill(one, source)));
+                Value::Object(filled.collect::<Map<_, _>>())
+            }
+        },
+        Value::Array(list) => list.iter().map(|one| fill(one, source)).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => template.clone(),
+    }
+}
+
+/// Whether a JSON pointer can be read (RFC 6901).
+pub fn is_pointer(text: &str) -> bool {
+    let escaped = text.split('~').skip(1).all(|rest| rest.starts_with(['0', '1']));
+    (text.is_empty() || text.starts_with('/')) && escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn places_are_filled_wherever_they_are_and_what_is_missing_is_null() {
+        let output = json!({"a": [1, {"b/c": 2}], "n": null});
+        let source = |name: &str| (name == "fetch").then_some(&output);
+        for (template, filled) in [
+            (json!({"$from": "fetch", "at": "/a/0"}), json!(1)),
+            (json!({"$from": "fetch", "at": "/a/1/b~1c"}), json!(2)),
+            (json!([{"x": {"$from": "fetch", "at": "/a"}}, 7]), json!([{"x": output["a"]}, 7])),
+            (json!({"$from": "fetch"}), output.clone()),
+            (json!({"$from": "fetch", "at": "/none/of/it"}), json!(null)),
+            (json!({"$from": "skipped"}), json!(null)),
+            (json!({"at": "/a"}), json!({"at": "/a"})),
+        ] {
+            assert_eq!(fill(&template, &source), filled, "{template}");
+        }
+    }
+
+    #[test]
+    fn a_pointer_begins_with_a_slash_and_escapes_only_two_characters() {
+        for (text, readable) in
+            [("", true), ("/", true), ("/a/0", true), ("/~0~1", true), ("a", false), ("/~2", false)]
+        {
+            assert_eq!(is_pointer(text), readable, "{text}");
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Data as it was written, with keys that are written twice.
+
+use std::fmt;
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{Error, MapAccess, SeqAccess, Visitor},
+};
+use serde_json::{Number, Value};
+
+#[derive(Clone, Debug)]
+pub enum Tree {
+    Null,
+    Bool(bool),
+    Number(Number),
+    Text(String),
+    List(Vec<Tree>),
+    Table(Vec<(String, Tree)>),
+}
+
+impl Tree {
+    /// What it is, in words.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Null => "null",
+            Self::Bool(_) => "a boolean",
+            Self::Number(_) => "a number",
+            Self::Text(_) => "a text",
+            Self::List(_) => "a list",
+            Self::Table(_) => "a table",
+        }
+    }
+
+    /// The value; of a key that is written twice, the last.
+    pub fn value(&self) -> Value {
+        match self {
+            Self::Null => Value::Null,
+            Self::Bool(bool) => Value::Bool(*bool),
+            Self::Number(number) => Value::Number(number.clone()),
+            Self::Text(text) => Value::String(text.clone()),
+            Self::List(list) => list.iter().map(Self::value).collect(),
+            Self::Table(table) => {
+                table.iter().map(|(key, tree)| (key.clone(), tree.value())).collect()
+            }
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Tree {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(TreeVisitor)
+    }
+}
+
+struct TreeVisitor;
+
+impl<'de> Visitor<'de> for TreeVisitor {
+    type Value = Tree;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("data")
+    }
+
+    fn visit_unit<E>(self) -> Result<Tree, E> {
+        Ok(Tree::Null)
+    }
+
+    fn visit_none<E>(self) -> Result<Tree, E> {
+        Ok(Tree::Null)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Tree, D::Error> {
+        Tree::deserialize(deserializer)
+    }
+
+    fn visit_bool<E>(self, bool: bool) -> Result<Tree, E> {
+        Ok(Tree::Bool(bool))
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<Tree, E> {
+        Ok(Tree::Number(number.into()))
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<Tree, E> {
+        Ok(Tree::Number(number.into()))
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<Tree, E> {
+        let finite = Number::from_f64(number);
+        finite.map(Tree::Number).ok_or_else(|| E::custom("a number is infinite or none"))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Tree, E> {
+        Ok(Tree::Text(text.to_owned()))
+    }
+
+    fn visit_string<E>(self, text: String) -> Result<Tree, E> {
+        Ok(Tree::Text(text))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Tree, A::Error> {
+        let mut list = Vec::new();
+        while let Some(item) = items.next_element()? {
+            list.push(item);
+        }
+        Ok(Tree::List(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Tree, A::Error> {
+        let mut table = Vec::new();
+        while let Some(entry) = entries.next_entry()? {
+            table.push(entry);
+        }
+        Ok(Tree::Table(table))
+    }
+}

@@ -1,0 +1,166 @@
+//! A run out of its stored rows, which may be any prefix of any order of its facts.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use crate::{
+    name::NodeName,
+    progress::{Counts, Delivery, Progress, Status},
+    state::{FailurePolicy, NodeStatus},
+    topology::{NodeIndex, Topology},
+};
+
+/// What is stored of a node. A node without a row is pending, in its first attempt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeRow {
+    /// The node.
+    pub node: NodeName,
+    /// Its status. Running says that an attempt was made, and so which nodes are dispatched first;
+    /// whether it is alive, its promise says.
+    pub status: NodeStatus,
+    /// The number of its attempt, from 0.
+    pub attempt: u32,
+}
+
+/// Rows that no run of this plan has stored.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RecoverError {
+    /// The plan has no such node.
+    #[error("a row is stored for `{node}`, which is no node of the plan")]
+    UnknownNode {
+        /// The node.
+        node: NodeName,
+    },
+    /// Two rows for one node.
+    #[error("two rows are stored for `{node}`")]
+    Twice {
+        /// The node.
+        node: NodeName,
+    },
+    /// The topology of a run is fixed.
+    #[error("`{node}` is stored as rewritten, which no node of a run becomes")]
+    Rewritten {
+        /// The node.
+        node: NodeName,
+    },
+    /// A node began before its predecessors ended.
+    #[error("`{node}` is stored as {status:?}, although `{blocked_by}` does not let it begin")]
+    Causal {
+        /// The node.
+        node: NodeName,
+        /// Its status, with its signal resolved.
+        status: Status,
+        /// A predecessor that does not unblock.
+        blocked_by: NodeName,
+    },
+}
+
+impl Progress {
+    /// The run with these rows, and with these signals delivered: it resolves what waits for them,
+    /// resets what claims to run, closes failures and finds the ready nodes. Takes time and memory in
+    /// proportion to nodes and edges.
+    ///
+    /// # Errors
+    /// [`RecoverError`]: the rows are not those of a run of this plan.
+    pub fn recover(
+        topology: Arc<Topology>,
+        policy: FailurePolicy,
+        rows: impl IntoIterator<Item = NodeRow>,
+        signals: impl IntoIterator<Item = (String, Delivery)>,
+    ) -> Result<Self, RecoverError> {
+        let nodes = topology.len();
+        let delivered = signals.into_iter().map(|(name, delivery)| (name.into(), delivery));
+        let mut progress = Self {
+            policy,
+            status: vec![Status::Pending; nodes],
+            blocking: vec![0; nodes],
+            attempts: vec![0; nodes],
+            ready: [].into(),
+            live: [].into(),
+            running: [].into(),
+            waiting: BTreeMap::new(),
+            waiting_for: BTreeMap::new(),
+            delivered: delivered.collect(),
+            counts: Counts { pending: nodes, ..Counts::default() },
+            topology,
+        };
+        let live = progress.read(rows)?;
+        progress.check_causal()?;
+        progress.close();
+        progress.find_ready(&live);
+        Ok(progress)
+    }
+
+    /// Takes the rows over, resolved and reset; returns which nodes claimed to run.
+    fn read(
+        &mut self,
+        rows: impl IntoIterator<Item = NodeRow>,
+    ) -> Result<Vec<NodeIndex>, RecoverError> {
+        let mut live = Vec::new();
+        let mut seen = vec![false; self.topology.len()];
+        for NodeRow { node: name, status, attempt } in rows {
+            let Some(node) = self.topology.index_of(name.as_str()) else {
+                return Err(RecoverError::UnknownNode { node: name });
+            };
+            if std::mem::replace(&mut seen[node.at()], true) {
+                return Err(RecoverError::Twice { node: name });
+            }
+            self.attempts[node.at()] = attempt;
+            match status {
+                NodeStatus::Pending => {}
+                NodeStatus::Running | NodeStatus::Interrupted => live.push(node),
+                NodeStatus::Completed => self.put(node, Status::Completed),
+                NodeStatus::Failed => self.put(node, Status::Failed),
+                NodeStatus::Skipped => self.put(node, Status::Skipped),
+                NodeStatus::Waiting(signal) => match self.delivered.get(signal.as_str()) {
+                    Some(Delivery::Value) => self.put(node, Status::Completed),
+                    Some(Delivery::Failure) => self.put(node, Status::Failed),
+                    None => {
+                        self.wait(node, signal.into());
+                    }
+                },
+                NodeStatus::Rewritten => return Err(RecoverError::Rewritten { node: name }),
+            }
+        }
+        Ok(live)
+    }
+
+    fn check_causal(&self) -> Result<(), RecoverError> {
+        for node in self.topology.nodes() {
+            let status = self.status(node);
+            if !status.unblocks() && status != Status::Waiting {
+                continue;
+            }
+            let predecessors = self.topology.predecessors(node);
+            if let Some(one) = predecessors.iter().find(|one| !self.status(**one).unblocks()) {
+                return Err(RecoverError::Causal {
+                    node: self.topology.name(node).clone(),
+                    status,
+                    blocked_by: self.topology.name(*one).clone(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn close(&mut self) {
+        let nodes = self.topology.nodes();
+        let failed: Vec<_> = nodes.filter(|node| self.status(*node) == Status::Failed).collect();
+        for node in failed {
+            self.fail(node);
+        }
+    }
+
+    fn find_ready(&mut self, live: &[NodeIndex]) {
+        for node in self.topology.nodes() {
+            let predecessors = self.topology.predecessors(node).iter();
+            let blocking = predecessors.filter(|one| !self.status(**one).unblocks()).count();
+            self.blocking[node.at()] = u32::try_from(blocking).expect("indices have 32 bits");
+            if blocking == 0 && self.status(node) == Status::Pending {
+                self.ready.insert(node);
+            }
+        }
+        for node in live {
+            self.mark_live(*node);
+        }
+    }
+}

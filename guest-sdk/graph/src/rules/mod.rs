@@ -1,0 +1,20 @@
+//! The definitions: what follows from the facts of a run. Written to be read and to test with, not
+//! to be fast; [`Progress`](crate::Progress) does the same step by step.
+//!
+//! After *Staged Reduction for Durable Workflow Execution*: facts are accumulated, each in its own
+//! node; then the state is closed under failure; then it is classified. A recovered state is
+//! normalised first ([`recover`]), and only a normalised state is ever classified.
+
+mod classify;
+mod closure;
+mod facts;
+mod normalise;
+mod ready;
+mod well_formed;
+
+pub use classify::{apply_frontier_results, classify};
+pub use closure::propagate_failure;
+pub use facts::apply_node_fact;
+pub use normalise::{Signals, recover, reset_running_to_pending, resolve_delivered_signals};
+pub use ready::ready_nodes;
+pub use well_formed::{Violation, causal, well_formed};

@@ -1,0 +1,58 @@
+//! What is done with a state before it is classified: it may have been read back at any point.
+
+use std::collections::BTreeMap;
+
+use crate::{
+    relation::Relation,
+    rules::classify,
+    state::{FailureDetail, FailurePolicy, GraphState, NodeStatus, Step},
+};
+
+/// What was delivered to the signals of a run, by name.
+pub type Signals<V> = BTreeMap<String, Result<V, FailureDetail>>;
+
+/// The state in which nothing claims to run: whether an attempt is alive, its promise says.
+pub fn reset_running_to_pending<V>(mut state: GraphState<V>) -> GraphState<V> {
+    for status in state.status.values_mut() {
+        if matches!(status, NodeStatus::Running | NodeStatus::Interrupted) {
+            *status = NodeStatus::Pending;
+        }
+    }
+    state
+}
+
+/// The state in which no node waits for a signal that was delivered: a value completes all that
+/// wait for it and is the output of each, a failure fails them.
+pub fn resolve_delivered_signals<V: Clone>(
+    mut state: GraphState<V>,
+    signals: &Signals<V>,
+) -> GraphState<V> {
+    for (node, status) in &mut state.status {
+        let NodeStatus::Waiting(signal) = &*status else { continue };
+        match signals.get(signal) {
+            None => {}
+            Some(Ok(value)) => {
+                *status = NodeStatus::Completed;
+                state.output.insert(node.clone(), value.clone());
+            }
+            Some(Err(_)) => *status = NodeStatus::Failed,
+        }
+    }
+    state
+}
+
+/// What a stored state calls for; the same on the normal path and after a crash: signals, reset,
+/// closure and classification, in this order.
+pub fn recover<V: Clone>(
+    relation: &Relation,
+    stored: GraphState<V>,
+    signals: &Signals<V>,
+    policy: FailurePolicy,
+) -> Step<V> {
+    let mut state = stored;
+    for node in relation.nodes() {
+        state.status.entry(node.clone()).or_insert(NodeStatus::Pending);
+    }
+    let state = resolve_delivered_signals(state, signals);
+    classify(relation, reset_running_to_pending(state), policy)
+}
