@@ -84,6 +84,15 @@ impl Delta {
             && self.facts.is_empty()
     }
 
+    /// Whether there are rows that others may make as well, beside promises: those with names.
+    pub fn has_named(&self) -> bool {
+        !(self.aliases.is_empty()
+            && self.hosts.is_empty()
+            && self.schedules.is_empty()
+            && self.resources.is_empty()
+            && self.resource_leases.is_empty())
+    }
+
     /// Whether journals grow, and nothing else changes but what was logged with that.
     pub fn only_appends(&self) -> bool {
         let Self {

@@ -240,6 +240,23 @@ impl Database<'_> {
         self.cluster.sql(&self.name(), statements)
     }
 
+    /// The deadlocks that the server broke in it: who waited for whom, and with which statements.
+    pub fn deadlocks(&self) -> Vec<String> {
+        let count = self.sql(&format!(
+            "SELECT deadlocks FROM pg_stat_database WHERE datname = '{}'",
+            self.name()
+        ));
+        if count == "0" {
+            return Vec::new();
+        }
+        // The log is that of all databases: the ones of others are told by their processes.
+        let log = self.cluster.log();
+        let lines: Vec<&str> = log.lines().collect();
+        let found = (0..lines.len()).filter(|at| lines[*at].contains("deadlock detected"));
+        let shown = found.map(|at| lines[at..lines.len().min(at + 24)].join("\n"));
+        std::iter::once(format!("{count} in {}", self.name())).chain(shown).collect()
+    }
+
     /// Everything in it, as statements that make it anew.
     ///
     /// # Panics

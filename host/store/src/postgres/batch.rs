@@ -20,6 +20,7 @@ use sqlx::{AssertSqlSafe, Executor as _, PgConnection, Row as _};
 use super::{
     claims::Claims,
     failure::{Failed, is_undone},
+    insertion::{Insertion, NUMBERS},
     load::{LockedRows, NotLoaded},
     tables::OWNED_STATEMENTS,
     time::Time,
@@ -29,8 +30,6 @@ use crate::{
     hints,
     sql::{Cache, Looks},
 };
-
-const NUMBERS: &str = "SELECT nextval('promises_n') FROM generate_series(1, $1)";
 
 /// What a committed batch answers: the replies of each submission, and all hints in order.
 #[derive(Debug, Default)]
@@ -104,6 +103,11 @@ pub(super) struct Batch<'a> {
     delta: Delta,
     /// Promises that are new, in the order of their creation.
     fresh: Vec<PromiseId>,
+    insertion: Insertion,
+    /// Whether it has commands that remove trees, and others, which may make rows.
+    is_mixed: bool,
+    /// Whether its last commands were decided: what is written then is the last.
+    is_last: bool,
     committed: Committed,
 }
 
@@ -125,6 +129,9 @@ impl<'a> Batch<'a> {
             now: Timestamp(0),
             delta: Delta::default(),
             fresh: Vec::new(),
+            insertion: Insertion::None,
+            is_mixed: false,
+            is_last: false,
             committed: Committed::default(),
         }
     }
@@ -152,6 +159,8 @@ impl<'a> Batch<'a> {
         submissions: &[&[FootprintedCommand]],
         also: &BTreeSet<PromiseId>,
     ) -> Result<(), NotCommitted> {
+        let commands = || submissions.iter().copied().flatten().map(|command| &command.command);
+        self.is_mixed = commands().any(removes) && !commands().all(removes);
         // For all commands at once; most batches then need nothing more.
         let mut wanted = Footprint { composites: also.clone(), ..Footprint::default() };
         for commands in submissions.iter().copied().flatten() {
@@ -176,6 +185,7 @@ impl<'a> Batch<'a> {
             }
             self.committed.replies.push(replies);
         }
+        self.is_last = true;
         self.write().await
     }
 
@@ -201,6 +211,11 @@ impl<'a> Batch<'a> {
 
     /// Writes a decision that removes promises at once: their numbers are gone with them.
     async fn remove(&mut self, delta: &Delta) -> Result<(), NotCommitted> {
+        if self.is_mixed {
+            // Before the row of the first version, which others may wait for.
+            let taken = self.insertion.take(Insertion::Exclusive, self.connection).await?;
+            self.committed.statements += usize::from(taken);
+        }
         self.write().await?;
         if let Some(version) = delta.first_version {
             let name = "raise the first version";
@@ -237,6 +252,7 @@ impl<'a> Batch<'a> {
         }
         let delta = std::mem::take(&mut self.delta);
         let fresh = std::mem::take(&mut self.fresh);
+        self.enter(&delta, &fresh).await?;
         self.number(&fresh).await?;
         let fresh = fresh.into_iter().collect();
         let sent = write(self.connection, &self.cache, &delta, &fresh, &self.locked).await?;
@@ -251,6 +267,20 @@ impl<'a> Batch<'a> {
             true => Ok(()),
             false => Err(NotCommitted::Overtaken),
         }
+    }
+
+    /// Takes the lock of those who make rows, as far as numbering promises does not take it.
+    async fn enter(&mut self, delta: &Delta, fresh: &[PromiseId]) -> Result<(), Failed> {
+        let makes = !fresh.is_empty() || delta.has_named();
+        let wanted = match (makes, self.is_last) {
+            (false, _) => Insertion::None,
+            (true, true) if !fresh.is_empty() => Insertion::None,
+            (true, true) => Insertion::Shared,
+            (true, false) => Insertion::Exclusive,
+        };
+        let taken = self.insertion.take(wanted, self.connection).await?;
+        self.committed.statements += usize::from(taken);
+        Ok(())
     }
 
     /// Gives new promises their numbers.
@@ -289,4 +319,9 @@ impl<'a> Batch<'a> {
         self.committed.statements += 1;
         self.connection.execute(statement).await.map_err(Failed::of(statement)).map(drop)
     }
+}
+
+/// Whether a command removes promises.
+fn removes(command: &Command) -> bool {
+    matches!(command, Command::Prune { .. })
 }

@@ -24,6 +24,7 @@ mod writer;
 
 mod archive;
 mod incarnation_watch;
+mod insertion;
 mod notify;
 mod reader;
 mod session;
