@@ -1768,6 +1768,845 @@ pub mod segno {
                 }
             }
         }
+        /// Sagas: steps of a workflow that are undone, the last one first, when the whole does not come about. For workflows.
+        ///
+        /// A step is a call or an HTTP request that names the function which undoes it. When its promise is settled, the host notes in the
+        /// same transaction whether there is something to undo: after a success there is; after a failure of its own there is not; after its
+        /// deadline, a cancellation or a kill (code 408 or 499, which no failure of its own has here) nobody knows, and there is if the step
+        /// says `compensate-unknown`. A workflow that unwinds waits until every step of the saga has completed, and then undoes what was noted,
+        /// one step after the other, from the last to the first. A step that nobody knows of is put before a person (`ask`); where undoing
+        /// fails, the unwinding ends, and what lies before stays.
+        #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
+        pub mod sagas {
+            #[used]
+            #[doc(hidden)]
+            static __FORCE_SECTION_REF: fn() = super::super::super::__link_custom_section_describing_imports;
+            use super::super::super::_rt;
+            pub type Payload = super::super::super::segno::workflow::types::Payload;
+            pub type CallOptions = super::super::super::segno::workflow::types::CallOptions;
+            pub type HttpRequest = super::super::super::segno::workflow::types::HttpRequest;
+            #[derive(Clone, PartialEq)]
+            pub struct Step {
+                /// The saga's name within the invocation: 1 to 64 letters, digits, `-`, `_`, `.`.
+                pub saga: _rt::String,
+                /// The step's place in the saga, from 0. No two steps have the same.
+                pub seq: u32,
+                /// The function that undoes the step: a bare name is in this module, `wasm://MODULE/FUNCTION` in another.
+                pub compensate: _rt::String,
+                /// Undo the step as well if nobody knows whether it acted.
+                pub compensate_unknown: bool,
+            }
+            impl ::core::fmt::Debug for Step {
+                fn fmt(
+                    &self,
+                    f: &mut ::core::fmt::Formatter<'_>,
+                ) -> ::core::fmt::Result {
+                    f.debug_struct("Step")
+                        .field("saga", &self.saga)
+                        .field("seq", &self.seq)
+                        .field("compensate", &self.compensate)
+                        .field("compensate-unknown", &self.compensate_unknown)
+                        .finish()
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            /// As `journal.call`, for a step.
+            #[allow(async_fn_in_trait)]
+            pub fn call(
+                function: &str,
+                input: &Payload,
+                options: &CallOptions,
+                step: &Step,
+            ) -> u32 {
+                unsafe {
+                    #[repr(align(8))]
+                    struct RetArea(
+                        [::core::mem::MaybeUninit<
+                            u8,
+                        >; 88 + 14 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let mut ret_area = RetArea(
+                        [::core::mem::MaybeUninit::uninit(); 88
+                            + 14 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let ptr0 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    let vec1 = function;
+                    let ptr1 = vec1.as_ptr().cast::<u8>();
+                    let len1 = vec1.len();
+                    *ptr0.add(::core::mem::size_of::<*const u8>()).cast::<usize>() = len1;
+                    *ptr0.add(0).cast::<*mut u8>() = ptr1.cast_mut();
+                    use super::super::super::segno::workflow::types::Payload as V4;
+                    match input {
+                        V4::Json(e) => {
+                            *ptr0
+                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                .cast::<u8>() = (0i32) as u8;
+                            let vec2 = e;
+                            let ptr2 = vec2.as_ptr().cast::<u8>();
+                            let len2 = vec2.len();
+                            *ptr0
+                                .add(4 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>() = len2;
+                            *ptr0
+                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>() = ptr2.cast_mut();
+                        }
+                        V4::Bytes(e) => {
+                            *ptr0
+                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                .cast::<u8>() = (1i32) as u8;
+                            let vec3 = e;
+                            let ptr3 = vec3.as_ptr().cast::<u8>();
+                            let len3 = vec3.len();
+                            *ptr0
+                                .add(4 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>() = len3;
+                            *ptr0
+                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>() = ptr3.cast_mut();
+                        }
+                    }
+                    let super::super::super::segno::workflow::types::CallOptions {
+                        timeout_ms: timeout_ms5,
+                        retry: retry5,
+                        start_at_ms: start_at_ms5,
+                        labels: labels5,
+                    } = options;
+                    match timeout_ms5 {
+                        Some(e) => {
+                            *ptr0
+                                .add(8 + 4 * ::core::mem::size_of::<*const u8>())
+                                .cast::<u8>() = (1i32) as u8;
+                            *ptr0
+                                .add(16 + 4 * ::core::mem::size_of::<*const u8>())
+                                .cast::<i64>() = _rt::as_i64(e);
+                        }
+                        None => {
+                            *ptr0
+                                .add(8 + 4 * ::core::mem::size_of::<*const u8>())
+                                .cast::<u8>() = (0i32) as u8;
+                        }
+                    };
+                    match retry5 {
+                        Some(e) => {
+                            *ptr0
+                                .add(24 + 4 * ::core::mem::size_of::<*const u8>())
+                                .cast::<u8>() = (1i32) as u8;
+                            let super::super::super::segno::workflow::types::RetryOptions {
+                                initial_ms: initial_ms6,
+                                factor: factor6,
+                                max_ms: max_ms6,
+                                jitter: jitter6,
+                                max_attempts: max_attempts6,
+                                non_retryable: non_retryable6,
+                            } = e;
+                            *ptr0
+                                .add(32 + 4 * ::core::mem::size_of::<*const u8>())
+                                .cast::<i64>() = _rt::as_i64(initial_ms6);
+                            *ptr0
+                                .add(40 + 4 * ::core::mem::size_of::<*const u8>())
+                                .cast::<f64>() = _rt::as_f64(factor6);
+                            *ptr0
+                                .add(48 + 4 * ::core::mem::size_of::<*const u8>())
+                                .cast::<i64>() = _rt::as_i64(max_ms6);
+                            *ptr0
+                                .add(56 + 4 * ::core::mem::size_of::<*const u8>())
+                                .cast::<f64>() = _rt::as_f64(jitter6);
+                            match max_attempts6 {
+                                Some(e) => {
+                                    *ptr0
+                                        .add(64 + 4 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<u8>() = (1i32) as u8;
+                                    *ptr0
+                                        .add(68 + 4 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<i32>() = _rt::as_i32(e);
+                                }
+                                None => {
+                                    *ptr0
+                                        .add(64 + 4 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<u8>() = (0i32) as u8;
+                                }
+                            };
+                            let vec7 = non_retryable6;
+                            let ptr7 = vec7.as_ptr().cast::<u8>();
+                            let len7 = vec7.len();
+                            *ptr0
+                                .add(72 + 5 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>() = len7;
+                            *ptr0
+                                .add(72 + 4 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>() = ptr7.cast_mut();
+                        }
+                        None => {
+                            *ptr0
+                                .add(24 + 4 * ::core::mem::size_of::<*const u8>())
+                                .cast::<u8>() = (0i32) as u8;
+                        }
+                    };
+                    match start_at_ms5 {
+                        Some(e) => {
+                            *ptr0
+                                .add(72 + 6 * ::core::mem::size_of::<*const u8>())
+                                .cast::<u8>() = (1i32) as u8;
+                            *ptr0
+                                .add(80 + 6 * ::core::mem::size_of::<*const u8>())
+                                .cast::<i64>() = _rt::as_i64(e);
+                        }
+                        None => {
+                            *ptr0
+                                .add(72 + 6 * ::core::mem::size_of::<*const u8>())
+                                .cast::<u8>() = (0i32) as u8;
+                        }
+                    };
+                    let vec11 = labels5;
+                    let len11 = vec11.len();
+                    let layout11 = _rt::alloc::Layout::from_size_align(
+                            vec11.len() * (4 * ::core::mem::size_of::<*const u8>()),
+                            ::core::mem::size_of::<*const u8>(),
+                        )
+                        .unwrap();
+                    let (result11, _cleanup11) = wit_bindgen::rt::Cleanup::new(layout11);
+                    for (i, e) in vec11.into_iter().enumerate() {
+                        let base = result11
+                            .add(i * (4 * ::core::mem::size_of::<*const u8>()));
+                        {
+                            let (t8_0, t8_1) = e;
+                            let vec9 = t8_0;
+                            let ptr9 = vec9.as_ptr().cast::<u8>();
+                            let len9 = vec9.len();
+                            *base
+                                .add(::core::mem::size_of::<*const u8>())
+                                .cast::<usize>() = len9;
+                            *base.add(0).cast::<*mut u8>() = ptr9.cast_mut();
+                            let vec10 = t8_1;
+                            let ptr10 = vec10.as_ptr().cast::<u8>();
+                            let len10 = vec10.len();
+                            *base
+                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>() = len10;
+                            *base
+                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>() = ptr10.cast_mut();
+                        }
+                    }
+                    *ptr0
+                        .add(88 + 7 * ::core::mem::size_of::<*const u8>())
+                        .cast::<usize>() = len11;
+                    *ptr0
+                        .add(88 + 6 * ::core::mem::size_of::<*const u8>())
+                        .cast::<*mut u8>() = result11;
+                    let Step {
+                        saga: saga12,
+                        seq: seq12,
+                        compensate: compensate12,
+                        compensate_unknown: compensate_unknown12,
+                    } = step;
+                    let vec13 = saga12;
+                    let ptr13 = vec13.as_ptr().cast::<u8>();
+                    let len13 = vec13.len();
+                    *ptr0
+                        .add(88 + 9 * ::core::mem::size_of::<*const u8>())
+                        .cast::<usize>() = len13;
+                    *ptr0
+                        .add(88 + 8 * ::core::mem::size_of::<*const u8>())
+                        .cast::<*mut u8>() = ptr13.cast_mut();
+                    *ptr0
+                        .add(88 + 10 * ::core::mem::size_of::<*const u8>())
+                        .cast::<i32>() = _rt::as_i32(seq12);
+                    let vec14 = compensate12;
+                    let ptr14 = vec14.as_ptr().cast::<u8>();
+                    let len14 = vec14.len();
+                    *ptr0
+                        .add(88 + 12 * ::core::mem::size_of::<*const u8>())
+                        .cast::<usize>() = len14;
+                    *ptr0
+                        .add(88 + 11 * ::core::mem::size_of::<*const u8>())
+                        .cast::<*mut u8>() = ptr14.cast_mut();
+                    *ptr0
+                        .add(88 + 13 * ::core::mem::size_of::<*const u8>())
+                        .cast::<u8>() = (match compensate_unknown12 {
+                        true => 1,
+                        false => 0,
+                    }) as u8;
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "segno:workflow/sagas@0.1.0")]
+                    unsafe extern "C" {
+                        #[link_name = "call"]
+                        fn wit_import15(_: *mut u8) -> i32;
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import15(_: *mut u8) -> i32 {
+                        unreachable!()
+                    }
+                    let ret = wit_import15(ptr0);
+                    ret as u32
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            /// As `journal.http`, for a step.
+            #[allow(async_fn_in_trait)]
+            pub fn http(
+                request: &HttpRequest,
+                options: &CallOptions,
+                step: &Step,
+            ) -> u32 {
+                unsafe {
+                    #[repr(align(8))]
+                    struct RetArea(
+                        [::core::mem::MaybeUninit<
+                            u8,
+                        >; 80 + 20 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let mut ret_area = RetArea(
+                        [::core::mem::MaybeUninit::uninit(); 80
+                            + 20 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let ptr0 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    let super::super::super::segno::workflow::types::HttpRequest {
+                        method: method1,
+                        url: url1,
+                        headers: headers1,
+                        body: body1,
+                    } = request;
+                    let vec2 = method1;
+                    let ptr2 = vec2.as_ptr().cast::<u8>();
+                    let len2 = vec2.len();
+                    *ptr0.add(::core::mem::size_of::<*const u8>()).cast::<usize>() = len2;
+                    *ptr0.add(0).cast::<*mut u8>() = ptr2.cast_mut();
+                    let vec3 = url1;
+                    let ptr3 = vec3.as_ptr().cast::<u8>();
+                    let len3 = vec3.len();
+                    *ptr0.add(3 * ::core::mem::size_of::<*const u8>()).cast::<usize>() = len3;
+                    *ptr0
+                        .add(2 * ::core::mem::size_of::<*const u8>())
+                        .cast::<*mut u8>() = ptr3.cast_mut();
+                    let vec7 = headers1;
+                    let len7 = vec7.len();
+                    let layout7 = _rt::alloc::Layout::from_size_align(
+                            vec7.len() * (4 * ::core::mem::size_of::<*const u8>()),
+                            ::core::mem::size_of::<*const u8>(),
+                        )
+                        .unwrap();
+                    let (result7, _cleanup7) = wit_bindgen::rt::Cleanup::new(layout7);
+                    for (i, e) in vec7.into_iter().enumerate() {
+                        let base = result7
+                            .add(i * (4 * ::core::mem::size_of::<*const u8>()));
+                        {
+                            let (t4_0, t4_1) = e;
+                            let vec5 = t4_0;
+                            let ptr5 = vec5.as_ptr().cast::<u8>();
+                            let len5 = vec5.len();
+                            *base
+                                .add(::core::mem::size_of::<*const u8>())
+                                .cast::<usize>() = len5;
+                            *base.add(0).cast::<*mut u8>() = ptr5.cast_mut();
+                            let vec6 = t4_1;
+                            let ptr6 = vec6.as_ptr().cast::<u8>();
+                            let len6 = vec6.len();
+                            *base
+                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>() = len6;
+                            *base
+                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>() = ptr6.cast_mut();
+                        }
+                    }
+                    *ptr0.add(5 * ::core::mem::size_of::<*const u8>()).cast::<usize>() = len7;
+                    *ptr0
+                        .add(4 * ::core::mem::size_of::<*const u8>())
+                        .cast::<*mut u8>() = result7;
+                    match body1 {
+                        Some(e) => {
+                            *ptr0
+                                .add(6 * ::core::mem::size_of::<*const u8>())
+                                .cast::<u8>() = (1i32) as u8;
+                            use super::super::super::segno::workflow::types::Payload as V10;
+                            match e {
+                                V10::Json(e) => {
+                                    *ptr0
+                                        .add(7 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<u8>() = (0i32) as u8;
+                                    let vec8 = e;
+                                    let ptr8 = vec8.as_ptr().cast::<u8>();
+                                    let len8 = vec8.len();
+                                    *ptr0
+                                        .add(9 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<usize>() = len8;
+                                    *ptr0
+                                        .add(8 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<*mut u8>() = ptr8.cast_mut();
+                                }
+                                V10::Bytes(e) => {
+                                    *ptr0
+                                        .add(7 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<u8>() = (1i32) as u8;
+                                    let vec9 = e;
+                                    let ptr9 = vec9.as_ptr().cast::<u8>();
+                                    let len9 = vec9.len();
+                                    *ptr0
+                                        .add(9 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<usize>() = len9;
+                                    *ptr0
+                                        .add(8 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<*mut u8>() = ptr9.cast_mut();
+                                }
+                            }
+                        }
+                        None => {
+                            *ptr0
+                                .add(6 * ::core::mem::size_of::<*const u8>())
+                                .cast::<u8>() = (0i32) as u8;
+                        }
+                    };
+                    let super::super::super::segno::workflow::types::CallOptions {
+                        timeout_ms: timeout_ms11,
+                        retry: retry11,
+                        start_at_ms: start_at_ms11,
+                        labels: labels11,
+                    } = options;
+                    match timeout_ms11 {
+                        Some(e) => {
+                            *ptr0
+                                .add(10 * ::core::mem::size_of::<*const u8>())
+                                .cast::<u8>() = (1i32) as u8;
+                            *ptr0
+                                .add(8 + 10 * ::core::mem::size_of::<*const u8>())
+                                .cast::<i64>() = _rt::as_i64(e);
+                        }
+                        None => {
+                            *ptr0
+                                .add(10 * ::core::mem::size_of::<*const u8>())
+                                .cast::<u8>() = (0i32) as u8;
+                        }
+                    };
+                    match retry11 {
+                        Some(e) => {
+                            *ptr0
+                                .add(16 + 10 * ::core::mem::size_of::<*const u8>())
+                                .cast::<u8>() = (1i32) as u8;
+                            let super::super::super::segno::workflow::types::RetryOptions {
+                                initial_ms: initial_ms12,
+                                factor: factor12,
+                                max_ms: max_ms12,
+                                jitter: jitter12,
+                                max_attempts: max_attempts12,
+                                non_retryable: non_retryable12,
+                            } = e;
+                            *ptr0
+                                .add(24 + 10 * ::core::mem::size_of::<*const u8>())
+                                .cast::<i64>() = _rt::as_i64(initial_ms12);
+                            *ptr0
+                                .add(32 + 10 * ::core::mem::size_of::<*const u8>())
+                                .cast::<f64>() = _rt::as_f64(factor12);
+                            *ptr0
+                                .add(40 + 10 * ::core::mem::size_of::<*const u8>())
+                                .cast::<i64>() = _rt::as_i64(max_ms12);
+                            *ptr0
+                                .add(48 + 10 * ::core::mem::size_of::<*const u8>())
+                                .cast::<f64>() = _rt::as_f64(jitter12);
+                            match max_attempts12 {
+                                Some(e) => {
+                                    *ptr0
+                                        .add(56 + 10 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<u8>() = (1i32) as u8;
+                                    *ptr0
+                                        .add(60 + 10 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<i32>() = _rt::as_i32(e);
+                                }
+                                None => {
+                                    *ptr0
+                                        .add(56 + 10 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<u8>() = (0i32) as u8;
+                                }
+                            };
+                            let vec13 = non_retryable12;
+                            let ptr13 = vec13.as_ptr().cast::<u8>();
+                            let len13 = vec13.len();
+                            *ptr0
+                                .add(64 + 11 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>() = len13;
+                            *ptr0
+                                .add(64 + 10 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>() = ptr13.cast_mut();
+                        }
+                        None => {
+                            *ptr0
+                                .add(16 + 10 * ::core::mem::size_of::<*const u8>())
+                                .cast::<u8>() = (0i32) as u8;
+                        }
+                    };
+                    match start_at_ms11 {
+                        Some(e) => {
+                            *ptr0
+                                .add(64 + 12 * ::core::mem::size_of::<*const u8>())
+                                .cast::<u8>() = (1i32) as u8;
+                            *ptr0
+                                .add(72 + 12 * ::core::mem::size_of::<*const u8>())
+                                .cast::<i64>() = _rt::as_i64(e);
+                        }
+                        None => {
+                            *ptr0
+                                .add(64 + 12 * ::core::mem::size_of::<*const u8>())
+                                .cast::<u8>() = (0i32) as u8;
+                        }
+                    };
+                    let vec17 = labels11;
+                    let len17 = vec17.len();
+                    let layout17 = _rt::alloc::Layout::from_size_align(
+                            vec17.len() * (4 * ::core::mem::size_of::<*const u8>()),
+                            ::core::mem::size_of::<*const u8>(),
+                        )
+                        .unwrap();
+                    let (result17, _cleanup17) = wit_bindgen::rt::Cleanup::new(layout17);
+                    for (i, e) in vec17.into_iter().enumerate() {
+                        let base = result17
+                            .add(i * (4 * ::core::mem::size_of::<*const u8>()));
+                        {
+                            let (t14_0, t14_1) = e;
+                            let vec15 = t14_0;
+                            let ptr15 = vec15.as_ptr().cast::<u8>();
+                            let len15 = vec15.len();
+                            *base
+                                .add(::core::mem::size_of::<*const u8>())
+                                .cast::<usize>() = len15;
+                            *base.add(0).cast::<*mut u8>() = ptr15.cast_mut();
+                            let vec16 = t14_1;
+                            let ptr16 = vec16.as_ptr().cast::<u8>();
+                            let len16 = vec16.len();
+                            *base
+                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>() = len16;
+                            *base
+                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>() = ptr16.cast_mut();
+                        }
+                    }
+                    *ptr0
+                        .add(80 + 13 * ::core::mem::size_of::<*const u8>())
+                        .cast::<usize>() = len17;
+                    *ptr0
+                        .add(80 + 12 * ::core::mem::size_of::<*const u8>())
+                        .cast::<*mut u8>() = result17;
+                    let Step {
+                        saga: saga18,
+                        seq: seq18,
+                        compensate: compensate18,
+                        compensate_unknown: compensate_unknown18,
+                    } = step;
+                    let vec19 = saga18;
+                    let ptr19 = vec19.as_ptr().cast::<u8>();
+                    let len19 = vec19.len();
+                    *ptr0
+                        .add(80 + 15 * ::core::mem::size_of::<*const u8>())
+                        .cast::<usize>() = len19;
+                    *ptr0
+                        .add(80 + 14 * ::core::mem::size_of::<*const u8>())
+                        .cast::<*mut u8>() = ptr19.cast_mut();
+                    *ptr0
+                        .add(80 + 16 * ::core::mem::size_of::<*const u8>())
+                        .cast::<i32>() = _rt::as_i32(seq18);
+                    let vec20 = compensate18;
+                    let ptr20 = vec20.as_ptr().cast::<u8>();
+                    let len20 = vec20.len();
+                    *ptr0
+                        .add(80 + 18 * ::core::mem::size_of::<*const u8>())
+                        .cast::<usize>() = len20;
+                    *ptr0
+                        .add(80 + 17 * ::core::mem::size_of::<*const u8>())
+                        .cast::<*mut u8>() = ptr20.cast_mut();
+                    *ptr0
+                        .add(80 + 19 * ::core::mem::size_of::<*const u8>())
+                        .cast::<u8>() = (match compensate_unknown18 {
+                        true => 1,
+                        false => 0,
+                    }) as u8;
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "segno:workflow/sagas@0.1.0")]
+                    unsafe extern "C" {
+                        #[link_name = "http"]
+                        fn wit_import21(_: *mut u8) -> i32;
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import21(_: *mut u8) -> i32 {
+                        unreachable!()
+                    }
+                    let ret = wit_import21(ptr0);
+                    ret as u32
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            /// Undoes a step by its `compensate`. The input is, by convention, JSON `{"input": …, "output": …}` of the step; the output is `null`
+            /// if it is unknown. The promise is `{invocation}/c/{saga}/{seq}`: what is undone is never undone again.
+            #[allow(async_fn_in_trait)]
+            pub fn undo(step: &Step, input: &Payload, options: &CallOptions) -> u32 {
+                unsafe {
+                    #[repr(align(8))]
+                    struct RetArea(
+                        [::core::mem::MaybeUninit<
+                            u8,
+                        >; 88 + 12 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let mut ret_area = RetArea(
+                        [::core::mem::MaybeUninit::uninit(); 88
+                            + 12 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let ptr0 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    let Step {
+                        saga: saga1,
+                        seq: seq1,
+                        compensate: compensate1,
+                        compensate_unknown: compensate_unknown1,
+                    } = step;
+                    let vec2 = saga1;
+                    let ptr2 = vec2.as_ptr().cast::<u8>();
+                    let len2 = vec2.len();
+                    *ptr0.add(::core::mem::size_of::<*const u8>()).cast::<usize>() = len2;
+                    *ptr0.add(0).cast::<*mut u8>() = ptr2.cast_mut();
+                    *ptr0.add(2 * ::core::mem::size_of::<*const u8>()).cast::<i32>() = _rt::as_i32(
+                        seq1,
+                    );
+                    let vec3 = compensate1;
+                    let ptr3 = vec3.as_ptr().cast::<u8>();
+                    let len3 = vec3.len();
+                    *ptr0.add(4 * ::core::mem::size_of::<*const u8>()).cast::<usize>() = len3;
+                    *ptr0
+                        .add(3 * ::core::mem::size_of::<*const u8>())
+                        .cast::<*mut u8>() = ptr3.cast_mut();
+                    *ptr0.add(5 * ::core::mem::size_of::<*const u8>()).cast::<u8>() = (match compensate_unknown1 {
+                        true => 1,
+                        false => 0,
+                    }) as u8;
+                    use super::super::super::segno::workflow::types::Payload as V6;
+                    match input {
+                        V6::Json(e) => {
+                            *ptr0
+                                .add(6 * ::core::mem::size_of::<*const u8>())
+                                .cast::<u8>() = (0i32) as u8;
+                            let vec4 = e;
+                            let ptr4 = vec4.as_ptr().cast::<u8>();
+                            let len4 = vec4.len();
+                            *ptr0
+                                .add(8 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>() = len4;
+                            *ptr0
+                                .add(7 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>() = ptr4.cast_mut();
+                        }
+                        V6::Bytes(e) => {
+                            *ptr0
+                                .add(6 * ::core::mem::size_of::<*const u8>())
+                                .cast::<u8>() = (1i32) as u8;
+                            let vec5 = e;
+                            let ptr5 = vec5.as_ptr().cast::<u8>();
+                            let len5 = vec5.len();
+                            *ptr0
+                                .add(8 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>() = len5;
+                            *ptr0
+                                .add(7 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>() = ptr5.cast_mut();
+                        }
+                    }
+                    let super::super::super::segno::workflow::types::CallOptions {
+                        timeout_ms: timeout_ms7,
+                        retry: retry7,
+                        start_at_ms: start_at_ms7,
+                        labels: labels7,
+                    } = options;
+                    match timeout_ms7 {
+                        Some(e) => {
+                            *ptr0
+                                .add(8 + 8 * ::core::mem::size_of::<*const u8>())
+                                .cast::<u8>() = (1i32) as u8;
+                            *ptr0
+                                .add(16 + 8 * ::core::mem::size_of::<*const u8>())
+                                .cast::<i64>() = _rt::as_i64(e);
+                        }
+                        None => {
+                            *ptr0
+                                .add(8 + 8 * ::core::mem::size_of::<*const u8>())
+                                .cast::<u8>() = (0i32) as u8;
+                        }
+                    };
+                    match retry7 {
+                        Some(e) => {
+                            *ptr0
+                                .add(24 + 8 * ::core::mem::size_of::<*const u8>())
+                                .cast::<u8>() = (1i32) as u8;
+                            let super::super::super::segno::workflow::types::RetryOptions {
+                                initial_ms: initial_ms8,
+                                factor: factor8,
+                                max_ms: max_ms8,
+                                jitter: jitter8,
+                                max_attempts: max_attempts8,
+                                non_retryable: non_retryable8,
+                            } = e;
+                            *ptr0
+                                .add(32 + 8 * ::core::mem::size_of::<*const u8>())
+                                .cast::<i64>() = _rt::as_i64(initial_ms8);
+                            *ptr0
+                                .add(40 + 8 * ::core::mem::size_of::<*const u8>())
+                                .cast::<f64>() = _rt::as_f64(factor8);
+                            *ptr0
+                                .add(48 + 8 * ::core::mem::size_of::<*const u8>())
+                                .cast::<i64>() = _rt::as_i64(max_ms8);
+                            *ptr0
+                                .add(56 + 8 * ::core::mem::size_of::<*const u8>())
+                                .cast::<f64>() = _rt::as_f64(jitter8);
+                            match max_attempts8 {
+                                Some(e) => {
+                                    *ptr0
+                                        .add(64 + 8 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<u8>() = (1i32) as u8;
+                                    *ptr0
+                                        .add(68 + 8 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<i32>() = _rt::as_i32(e);
+                                }
+                                None => {
+                                    *ptr0
+                                        .add(64 + 8 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<u8>() = (0i32) as u8;
+                                }
+                            };
+                            let vec9 = non_retryable8;
+                            let ptr9 = vec9.as_ptr().cast::<u8>();
+                            let len9 = vec9.len();
+                            *ptr0
+                                .add(72 + 9 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>() = len9;
+                            *ptr0
+                                .add(72 + 8 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>() = ptr9.cast_mut();
+                        }
+                        None => {
+                            *ptr0
+                                .add(24 + 8 * ::core::mem::size_of::<*const u8>())
+                                .cast::<u8>() = (0i32) as u8;
+                        }
+                    };
+                    match start_at_ms7 {
+                        Some(e) => {
+                            *ptr0
+                                .add(72 + 10 * ::core::mem::size_of::<*const u8>())
+                                .cast::<u8>() = (1i32) as u8;
+                            *ptr0
+                                .add(80 + 10 * ::core::mem::size_of::<*const u8>())
+                                .cast::<i64>() = _rt::as_i64(e);
+                        }
+                        None => {
+                            *ptr0
+                                .add(72 + 10 * ::core::mem::size_of::<*const u8>())
+                                .cast::<u8>() = (0i32) as u8;
+                        }
+                    };
+                    let vec13 = labels7;
+                    let len13 = vec13.len();
+                    let layout13 = _rt::alloc::Layout::from_size_align(
+                            vec13.len() * (4 * ::core::mem::size_of::<*const u8>()),
+                            ::core::mem::size_of::<*const u8>(),
+                        )
+                        .unwrap();
+                    let (result13, _cleanup13) = wit_bindgen::rt::Cleanup::new(layout13);
+                    for (i, e) in vec13.into_iter().enumerate() {
+                        let base = result13
+                            .add(i * (4 * ::core::mem::size_of::<*const u8>()));
+                        {
+                            let (t10_0, t10_1) = e;
+                            let vec11 = t10_0;
+                            let ptr11 = vec11.as_ptr().cast::<u8>();
+                            let len11 = vec11.len();
+                            *base
+                                .add(::core::mem::size_of::<*const u8>())
+                                .cast::<usize>() = len11;
+                            *base.add(0).cast::<*mut u8>() = ptr11.cast_mut();
+                            let vec12 = t10_1;
+                            let ptr12 = vec12.as_ptr().cast::<u8>();
+                            let len12 = vec12.len();
+                            *base
+                                .add(3 * ::core::mem::size_of::<*const u8>())
+                                .cast::<usize>() = len12;
+                            *base
+                                .add(2 * ::core::mem::size_of::<*const u8>())
+                                .cast::<*mut u8>() = ptr12.cast_mut();
+                        }
+                    }
+                    *ptr0
+                        .add(88 + 11 * ::core::mem::size_of::<*const u8>())
+                        .cast::<usize>() = len13;
+                    *ptr0
+                        .add(88 + 10 * ::core::mem::size_of::<*const u8>())
+                        .cast::<*mut u8>() = result13;
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "segno:workflow/sagas@0.1.0")]
+                    unsafe extern "C" {
+                        #[link_name = "undo"]
+                        fn wit_import14(_: *mut u8) -> i32;
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import14(_: *mut u8) -> i32 {
+                        unreachable!()
+                    }
+                    let ret = wit_import14(ptr0);
+                    ret as u32
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            /// Asks a person whether a step acted of which nobody knows. The promise is `{invocation}/u/{saga}/{seq}`: resolved, the step
+            /// acted and is to be undone; rejected, it did not.
+            #[allow(async_fn_in_trait)]
+            pub fn ask(step: &Step) -> u32 {
+                unsafe {
+                    let Step {
+                        saga: saga0,
+                        seq: seq0,
+                        compensate: compensate0,
+                        compensate_unknown: compensate_unknown0,
+                    } = step;
+                    let vec1 = saga0;
+                    let ptr1 = vec1.as_ptr().cast::<u8>();
+                    let len1 = vec1.len();
+                    let vec2 = compensate0;
+                    let ptr2 = vec2.as_ptr().cast::<u8>();
+                    let len2 = vec2.len();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "segno:workflow/sagas@0.1.0")]
+                    unsafe extern "C" {
+                        #[link_name = "ask"]
+                        fn wit_import3(
+                            _: *mut u8,
+                            _: usize,
+                            _: i32,
+                            _: *mut u8,
+                            _: usize,
+                            _: i32,
+                        ) -> i32;
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import3(
+                        _: *mut u8,
+                        _: usize,
+                        _: i32,
+                        _: *mut u8,
+                        _: usize,
+                        _: i32,
+                    ) -> i32 {
+                        unreachable!()
+                    }
+                    let ret = wit_import3(
+                        ptr1.cast_mut(),
+                        len1,
+                        _rt::as_i32(seq0),
+                        ptr2.cast_mut(),
+                        len2,
+                        match compensate_unknown0 {
+                            true => 1,
+                            false => 0,
+                        },
+                    );
+                    ret as u32
+                }
+            }
+        }
         /// What an activity may ask for, beside WASI as far as the host's policy allows it. These functions may block.
         #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
         pub mod activity {
@@ -4575,10 +5414,10 @@ macro_rules! __export_module_with_messages_impl {
         (link_section =
         "component-type:wit-bindgen:0.61.1:segno:workflow@0.1.0:module-with-messages:imports and exports")]
         #[doc(hidden)] #[allow(clippy::octal_escapes)] pub static
-        __WIT_BINDGEN_COMPONENT_TYPE : [u8; 2959] = *
+        __WIT_BINDGEN_COMPONENT_TYPE : [u8; 3252] = *
         b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\x84\x16\x01A\x02\x01\
-A\x1b\x01B+\x01p}\x01q\x02\x04json\x01s\0\x05bytes\x01\0\0\x04\0\x07payload\x03\0\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xa9\x18\x01A\x02\x01\
+A\x1d\x01B+\x01p}\x01q\x02\x04json\x01s\0\x05bytes\x01\0\0\x04\0\x07payload\x03\0\
 \x01\x01k\x02\x01r\x03\x04codey\x07messages\x07details\x03\x04\0\x07failure\x03\0\
 \x04\x01q\x02\x07success\x01\x02\0\x07failure\x01\x05\0\x04\0\x07outcome\x03\0\x06\
 \x01r\x02\x07commandy\x07outcome\x07\x04\0\x0acompletion\x03\0\x08\x01r\x02\x04n\
@@ -4615,37 +5454,44 @@ d\x01\0y\x04\0\x07publish\x01\x17\x01@\x01\x04names\0\x0d\x04\0\x03run\x01\x18\x
 @\x02\x07commandy\x07outcome\x03\x01\0\x04\0\x08run-done\x01\x19\x01@\0\0w\x04\0\
 \x03now\x01\x1a\x01@\x02\x05level\x0b\x07messages\x01\0\x04\0\x03log\x01\x1b\x01\
 @\x01\x07outcome\x03\x01\0\x04\0\x06finish\x01\x1c\x03\0\x1csegno:workflow/journ\
-al@0.1.0\x05\x08\x02\x03\0\0\x07failure\x02\x03\0\0\x0dhttp-response\x01B\x12\x02\
-\x03\x02\x01\x01\x04\0\x07payload\x03\0\0\x02\x03\x02\x01\x09\x04\0\x07failure\x03\
-\0\x02\x02\x03\x02\x01\x05\x04\0\x0chttp-request\x03\0\x04\x02\x03\x02\x01\x0a\x04\
-\0\x0dhttp-response\x03\0\x06\x02\x03\x02\x01\x06\x04\0\x05level\x03\0\x08\x01k\x01\
-\x01@\x01\x08progress\x0a\0\x7f\x04\0\x09heartbeat\x01\x0b\x01j\x01\x07\x01\x03\x01\
-@\x01\x07request\x05\0\x0c\x04\0\x04http\x01\x0d\x01@\x02\x05level\x09\x07messag\
-es\x01\0\x04\0\x03log\x01\x0e\x03\0\x1dsegno:workflow/activity@0.1.0\x05\x0b\x01\
-B\x06\x02\x03\x02\x01\x09\x04\0\x07failure\x03\0\0\x01j\x01s\x01\x01\x01@\x01\x04\
-names\0\x02\x04\0\x03env\x01\x03\x04\0\x06secret\x01\x03\x03\0\"segno:workflow/c\
-onfiguration@0.1.0\x05\x0c\x01B\x12\x02\x03\x02\x01\x09\x04\0\x07failure\x03\0\0\
-\x01r\x03\x04names\x09directory\x7f\x04sizew\x04\0\x05entry\x03\0\x02\x01p}\x01j\
-\x01\x04\x01\x01\x01@\x03\x04paths\x06offsetw\x06lengthw\0\x05\x04\0\x04read\x01\
-\x06\x01j\0\x01\x01\x01@\x02\x04paths\x07content\x04\0\x07\x04\0\x05write\x01\x08\
-\x04\0\x06append\x01\x08\x01p\x03\x01j\x01\x09\x01\x01\x01@\x01\x04paths\0\x0a\x04\
-\0\x0elist-directory\x01\x0b\x01@\x01\x04paths\0\x07\x04\0\x06remove\x01\x0c\x03\
-\0\x1asegno:workflow/files@0.1.0\x05\x0d\x01B\x07\x01m\x02\x07promise\x06signal\x04\
-\0\x0cmessage-kind\x03\0\0\x01r\x04\x08functions\x04kind\x01\x04names\x06schemas\
-\x04\0\x13message-description\x03\0\x02\x01p\x03\x01@\0\0\x04\x04\0\x11describe-\
-messages\x01\x05\x04\0\x1dsegno:workflow/messages@0.1.0\x05\x0e\x02\x03\0\0\x05e\
-vent\x02\x03\0\0\x14function-description\x02\x03\0\0\x07context\x02\x03\0\0\x10a\
-ctivity-context\x01B\x15\x02\x03\x02\x01\x01\x04\0\x07payload\x03\0\0\x02\x03\x02\
-\x01\x02\x04\0\x07outcome\x03\0\x02\x02\x03\x02\x01\x0f\x04\0\x05event\x03\0\x04\
-\x02\x03\x02\x01\x10\x04\0\x14function-description\x03\0\x06\x02\x03\x02\x01\x11\
-\x04\0\x07context\x03\0\x08\x02\x03\x02\x01\x12\x04\0\x10activity-context\x03\0\x0a\
-\x01p\x07\x01@\0\0\x0c\x04\0\x08describe\x01\x0d\x01@\x03\x08functions\x05input\x01\
-\x07context\x09\x01\0\x04\0\x05start\x01\x0e\x01@\x01\x05event\x05\x01\0\x04\0\x06\
-resume\x01\x0f\x01@\x03\x08functions\x05input\x01\x07context\x0b\0\x03\x04\0\x07\
-perform\x01\x10\x04\0\x1esegno:workflow/functions@0.1.0\x05\x13\x04\0)segno:work\
-flow/module-with-messages@0.1.0\x04\0\x0b\x1a\x01\0\x14module-with-messages\x03\0\
-\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-component\x070.258.3\x10wit-bi\
-ndgen-rust\x060.61.1";
+al@0.1.0\x05\x08\x01B\x10\x02\x03\x02\x01\x01\x04\0\x07payload\x03\0\0\x02\x03\x02\
+\x01\x03\x04\0\x0ccall-options\x03\0\x02\x02\x03\x02\x01\x05\x04\0\x0chttp-reque\
+st\x03\0\x04\x01r\x04\x04sagas\x03seqy\x0acompensates\x12compensate-unknown\x7f\x04\
+\0\x04step\x03\0\x06\x01@\x04\x08functions\x05input\x01\x07options\x03\x04step\x07\
+\0y\x04\0\x04call\x01\x08\x01@\x03\x07request\x05\x07options\x03\x04step\x07\0y\x04\
+\0\x04http\x01\x09\x01@\x03\x04step\x07\x05input\x01\x07options\x03\0y\x04\0\x04\
+undo\x01\x0a\x01@\x01\x04step\x07\0y\x04\0\x03ask\x01\x0b\x03\0\x1asegno:workflo\
+w/sagas@0.1.0\x05\x09\x02\x03\0\0\x07failure\x02\x03\0\0\x0dhttp-response\x01B\x12\
+\x02\x03\x02\x01\x01\x04\0\x07payload\x03\0\0\x02\x03\x02\x01\x0a\x04\0\x07failu\
+re\x03\0\x02\x02\x03\x02\x01\x05\x04\0\x0chttp-request\x03\0\x04\x02\x03\x02\x01\
+\x0b\x04\0\x0dhttp-response\x03\0\x06\x02\x03\x02\x01\x06\x04\0\x05level\x03\0\x08\
+\x01k\x01\x01@\x01\x08progress\x0a\0\x7f\x04\0\x09heartbeat\x01\x0b\x01j\x01\x07\
+\x01\x03\x01@\x01\x07request\x05\0\x0c\x04\0\x04http\x01\x0d\x01@\x02\x05level\x09\
+\x07messages\x01\0\x04\0\x03log\x01\x0e\x03\0\x1dsegno:workflow/activity@0.1.0\x05\
+\x0c\x01B\x06\x02\x03\x02\x01\x0a\x04\0\x07failure\x03\0\0\x01j\x01s\x01\x01\x01\
+@\x01\x04names\0\x02\x04\0\x03env\x01\x03\x04\0\x06secret\x01\x03\x03\0\"segno:w\
+orkflow/configuration@0.1.0\x05\x0d\x01B\x12\x02\x03\x02\x01\x0a\x04\0\x07failur\
+e\x03\0\0\x01r\x03\x04names\x09directory\x7f\x04sizew\x04\0\x05entry\x03\0\x02\x01\
+p}\x01j\x01\x04\x01\x01\x01@\x03\x04paths\x06offsetw\x06lengthw\0\x05\x04\0\x04r\
+ead\x01\x06\x01j\0\x01\x01\x01@\x02\x04paths\x07content\x04\0\x07\x04\0\x05write\
+\x01\x08\x04\0\x06append\x01\x08\x01p\x03\x01j\x01\x09\x01\x01\x01@\x01\x04paths\
+\0\x0a\x04\0\x0elist-directory\x01\x0b\x01@\x01\x04paths\0\x07\x04\0\x06remove\x01\
+\x0c\x03\0\x1asegno:workflow/files@0.1.0\x05\x0e\x01B\x07\x01m\x02\x07promise\x06\
+signal\x04\0\x0cmessage-kind\x03\0\0\x01r\x04\x08functions\x04kind\x01\x04names\x06\
+schemas\x04\0\x13message-description\x03\0\x02\x01p\x03\x01@\0\0\x04\x04\0\x11de\
+scribe-messages\x01\x05\x04\0\x1dsegno:workflow/messages@0.1.0\x05\x0f\x02\x03\0\
+\0\x05event\x02\x03\0\0\x14function-description\x02\x03\0\0\x07context\x02\x03\0\
+\0\x10activity-context\x01B\x15\x02\x03\x02\x01\x01\x04\0\x07payload\x03\0\0\x02\
+\x03\x02\x01\x02\x04\0\x07outcome\x03\0\x02\x02\x03\x02\x01\x10\x04\0\x05event\x03\
+\0\x04\x02\x03\x02\x01\x11\x04\0\x14function-description\x03\0\x06\x02\x03\x02\x01\
+\x12\x04\0\x07context\x03\0\x08\x02\x03\x02\x01\x13\x04\0\x10activity-context\x03\
+\0\x0a\x01p\x07\x01@\0\0\x0c\x04\0\x08describe\x01\x0d\x01@\x03\x08functions\x05\
+input\x01\x07context\x09\x01\0\x04\0\x05start\x01\x0e\x01@\x01\x05event\x05\x01\0\
+\x04\0\x06resume\x01\x0f\x01@\x03\x08functions\x05input\x01\x07context\x0b\0\x03\
+\x04\0\x07perform\x01\x10\x04\0\x1esegno:workflow/functions@0.1.0\x05\x14\x04\0)\
+segno:workflow/module-with-messages@0.1.0\x04\0\x0b\x1a\x01\0\x14module-with-mes\
+sages\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-component\x070.258.\
+3\x10wit-bindgen-rust\x060.61.1";
         };
     };
 }
@@ -4658,9 +5504,9 @@ pub use __export_module_with_messages_impl as export_functions;
 )]
 #[doc(hidden)]
 #[allow(clippy::octal_escapes)]
-pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 2500] = *b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\x99\x12\x01A\x02\x01\
-A\x13\x01B+\x01p}\x01q\x02\x04json\x01s\0\x05bytes\x01\0\0\x04\0\x07payload\x03\0\
+pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 2793] = *b"\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xbe\x14\x01A\x02\x01\
+A\x15\x01B+\x01p}\x01q\x02\x04json\x01s\0\x05bytes\x01\0\0\x04\0\x07payload\x03\0\
 \x01\x01k\x02\x01r\x03\x04codey\x07messages\x07details\x03\x04\0\x07failure\x03\0\
 \x04\x01q\x02\x07success\x01\x02\0\x07failure\x01\x05\0\x04\0\x07outcome\x03\0\x06\
 \x01r\x02\x07commandy\x07outcome\x07\x04\0\x0acompletion\x03\0\x08\x01r\x02\x04n\
@@ -4697,25 +5543,32 @@ d\x01\0y\x04\0\x07publish\x01\x17\x01@\x01\x04names\0\x0d\x04\0\x03run\x01\x18\x
 @\x02\x07commandy\x07outcome\x03\x01\0\x04\0\x08run-done\x01\x19\x01@\0\0w\x04\0\
 \x03now\x01\x1a\x01@\x02\x05level\x0b\x07messages\x01\0\x04\0\x03log\x01\x1b\x01\
 @\x01\x07outcome\x03\x01\0\x04\0\x06finish\x01\x1c\x03\0\x1csegno:workflow/journ\
-al@0.1.0\x05\x08\x02\x03\0\0\x07failure\x02\x03\0\0\x0dhttp-response\x01B\x12\x02\
-\x03\x02\x01\x01\x04\0\x07payload\x03\0\0\x02\x03\x02\x01\x09\x04\0\x07failure\x03\
-\0\x02\x02\x03\x02\x01\x05\x04\0\x0chttp-request\x03\0\x04\x02\x03\x02\x01\x0a\x04\
-\0\x0dhttp-response\x03\0\x06\x02\x03\x02\x01\x06\x04\0\x05level\x03\0\x08\x01k\x01\
-\x01@\x01\x08progress\x0a\0\x7f\x04\0\x09heartbeat\x01\x0b\x01j\x01\x07\x01\x03\x01\
-@\x01\x07request\x05\0\x0c\x04\0\x04http\x01\x0d\x01@\x02\x05level\x09\x07messag\
-es\x01\0\x04\0\x03log\x01\x0e\x03\0\x1dsegno:workflow/activity@0.1.0\x05\x0b\x01\
-B\x06\x02\x03\x02\x01\x09\x04\0\x07failure\x03\0\0\x01j\x01s\x01\x01\x01@\x01\x04\
-names\0\x02\x04\0\x03env\x01\x03\x04\0\x06secret\x01\x03\x03\0\"segno:workflow/c\
-onfiguration@0.1.0\x05\x0c\x01B\x12\x02\x03\x02\x01\x09\x04\0\x07failure\x03\0\0\
-\x01r\x03\x04names\x09directory\x7f\x04sizew\x04\0\x05entry\x03\0\x02\x01p}\x01j\
-\x01\x04\x01\x01\x01@\x03\x04paths\x06offsetw\x06lengthw\0\x05\x04\0\x04read\x01\
-\x06\x01j\0\x01\x01\x01@\x02\x04paths\x07content\x04\0\x07\x04\0\x05write\x01\x08\
-\x04\0\x06append\x01\x08\x01p\x03\x01j\x01\x09\x01\x01\x01@\x01\x04paths\0\x0a\x04\
-\0\x0elist-directory\x01\x0b\x01@\x01\x04paths\0\x07\x04\0\x06remove\x01\x0c\x03\
-\0\x1asegno:workflow/files@0.1.0\x05\x0d\x04\0Isegno:workflow/module-with-messag\
-es-with-all-of-its-exports-removed@0.1.0\x04\0\x0b:\x01\04module-with-messages-w\
-ith-all-of-its-exports-removed\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0d\
-wit-component\x070.258.3\x10wit-bindgen-rust\x060.61.1";
+al@0.1.0\x05\x08\x01B\x10\x02\x03\x02\x01\x01\x04\0\x07payload\x03\0\0\x02\x03\x02\
+\x01\x03\x04\0\x0ccall-options\x03\0\x02\x02\x03\x02\x01\x05\x04\0\x0chttp-reque\
+st\x03\0\x04\x01r\x04\x04sagas\x03seqy\x0acompensates\x12compensate-unknown\x7f\x04\
+\0\x04step\x03\0\x06\x01@\x04\x08functions\x05input\x01\x07options\x03\x04step\x07\
+\0y\x04\0\x04call\x01\x08\x01@\x03\x07request\x05\x07options\x03\x04step\x07\0y\x04\
+\0\x04http\x01\x09\x01@\x03\x04step\x07\x05input\x01\x07options\x03\0y\x04\0\x04\
+undo\x01\x0a\x01@\x01\x04step\x07\0y\x04\0\x03ask\x01\x0b\x03\0\x1asegno:workflo\
+w/sagas@0.1.0\x05\x09\x02\x03\0\0\x07failure\x02\x03\0\0\x0dhttp-response\x01B\x12\
+\x02\x03\x02\x01\x01\x04\0\x07payload\x03\0\0\x02\x03\x02\x01\x0a\x04\0\x07failu\
+re\x03\0\x02\x02\x03\x02\x01\x05\x04\0\x0chttp-request\x03\0\x04\x02\x03\x02\x01\
+\x0b\x04\0\x0dhttp-response\x03\0\x06\x02\x03\x02\x01\x06\x04\0\x05level\x03\0\x08\
+\x01k\x01\x01@\x01\x08progress\x0a\0\x7f\x04\0\x09heartbeat\x01\x0b\x01j\x01\x07\
+\x01\x03\x01@\x01\x07request\x05\0\x0c\x04\0\x04http\x01\x0d\x01@\x02\x05level\x09\
+\x07messages\x01\0\x04\0\x03log\x01\x0e\x03\0\x1dsegno:workflow/activity@0.1.0\x05\
+\x0c\x01B\x06\x02\x03\x02\x01\x0a\x04\0\x07failure\x03\0\0\x01j\x01s\x01\x01\x01\
+@\x01\x04names\0\x02\x04\0\x03env\x01\x03\x04\0\x06secret\x01\x03\x03\0\"segno:w\
+orkflow/configuration@0.1.0\x05\x0d\x01B\x12\x02\x03\x02\x01\x0a\x04\0\x07failur\
+e\x03\0\0\x01r\x03\x04names\x09directory\x7f\x04sizew\x04\0\x05entry\x03\0\x02\x01\
+p}\x01j\x01\x04\x01\x01\x01@\x03\x04paths\x06offsetw\x06lengthw\0\x05\x04\0\x04r\
+ead\x01\x06\x01j\0\x01\x01\x01@\x02\x04paths\x07content\x04\0\x07\x04\0\x05write\
+\x01\x08\x04\0\x06append\x01\x08\x01p\x03\x01j\x01\x09\x01\x01\x01@\x01\x04paths\
+\0\x0a\x04\0\x0elist-directory\x01\x0b\x01@\x01\x04paths\0\x07\x04\0\x06remove\x01\
+\x0c\x03\0\x1asegno:workflow/files@0.1.0\x05\x0e\x04\0Isegno:workflow/module-wit\
+h-messages-with-all-of-its-exports-removed@0.1.0\x04\0\x0b:\x01\04module-with-me\
+ssages-with-all-of-its-exports-removed\x03\0\0\0G\x09producers\x01\x0cprocessed-\
+by\x02\x0dwit-component\x070.258.3\x10wit-bindgen-rust\x060.61.1";
 #[inline(never)]
 #[doc(hidden)]
 pub fn __link_custom_section_describing_imports() {

@@ -13,6 +13,7 @@ use crate::{
     handle::{Handle, Stage, Step},
     journal::{Request, When},
     retry::RetryPolicy,
+    saga::SagaStep,
     time::{Timestamp, millis},
 };
 
@@ -43,6 +44,7 @@ fn options<T>(step: &mut Step<T>) -> Option<&mut wit::CallOptions> {
     }
 }
 
+/// Options of a request, its `start`, and awaiting it.
 macro_rules! with_options {
     ($type:ty, $output:ty $(, $generic:ident)?) => {
         impl$(<$generic>)? $type {
@@ -91,6 +93,7 @@ macro_rules! with_options {
 
 with_options!(Call<T>, T, T);
 with_options!(Send, String);
+with_options!(SagaStep<T>, T, T);
 
 impl Send {
     /// Delays the start until this instant.

@@ -18,6 +18,7 @@ use crate::{
     promise::Promise,
     random::Random,
     run::{Run, RunOutput},
+    saga::Saga,
     signals::{Signal, Signals},
     time::Timestamp,
 };
@@ -136,7 +137,12 @@ impl Context {
         input: &In,
     ) -> Call<Out> {
         let request = payload::encode(&format!("the input of `{function}`"), input).map(|input| {
-            Request::Call { function: function.to_owned(), input, options: no_options() }
+            Request::Call {
+                function: function.to_owned(),
+                input,
+                options: no_options(),
+                step: None,
+            }
         });
         Call(Step::new(&self.0, request, decode_result))
     }
@@ -276,9 +282,18 @@ impl Context {
     /// Transient answers (408, 425, 429 and 5xx) are repeated like errors, and become one when the
     /// policy ends; any other status is an answer; see [`Response::ok`](http::Response::ok).
     pub fn http(&self, request: http::Request) -> Call<http::Response> {
-        let request =
-            request.into_wit().map(|request| Request::Http { request, options: no_options() });
+        let request = request.into_wit().map(|request| Request::Http {
+            request,
+            options: no_options(),
+            step: None,
+        });
         Call(Step::new(&self.0, request, http::Response::decode))
+    }
+
+    /// Begins a saga: steps that are undone, the last one first, when an error leaves the workflow.
+    /// Its name tells it from the others of this workflow: 1 to 64 letters, digits, `-`, `_`, `.`.
+    pub fn saga(&self, name: impl Into<String>) -> Saga {
+        Saga::begin(&self.0, name.into())
     }
 
     /// Publishes an event, delivered at least once to the receiver of the topic. Awaiting it says

@@ -18,6 +18,7 @@ use crate::{
     invocation::Invocation,
     journal::Journal,
     payload::Payload,
+    saga,
 };
 
 /// A future whose output is the outcome for the host.
@@ -49,8 +50,13 @@ impl Execution {
             }),
             None => Err(no_such_function(function)),
         };
-        let future = begun
-            .unwrap_or_else(|failure| Box::pin(std::future::ready(wit::Outcome::Failure(failure))));
+        let future: OutcomeFuture = match begun {
+            Ok(body) => {
+                let invocation = invocation.clone();
+                Box::pin(async move { saga::unwind_all(&invocation, body.await).await })
+            }
+            Err(failure) => Box::pin(std::future::ready(wit::Outcome::Failure(failure))),
+        };
         let mut execution = Self { invocation, future: Some(future) };
         execution.advance();
         execution

@@ -3,7 +3,7 @@
 
 use crate::{
     activity::Attempt,
-    bindings::segno::workflow::{activity, configuration, files, journal, types as wit},
+    bindings::segno::workflow::{activity, configuration, files, journal, sagas, types as wit},
     files::FileSystem,
     journal::{Issued, Journal, Request},
     payload::Payload,
@@ -15,8 +15,11 @@ pub(crate) struct HostJournal;
 impl Journal for HostJournal {
     fn issue(&self, request: Request) -> Issued {
         let index = match request {
-            Request::Call { function, input, options } => {
+            Request::Call { function, input, options, step: None } => {
                 journal::call(&function, &input, &options)
+            }
+            Request::Call { function, input, options, step: Some(step) } => {
+                sagas::call(&function, &input, &options, &step.declared)
             }
             Request::Send { function, input, mut options, when } => {
                 options.start_at_ms = when.map(|when| when.resolve(journal::now()));
@@ -28,7 +31,12 @@ impl Journal for HostJournal {
                 return Issued { index, promise: Some(promise) };
             }
             Request::Settle { promise, outcome } => journal::settle(&promise, &outcome),
-            Request::Http { request, options } => journal::http(&request, &options),
+            Request::Http { request, options, step: None } => journal::http(&request, &options),
+            Request::Http { request, options, step: Some(step) } => {
+                sagas::http(&request, &options, &step.declared)
+            }
+            Request::Undo { step, input, options } => sagas::undo(&step, &input, &options),
+            Request::Ask { step } => sagas::ask(&step),
             Request::Cancel { command } => journal::cancel(command),
             Request::Publish { topic, payload } => journal::publish(&topic, &payload),
         };

@@ -1,8 +1,9 @@
 //! HTTP requests and answers, the same for workflows (durable) and activities (one attempt).
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt};
 
 use base64::{Engine, prelude::BASE64_STANDARD};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use crate::{
@@ -84,8 +85,44 @@ impl Request {
     }
 }
 
-/// An answer, with any status.
-#[derive(Clone, Debug, PartialEq)]
+/// For example: `POST http://localhost:9000/charges`.
+impl fmt::Display for Request {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} {}", self.method, self.url)
+    }
+}
+
+/// A request that was sent, as data.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Sent {
+    /// The method.
+    pub method: String,
+    /// The address.
+    pub url: String,
+    /// The headers; a secret is still the name of one.
+    #[serde(default)]
+    pub headers: Vec<(String, String)>,
+    /// The body, if it was JSON.
+    #[serde(default)]
+    pub body: Option<serde_json::Value>,
+}
+
+impl Sent {
+    pub(crate) fn of(request: &wit::HttpRequest) -> Self {
+        let wit::HttpRequest { method, url, headers, body } = request;
+        let body = match body {
+            Some(Payload::Json(text)) => serde_json::from_str(text).ok(),
+            Some(Payload::Bytes(_)) | None => None,
+        };
+        Self { method: method.clone(), url: url.clone(), headers: headers.clone(), body }
+    }
+}
+
+/// An answer, with any status. As data it is `{"status", "headers", "body"}`; a body that is not
+/// UTF-8 is `"body_base64"`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "Answer", into = "Answer")]
+#[schemars(with = "Answer")]
 pub struct Response {
     status: u16,
     headers: Vec<(String, String)>,
@@ -172,7 +209,20 @@ impl Response {
 
     /// Decodes the completion of a durable request.
     pub(crate) fn decode(payload: Payload) -> Result<Self> {
-        let answer: Answer = payload::decode("the answer of a request", &payload)?;
+        payload::decode("the answer of a request", &payload)
+    }
+
+    /// Encodes the completion of a durable request, as the host does.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(crate) fn encode(self) -> Result<Payload> {
+        payload::encode("the answer of a request", &self)
+    }
+}
+
+impl TryFrom<Answer> for Response {
+    type Error = base64::DecodeError;
+
+    fn try_from(answer: Answer) -> std::result::Result<Self, Self::Error> {
         let body = match (answer.body, answer.body_base64) {
             (Some(text), _) => text.into_bytes(),
             (None, Some(text)) => BASE64_STANDARD.decode(text)?,
@@ -184,26 +234,21 @@ impl Response {
         };
         Ok(Self { status: answer.status, headers, body })
     }
+}
 
-    /// Encodes the completion of a durable request, as the host does.
-    #[cfg(not(target_arch = "wasm32"))]
-    pub(crate) fn encode(self) -> Result<Payload> {
-        let (body, body_base64) = match String::from_utf8(self.body) {
+impl From<Response> for Answer {
+    fn from(response: Response) -> Self {
+        let (body, body_base64) = match String::from_utf8(response.body) {
             Ok(text) => (Some(text), None),
             Err(error) => (None, Some(BASE64_STANDARD.encode(error.into_bytes()))),
         };
-        let answer = Answer {
-            status: self.status,
-            headers: Headers::Pairs(self.headers),
-            body,
-            body_base64,
-        };
-        payload::encode("the answer of a request", &answer)
+        let headers = Headers::Pairs(response.headers);
+        Self { status: response.status, headers, body, body_base64 }
     }
 }
 
 /// The completion of a durable request, as the host encodes it.
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 struct Answer {
     status: u16,
     #[serde(default)]
@@ -215,7 +260,7 @@ struct Answer {
 }
 
 /// Headers as an object, or as pairs, which may repeat a name.
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 enum Headers {
     Map(BTreeMap<String, String>),

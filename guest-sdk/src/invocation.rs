@@ -13,6 +13,7 @@ use crate::{
     bindings::segno::workflow::types as wit,
     error::Error,
     journal::{Issued, Journal, Request},
+    saga::Sagas,
 };
 
 /// The state of the invocation, shared by its context and by everything that it waits for.
@@ -21,6 +22,7 @@ pub(crate) struct Invocation {
     pub(crate) journal: Arc<dyn Journal>,
     seed: [u8; 32],
     state: Mutex<State>,
+    sagas: Mutex<Sagas>,
 }
 
 struct State {
@@ -72,7 +74,11 @@ impl Invocation {
             cancelled: false,
             finished: false,
         };
-        Arc::new(Self { facts, journal, seed, state: Mutex::new(state) })
+        Arc::new(Self { facts, journal, seed, state: Mutex::new(state), sagas: Mutex::default() })
+    }
+
+    pub(crate) fn sagas(&self) -> MutexGuard<'_, Sagas> {
+        self.sagas.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -91,9 +97,16 @@ impl Invocation {
     }
 
     /// Issues a command; its answer is kept until it is read or the handle is dropped.
-    pub(crate) fn issue(&self, request: Request) -> Issued {
+    pub(crate) fn issue(&self, mut request: Request) -> Issued {
         self.refuse_inside_run(|| request.describe());
+        let step = request.step().map(|step| {
+            self.sagas().place(step);
+            step.clone()
+        });
         let issued = self.journal.issue(request);
+        if let Some(step) = step {
+            self.sagas().issued(issued.index, step);
+        }
         self.state().open.insert(issued.index, Wait::default());
         issued
     }
@@ -149,8 +162,15 @@ impl Invocation {
             Some(running) => running.forgotten.push(index),
             None => {
                 drop(state);
-                self.journal.forget(index);
+                self.forget(index);
             }
+        }
+    }
+
+    /// Tells the host that nobody awaits this command. A saga needs to know how its steps end.
+    fn forget(&self, index: u32) {
+        if !self.sagas().has(index) {
+            self.journal.forget(index);
         }
     }
 
@@ -220,6 +240,8 @@ impl Invocation {
     }
 
     fn complete(&self, completion: wit::Completion) {
+        let unwinding = self.sagas().complete(&completion);
+        unwinding.into_iter().for_each(Waker::wake);
         let mut state = self.state();
         // A command whose handle was dropped, or failed by a cancellation, is not open.
         let Some(wait) = state.open.get_mut(&completion.command) else { return };
@@ -262,7 +284,7 @@ impl Invocation {
             }
         }
         drop(state);
-        forgotten.into_iter().for_each(|index| self.journal.forget(index));
+        forgotten.into_iter().for_each(|index| self.forget(index));
         wakers.into_iter().for_each(Waker::wake);
     }
 

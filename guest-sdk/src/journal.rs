@@ -4,9 +4,10 @@
 use std::time::Duration;
 
 use crate::{
-    bindings::segno::workflow::types as wit,
+    bindings::segno::workflow::{sagas, types as wit},
     function::Entry,
     payload::Payload,
+    saga::StepOf,
     time::{Timestamp, millis},
 };
 
@@ -29,17 +30,27 @@ impl When {
 /// One command.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Request {
-    Call { function: String, input: Payload, options: wit::CallOptions },
+    Call { function: String, input: Payload, options: wit::CallOptions, step: Option<Box<StepOf>> },
     Send { function: String, input: Payload, options: wit::CallOptions, when: Option<When> },
     Sleep { when: When },
     Promise { name: Option<String>, options: wit::PromiseOptions },
     Settle { promise: String, outcome: wit::Outcome },
-    Http { request: wit::HttpRequest, options: wit::CallOptions },
+    Http { request: wit::HttpRequest, options: wit::CallOptions, step: Option<Box<StepOf>> },
     Cancel { command: u32 },
     Publish { topic: String, payload: Payload },
+    Undo { step: sagas::Step, input: Payload, options: wit::CallOptions },
+    Ask { step: sagas::Step },
 }
 
 impl Request {
+    /// The step of a saga that the command is.
+    pub(crate) fn step(&mut self) -> Option<&mut StepOf> {
+        match self {
+            Request::Call { step, .. } | Request::Http { step, .. } => step.as_deref_mut(),
+            _ => None,
+        }
+    }
+
     /// A description for messages.
     pub(crate) fn describe(&self) -> String {
         match self {
@@ -52,6 +63,15 @@ impl Request {
             Request::Http { request, .. } => format!("request {} {}", request.method, request.url),
             Request::Cancel { command } => format!("cancellation of command {command}"),
             Request::Publish { topic, .. } => format!("publication on `{topic}`"),
+            Request::Undo { step, .. } => {
+                format!(
+                    "call of `{}`, which undoes step {} of `{}`",
+                    step.compensate, step.seq, step.saga
+                )
+            }
+            Request::Ask { step } => {
+                format!("question whether step {} of `{}` acted", step.seq, step.saga)
+            }
         }
     }
 }

@@ -28,6 +28,7 @@
 //! | wait for several things | [`select`], [`join`], [`try_join_all`], and [`Context::timeout`] |
 //! | fail, and say whether another attempt helps | [`Error`], [`RetryPolicy`] |
 //! | send HTTP requests | [`http::Request`] |
+//! | undo steps when the whole does not come about | [`Saga`] |
 //! | declare functions and their data | [`macro@workflow`], [`macro@activity`], [`macro@data`], [`module!`] |
 //! | run a workflow natively, in virtual time | [`testing::Test`] |
 //!
@@ -44,6 +45,7 @@ mod handle;
 mod promise;
 mod random;
 mod run;
+mod saga;
 mod signals;
 
 mod activity;
@@ -94,6 +96,7 @@ pub use promise::Promise;
 pub use random::Random;
 pub use retry::RetryPolicy;
 pub use run::{Run, RunOutput};
+pub use saga::{OnUnknown, Saga, SagaCall, SagaReport, SagaStep, StepReport, Undo};
 pub use secret::Secret;
 pub use segno_macro::{activity, data, workflow};
 pub use signals::{Receive, Signal, Signals};

@@ -245,6 +245,7 @@ impl Test {
         let commands = self.report().commands.iter();
         let inputs = commands.filter_map(|(_, request)| match request {
             Request::Call { function, input, .. } if function == name => Some(input),
+            Request::Undo { step, input, .. } if step.compensate == name => Some(input),
             _ => None,
         });
         inputs.map(|input| read(name, input)).collect()

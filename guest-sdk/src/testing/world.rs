@@ -239,8 +239,18 @@ impl<'a> World<'a> {
     fn perform(&mut self, id: &str, command: u32, request: Request) {
         let now_ms = self.now_ms;
         match request {
-            Request::Call { function, input, options } => {
-                self.call(id, command, &function, input, options)
+            Request::Call { function, input, options, .. } => {
+                let child = format!("{id}/{command}");
+                self.call(id, command, child, &function, input, options)
+            }
+            Request::Undo { step, input, options } => {
+                let child = format!("{id}/c/{}/{}", step.saga, step.seq);
+                self.call(id, command, child, &step.compensate, input, options)
+            }
+            Request::Ask { step } => {
+                let name = format!("u/{}/{}", step.saga, step.seq);
+                let promise = format!("{id}/{name}");
+                self.promise(id, command, promise, Some(name), None);
             }
             Request::Send { function, input, when, .. } => {
                 self.check_list("sends", id, &function);
@@ -251,12 +261,18 @@ impl<'a> World<'a> {
                 self.decide(at_ms, Action::Begin { id: sent, function, input });
             }
             Request::Sleep { when } => self.answer(when.resolve(now_ms), id, command, null()),
-            Request::Promise { name, options } => self.promise(id, command, name, options),
+            Request::Promise { name, options } => {
+                let promise = match &name {
+                    Some(name) => format!("{id}/p/{name}"),
+                    None => format!("{id}/{command}"),
+                };
+                self.promise(id, command, promise, name, options.timeout_ms);
+            }
             Request::Settle { promise, outcome } => {
                 let answer = self.settle(&promise, outcome);
                 self.answer(now_ms, id, command, answer);
             }
-            Request::Http { request, options } => {
+            Request::Http { request, options, .. } => {
                 let key = format!("{id}/{command}");
                 let attempting = Attempting::new(
                     Body::Http(request),
@@ -294,12 +310,12 @@ impl<'a> World<'a> {
         &mut self,
         id: &str,
         command: u32,
+        child: String,
         function: &str,
         input: Payload,
         options: wit::CallOptions,
     ) {
         self.check_list("calls", id, function);
-        let child = format!("{id}/{command}");
         let entry = lock(&self.common).learned.get(function).copied();
         let defaults = entry.map(|entry| (entry.describe)());
         let timeout_ms =
@@ -354,13 +370,10 @@ impl<'a> World<'a> {
         &mut self,
         id: &str,
         command: u32,
+        promise: String,
         name: Option<String>,
-        options: wit::PromiseOptions,
+        timeout_ms: Option<u64>,
     ) {
-        let promise = match &name {
-            Some(name) => format!("{id}/p/{name}"),
-            None => format!("{id}/{command}"),
-        };
         self.promises.insert(promise.clone(), (id.to_owned(), command));
         let place = self.scenario.promises.iter().position(|plan| match &plan.which {
             Which::Named(wanted) => *wanted == promise || name.as_ref() == Some(wanted),
@@ -374,7 +387,7 @@ impl<'a> World<'a> {
             let at_ms = self.now_ms.saturating_add(millis(plan.after));
             self.decide(at_ms, Action::Settle { promise, settler: plan.settler });
         }
-        self.overdue(id, command, options.timeout_ms);
+        self.overdue(id, command, timeout_ms);
     }
 
     /// Settles a promise if it exists and is pending; the answer for the settler.

@@ -6,6 +6,7 @@
 //! {inv}/p/{name}    a named promise
 //! {inv}/s/{n}       its n-th signal
 //! {inv}/c/{saga}/{seq}   the compensation of a step of one of its sagas
+//! {inv}/u/{saga}/{seq}   what a person says of a step whose effect is unknown
 //! ```
 
 use std::{fmt, str::FromStr, sync::Arc};
@@ -183,6 +184,11 @@ impl PromiseId {
         let (saga, seq) = rest.rsplit_once('/')?;
         let seq = seq.parse().ok()?;
         (invocation.compensation(saga, seq) == *self).then(|| (Text::from(saga), seq))
+    }
+
+    /// The promise by which a person says whether a step of a saga of this invocation acted.
+    pub fn verdict_on(&self, saga: &str, seq: u32) -> Self {
+        Self::new(format!("{self}/u/{saga}/{seq}"))
     }
 
     /// Whether it belongs to the tree below `root` in any of the ways in which clients write that.

@@ -2,7 +2,7 @@
 //! makes a record. The engine decides what is done about each.
 
 use super::contract::{
-    CallOptions, HttpRequest, Outcome, Payload, PromiseOptions, outcome_size, size,
+    CallOptions, HttpRequest, Outcome, Payload, PromiseOptions, SagaStep, outcome_size, size,
 };
 
 /// A command of a workflow. Its index is its place among the commands of its invocation.
@@ -26,6 +26,14 @@ pub enum GuestCommand {
     Publish(Publish),
     /// Computes something in the guest, once.
     Run(Run),
+    /// A call that is a step of a saga.
+    SagaCall(Box<SagaCall>),
+    /// A request that is a step of a saga.
+    SagaHttp(Box<SagaHttp>),
+    /// Undoes a step of a saga.
+    Undo(Box<Undo>),
+    /// Asks a person about a step of a saga.
+    AskAboutStep(AskAboutStep),
 }
 
 /// The arguments of [`GuestCommand::Call`].
@@ -101,25 +109,72 @@ pub struct Run {
     pub name: String,
 }
 
+/// The arguments of [`GuestCommand::SagaCall`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct SagaCall {
+    /// The call.
+    pub call: Call,
+    /// The step that it is.
+    pub step: SagaStep,
+}
+
+/// The arguments of [`GuestCommand::SagaHttp`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct SagaHttp {
+    /// The request.
+    pub http: Http,
+    /// The step that it is.
+    pub step: SagaStep,
+}
+
+/// The arguments of [`GuestCommand::Undo`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct Undo {
+    /// The call of the function that undoes the step.
+    pub call: Call,
+    /// The step.
+    pub step: SagaStep,
+}
+
+/// The arguments of [`GuestCommand::AskAboutStep`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct AskAboutStep(pub SagaStep);
+
 impl GuestCommand {
     /// Number of bytes of the command's texts and payloads.
     pub fn size(&self) -> usize {
         match self {
-            Self::Call(call) | Self::Send(Send(call)) => {
-                call.function.len() + size(&call.input) + pairs(&call.options.labels)
-            }
+            Self::Call(call) | Self::Send(Send(call)) => call.size(),
             Self::Sleep(_) | Self::Cancel(_) => 0,
             Self::Promise(promise) => promise.name.as_ref().map_or(0, String::len),
             Self::Settle(settle) => settle.promise_id.len() + outcome_size(&settle.outcome),
-            Self::Http(Http { request, options }) => {
-                let HttpRequest { method, url, headers, body } = request;
-                let body = body.as_ref().map_or(0, size);
-                method.len() + url.len() + pairs(headers) + body + pairs(&options.labels)
-            }
+            Self::Http(http) => http.size(),
             Self::Publish(publish) => publish.topic.len() + size(&publish.payload),
             Self::Run(run) => run.name.len(),
+            Self::SagaCall(of) => of.call.size() + step_size(&of.step),
+            Self::SagaHttp(of) => of.http.size() + step_size(&of.step),
+            Self::Undo(of) => of.call.size() + step_size(&of.step),
+            Self::AskAboutStep(AskAboutStep(step)) => step_size(step),
         }
     }
+}
+
+impl Call {
+    fn size(&self) -> usize {
+        self.function.len() + size(&self.input) + pairs(&self.options.labels)
+    }
+}
+
+impl Http {
+    fn size(&self) -> usize {
+        let HttpRequest { method, url, headers, body } = &self.request;
+        let body = body.as_ref().map_or(0, size);
+        method.len() + url.len() + pairs(headers) + body + pairs(&self.options.labels)
+    }
+}
+
+fn step_size(step: &SagaStep) -> usize {
+    step.saga.len() + step.compensate.len()
 }
 
 fn pairs(pairs: &[(String, String)]) -> usize {
@@ -138,5 +193,6 @@ macro_rules! variants {
 
 variants! {
     Call: Call, Send: Send, Sleep: Sleep, Promise: NewPromise, Settle: Settle, Http: Http,
-    Cancel: Cancel, Publish: Publish, Run: Run
+    Cancel: Cancel, Publish: Publish, Run: Run, SagaCall: Box<SagaCall>, SagaHttp: Box<SagaHttp>,
+    Undo: Box<Undo>, AskAboutStep: AskAboutStep
 }

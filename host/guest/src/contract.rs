@@ -19,6 +19,7 @@ pub mod bindings {
     });
 }
 
+pub use bindings::segno::workflow::sagas::Step as SagaStep;
 pub use bindings::segno::workflow::types::{
     ActivityContext, CallOptions, Completion, Context, Event, Failure, FunctionDescription,
     FunctionKind, HttpRequest, HttpResponse, Level, Outcome, Payload, PromiseOptions, RetryOptions,

@@ -94,7 +94,8 @@ impl<'a> Interface<'a> {
         let known = match package {
             "segno:workflow" => {
                 version.starts_with("0.1.")
-                    && ["types", "journal", "activity", "configuration", "files"].contains(&name)
+                    && ["types", "journal", "sagas", "activity", "configuration", "files"]
+                        .contains(&name)
             }
             _ => {
                 version.starts_with("0.2.")
@@ -175,6 +176,7 @@ mod tests {
             ("wasi:filesystem/types@0.2.9", true),
             ("segno:workflow/journal@0.1.0", true),
             ("segno:workflow/files@0.1.0", true),
+            ("segno:workflow/sagas@0.1.0", true),
             ("segno:workflow/journal@0.2.0", false),
             ("segno:workflow/functions@0.1.0", false),
             ("wasi:clocks/wall-clock@0.3.0", false),

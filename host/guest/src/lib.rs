@@ -52,6 +52,7 @@ mod activity;
 mod instance;
 mod messages;
 mod report;
+mod sagas;
 mod validate;
 mod workflow;
 

@@ -68,7 +68,7 @@ impl WorkflowState {
         journal.ask(ask).map_err(|stop| Halt::Stopped(stop).into())
     }
 
-    fn command(&mut self, command: impl Into<GuestCommand>) -> wasmtime::Result<u32> {
+    pub(super) fn command(&mut self, command: impl Into<GuestCommand>) -> wasmtime::Result<u32> {
         match self.hand_over(Ask::Command(command.into()))? {
             Answer::Command(index) => Ok(index),
             other => Err(mismatch("a command's index", &other)),
@@ -83,7 +83,7 @@ impl WorkflowState {
     }
 
     /// Refuses a payload above the limit; `what` is evaluated only then.
-    fn check(&self, size: usize, what: impl FnOnce() -> String) -> wasmtime::Result<()> {
+    pub(super) fn check(&self, size: usize, what: impl FnOnce() -> String) -> wasmtime::Result<()> {
         check_size(size, self.budget.limits().output_bytes, what)
     }
 }

@@ -9,7 +9,7 @@ use segno_core::{
     id::{Claim, CommandIndex, Holder, NodeName, PromiseId, Version},
     promise::{NewPromise, Promise, Verdict},
     reply::{Acted, Reply},
-    saga::{FactKey, FactKind, SagaNext, StepEnd, StepView, saga_next},
+    saga::{FactKey, FactKind, SagaNext, StepView, saga_next, step_end},
     snapshot::Snapshot,
     tags,
     time::{Millis, Timestamp},
@@ -84,7 +84,7 @@ impl Trip<'_> {
             let rows = self.outside.network.database.dump().await;
             let steps: Vec<StepView> = (0..STEPS).map(|seq| self.seen(&rows, seq)).collect();
             let facts = facts(&rows, &self.claim.id);
-            match saga_next(facts, &steps, true) {
+            match saga_next(facts.map(|key| (key.seq, key.kind)), &steps, true) {
                 SagaNext::Compensate { seq } => {
                     let undo = self.claim.id.compensation(SAGA, seq);
                     self.step(undo, Tags::new(), Verdict::Resolved).await?;
@@ -143,13 +143,7 @@ impl Trip<'_> {
 
     fn seen(&self, rows: &Snapshot, seq: u32) -> StepView {
         let promise = rows.promises.get(&self.claim.id.command(CommandIndex(seq)));
-        let end = match promise.and_then(Promise::settlement).map(|settled| settled.verdict) {
-            None => StepEnd::Open,
-            Some(Verdict::Resolved) => StepEnd::Acted,
-            Some(Verdict::Rejected) => StepEnd::Failed,
-            Some(Verdict::Canceled | Verdict::TimedOut) => StepEnd::Unknown,
-        };
-        StepView { seq, end }
+        StepView { seq, end: step_end(promise) }
     }
 }
 

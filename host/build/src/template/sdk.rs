@@ -9,13 +9,14 @@ use include_dir::{Dir, include_dir};
 use toml::{Table, Value};
 
 /// The folders with sources only, without target folders.
-const FOLDERS: [(&str, Dir<'_>); 3] = [
+const FOLDERS: [(&str, Dir<'_>); 4] = [
     ("src", include_dir!("$CARGO_MANIFEST_DIR/../../guest-sdk/src")),
     ("wit", include_dir!("$CARGO_MANIFEST_DIR/../../guest-sdk/wit")),
     ("macro/src", include_dir!("$CARGO_MANIFEST_DIR/../../guest-sdk/macro/src")),
+    ("saga/src", include_dir!("$CARGO_MANIFEST_DIR/../../guest-sdk/saga/src")),
 ];
 
-const MANIFESTS: [(&str, &str); 2] = [
+const MANIFESTS: [(&str, &str); 3] = [
     (
         "Cargo.toml",
         include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../guest-sdk/Cargo.toml")),
@@ -24,6 +25,10 @@ const MANIFESTS: [(&str, &str); 2] = [
         "macro/Cargo.toml",
         include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../guest-sdk/macro/Cargo.toml")),
     ),
+    (
+        "saga/Cargo.toml",
+        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../guest-sdk/saga/Cargo.toml")),
+    ),
 ];
 
 const WORKSPACE: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.toml"));
@@ -31,7 +36,7 @@ const WORKSPACE: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../..
 const LICENSE: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../LICENSE"));
 
 /// Packages of the workspace that the SDK uses, with their paths from the SDK.
-const PATHS: [(&str, &str); 1] = [("segno-macro", "macro")];
+const PATHS: [(&str, &str); 2] = [("segno-macro", "macro"), ("segno-saga", "saga")];
 
 /// All files of the SDK, by their paths in the SDK's folder.
 pub(super) fn files() -> Vec<(PathBuf, Vec<u8>)> {

@@ -10,7 +10,8 @@
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use segno_core::{
-    promise::{RetryPolicy, Settlement, Verdict},
+    promise::{Promise, RetryPolicy, Settlement, Verdict},
+    saga::StepTags,
     value::{Bytes, Tags, Value},
 };
 use segno_guest::{Failure, Outcome, Payload, RetryOptions};
@@ -29,6 +30,8 @@ pub mod code {
     pub const NOT_FOUND: u32 = 404;
     /// A deadline passed.
     pub const TIMED_OUT: u32 = 408;
+    /// It was refused for good.
+    pub const REFUSED: u32 = 422;
     /// Something was cancelled.
     pub const CANCELLED: u32 = 499;
     /// Anything else.
@@ -187,7 +190,24 @@ pub fn failure(value: Option<&Value>) -> Failure {
     }
 }
 
-/// The outcome that a guest receives for the promise that it awaited.
+/// The outcome that a guest is told of a promise; none if it is pending.
+///
+/// Of a step of a saga, codes 408 and 499 say that nobody knows whether it acted. So a step that
+/// says them itself, and knows, is told as refused.
+pub fn told(promise: &Promise) -> Option<Outcome> {
+    let settlement = promise.settlement()?;
+    let mut told = outcome(settlement);
+    if let Outcome::Failure(failure) = &mut told
+        && settlement.verdict == Verdict::Rejected
+        && matches!(failure.code, code::TIMED_OUT | code::CANCELLED)
+        && StepTags::of(&promise.spec.tags).is_some()
+    {
+        failure.code = code::REFUSED;
+    }
+    Some(told)
+}
+
+/// The outcome of a settlement.
 pub fn outcome(settlement: &Settlement) -> Outcome {
     match settlement.verdict {
         Verdict::Resolved => Outcome::Success(

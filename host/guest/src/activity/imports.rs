@@ -124,20 +124,20 @@ impl ActivityState {
 }
 
 /// Declares the functions of `journal`, which refuse in activities.
-macro_rules! for_workflows {
+macro_rules! no_journal {
     ($($function:ident($($type:ty),*) -> $answer:ty;)*) => {
         impl journal::Host for ActivityState {
             $(fn $function(&mut self, $(_: $type),*) -> wasmtime::Result<$answer> {
-                let name = stringify!($function).replace('_', "-");
-                Err(Halt::Refused(format!(
-                    "`segno:workflow/journal.{name}` is for workflows, and this is an activity: return a value to the workflow, and let it go on from there"
-                )).into())
+                Err(for_workflows(&format!(
+                    "journal.{}",
+                    stringify!($function).replace('_', "-")
+                )))
             })*
         }
     };
 }
 
-for_workflows! {
+no_journal! {
     call(String, Payload, CallOptions) -> u32;
     send(String, Payload, CallOptions) -> u32;
     sleep_until(u64) -> u32;
@@ -152,4 +152,12 @@ for_workflows! {
     now() -> u64;
     log(Level, String) -> ();
     finish(Outcome) -> ();
+}
+
+/// The refusal of a function of the contract that only workflows may call.
+pub fn for_workflows(function: &str) -> wasmtime::Error {
+    Halt::Refused(format!(
+        "`segno:workflow/{function}` is for workflows, and this is an activity: return a value to the workflow, and let it go on from there"
+    ))
+    .into()
 }

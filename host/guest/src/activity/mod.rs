@@ -12,6 +12,7 @@ use std::sync::Arc;
 use segno_core::id::Digest;
 use wasmtime::Store;
 
+pub(super) use self::imports::for_workflows;
 use self::wasi::RealWasi;
 use super::{
     ActivityContext, ActivityHost, Failure, FunctionKind, GuestError, Outcome, Payload,

@@ -65,9 +65,8 @@ fn a_step_of_which_nobody_knows_is_registered_only_if_it_was_declared() {
     assert_eq!(facts(&world), [(0, FactKind::Registered, true)]);
     let steps =
         [StepView { seq: 0, end: StepEnd::Unknown }, StepView { seq: 1, end: StepEnd::Unknown }];
-    let keys: Vec<_> =
-        world.model.facts_of(&PromiseId::from("w")).map(|(key, _)| key.clone()).collect();
-    assert_eq!(saga_next(&keys, &steps, true), SagaNext::Unclear { seq: 1 });
+    let facts = facts(&world).into_iter().map(|(seq, kind, _)| (seq, kind));
+    assert_eq!(saga_next(facts, &steps, true), SagaNext::Unclear { seq: 1 });
 }
 
 #[test]

@@ -74,7 +74,7 @@ impl Rules for Send {
     }
 }
 
-fn invocation(call: &Call, site: &Site<'_>) -> NewPromise {
+pub(super) fn invocation(call: &Call, site: &Site<'_>) -> NewPromise {
     let param = param(site.identity, &call.function, &call.input);
     callee(site, &call.function, param, &call.options)
 }
@@ -111,7 +111,7 @@ fn described<'a>(identity: &'a Identity, function: &str) -> Option<&'a FunctionD
 
 /// A bare name is in the caller's own module. An address of an external worker has the function's
 /// name after `#`.
-fn target(function: &str) -> String {
+pub(super) fn target(function: &str) -> String {
     match function.split_once('#') {
         Some((address, _)) => address.to_owned(),
         None if function.contains(':') => function.to_owned(),

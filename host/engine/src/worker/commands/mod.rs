@@ -11,6 +11,7 @@ mod http;
 mod promise;
 mod publish;
 mod run;
+mod saga;
 mod settle;
 mod site;
 mod sleep;
@@ -96,6 +97,10 @@ pub fn rules(command: &GuestCommand) -> &dyn Rules {
         GuestCommand::Cancel(cancel) => cancel,
         GuestCommand::Publish(publish) => publish,
         GuestCommand::Run(run) => run,
+        GuestCommand::SagaCall(step) => &**step,
+        GuestCommand::SagaHttp(step) => &**step,
+        GuestCommand::Undo(undo) => &**undo,
+        GuestCommand::AskAboutStep(ask) => ask,
     }
 }
 

@@ -113,7 +113,7 @@ impl JournalSource for StoredJournal<'_> {
 
     async fn outcome(&self, id: &PromiseId) -> Result<Outcome, NotRead> {
         let row = self.store.read().promise(id).await.map_err(NotRead::Store)?;
-        let settlement = row.as_ref().and_then(|row| row.promise.settlement());
-        settlement.map(values::outcome).ok_or_else(|| NotRead::NoValue(id.clone()))
+        let told = row.as_ref().and_then(|row| values::told(&row.promise));
+        told.ok_or_else(|| NotRead::NoValue(id.clone()))
     }
 }

@@ -1,0 +1,160 @@
+//! Sagas: steps that are undone when the whole does not come about.
+
+mod report;
+mod state;
+mod step;
+mod unwind;
+
+use std::{fmt::Display, future::Future, sync::Arc};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+pub use self::{
+    report::{SagaReport, StepReport},
+    step::{OnUnknown, SagaCall, SagaStep},
+};
+pub(crate) use self::{
+    state::{Sagas, StepOf},
+    unwind::unwind_all,
+};
+use crate::{
+    error::{Error, Result},
+    function::{Entry, Function, Item, decode_result},
+    http,
+    invocation::Invocation,
+    payload::{self, Payload},
+};
+
+/// Steps of a workflow that are undone, the last one first, when the whole does not come about;
+/// made by [`Context::saga`](crate::Context::saga).
+///
+/// A step is a call or an HTTP request with the function that undoes it. What is to be undone is
+/// recorded with the step's end; an unwinding follows from these records alone, and so it goes on
+/// where it was, after a crash, on another host, or with a workflow that was cancelled.
+///
+/// A saga is unwound when an error leaves the workflow, or its [`scope`](Self::scope), and by
+/// [`abort`](Self::abort). It is over when the workflow or the scope ends well.
+///
+/// ```
+/// # extern crate segno_sdk as segno;
+/// # use segno::{ActivityContext, Context, Undo};
+/// #[segno::activity]
+/// async fn book(ctx: ActivityContext, seat: u32) -> segno::Result<String> {
+///     Ok(format!("ticket {seat}"))
+/// }
+///
+/// #[segno::activity]
+/// async fn give_back(ctx: ActivityContext, undo: Undo<u32, String>) -> segno::Result<()> {
+///     segno::info!(ctx, "{:?} for seat {} is given back", undo.output, undo.input);
+///     Ok(())
+/// }
+///
+/// #[segno::workflow]
+/// async fn evening(ctx: Context, seats: Vec<u32>) -> segno::Result<u32> {
+///     let saga = ctx.saga("evening");
+///     for seat in &seats {
+///         saga.call(book, seat).compensate(give_back).await?;
+///     }
+///     if seats.len() > 2 {
+///         return Err(saga.abort("there is one car only").await);
+///     }
+///     Ok(seats.len() as u32)
+/// }
+///
+/// let mut test = segno::testing::Test::new();
+/// let error = test.run(evening, &vec![4, 5, 6]).unwrap_err();
+/// let undone: Vec<u32> = test.calls(give_back).into_iter().map(|undo| undo.input).collect();
+/// assert_eq!(undone, [6, 5, 4]);
+/// assert!(error.message().contains("one car only"));
+/// ```
+#[derive(Clone)]
+pub struct Saga {
+    invocation: Arc<Invocation>,
+    /// Its place among the sagas of the invocation.
+    index: usize,
+}
+
+/// The input of a function that undoes a step.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Undo<In, Out> {
+    /// The step's input.
+    pub input: In,
+    /// The step's output; none if nobody knows whether it acted (see [`OnUnknown`]).
+    pub output: Option<Out>,
+}
+
+impl Saga {
+    pub(crate) fn begin(invocation: &Arc<Invocation>, name: String) -> Self {
+        let index = invocation.sagas().begin(name);
+        Self { invocation: invocation.clone(), index }
+    }
+
+    /// A step: a call of a durable function of this crate. Say what undoes it:
+    /// [`SagaCall::compensate`]. A call that needs no undoing is one of the context's.
+    pub fn call<A, I: Item<A>>(
+        &self,
+        function: I,
+        input: &<I::Function as Function>::Input,
+    ) -> SagaCall<<I::Function as Function>::Input, <I::Function as Function>::Output>
+    where
+        <I::Function as Function>::Input: Serialize,
+        <I::Function as Function>::Output: DeserializeOwned,
+    {
+        let _ = function;
+        self.invocation.journal.learn(Entry::of::<I::Function>);
+        self.call_named(<I::Function as Function>::NAME, input)
+    }
+
+    /// A step: a call of a durable function by its name, as
+    /// [`Context::call_named`](crate::Context::call_named).
+    pub fn call_named<In: Serialize + ?Sized, Given, Out: DeserializeOwned>(
+        &self,
+        function: &str,
+        input: &In,
+    ) -> SagaCall<Given, Out> {
+        let input = payload::encode(&format!("the input of `{function}`"), input);
+        SagaCall::call(self, function, input, decode_result)
+    }
+
+    /// A step: an HTTP request by the host, as [`Context::http`](crate::Context::http). An answer
+    /// counts as having acted, whatever its status: what undoes it is given the answer.
+    pub fn http(&self, request: http::Request) -> SagaCall<http::Sent, http::Response> {
+        SagaCall::http(self, request, http::Response::decode)
+    }
+
+    /// The output of `steps`. If they fail, the saga is unwound first, and the error says what was
+    /// undone ([`SagaReport::of`]).
+    ///
+    /// # Errors
+    /// That of `steps`.
+    pub async fn scope<T>(&self, steps: impl Future<Output = Result<T>>) -> Result<T> {
+        match steps.await {
+            Ok(value) => {
+                self.complete();
+                Ok(value)
+            }
+            Err(error) => Err(unwind::unwind(&self.invocation, self.index, error).await),
+        }
+    }
+
+    /// Unwinds the saga now. The error is final (code 422), has the reason and what was undone, and
+    /// is there to be returned.
+    pub async fn abort(&self, reason: impl Display) -> Error {
+        let error = Error::terminal(Error::REFUSED, reason.to_string());
+        unwind::unwind(&self.invocation, self.index, error).await
+    }
+
+    /// Ends the saga: its steps stay, whatever happens later.
+    pub fn complete(&self) {
+        self.invocation.sagas().end(self.index);
+    }
+}
+
+/// The JSON of an input or an output; bytes are none.
+fn json(payload: &Payload) -> String {
+    match payload {
+        Payload::Json(text) => text.clone(),
+        Payload::Bytes(_) => "null".to_owned(),
+    }
+}

@@ -1,0 +1,91 @@
+//! What came of an unwinding.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::error::Error;
+
+/// What an unwinding undid, and what it could not undo. Each list begins with the last step.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SagaReport {
+    /// The saga's name.
+    pub saga: String,
+    /// What is undone.
+    pub undone: Vec<StepReport>,
+    /// What could not be undone: there the unwinding stopped.
+    pub failed: Vec<StepReport>,
+    /// Steps of which nobody knows whether they acted, and of which nobody said it: there the
+    /// unwinding stopped.
+    pub unclear: Vec<StepReport>,
+    /// Steps before the one at which the unwinding stopped: they acted, and are not undone.
+    pub left: Vec<StepReport>,
+}
+
+/// A step in a [`SagaReport`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StepReport {
+    /// The step's place in its saga, from 0.
+    pub seq: u32,
+    /// The function that was called, or the request.
+    pub step: String,
+    /// What undoes it.
+    pub compensate: String,
+    /// Why it could not be undone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// The details of an error that unwound sagas.
+#[derive(Serialize, Deserialize)]
+struct Details {
+    sagas: Vec<SagaReport>,
+    /// Those that the error had itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    details: Option<Value>,
+}
+
+impl SagaReport {
+    /// The reports in an error that came out of sagas, the last saga first.
+    pub fn of(error: &Error) -> Vec<Self> {
+        error.details::<Details>().map(|details| details.sagas).unwrap_or_default()
+    }
+
+    /// `error` with this report.
+    pub(super) fn added_to(self, error: Error) -> Error {
+        let (mut sagas, details) = match error.details::<Details>() {
+            Some(Details { sagas, details }) => (sagas, details),
+            None => (Vec::new(), error.details::<Value>()),
+        };
+        let message = format!("{}; {self}", error.message());
+        sagas.push(self);
+        Error::with_code(error.code(), message).with_details(&Details { sagas, details })
+    }
+}
+
+/// For example: ``saga `trip`: `book_hotel`, `book_flight` undone``.
+impl fmt::Display for SagaReport {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = |steps: &[StepReport]| -> String {
+            let names: Vec<String> = steps.iter().map(|step| format!("`{}`", step.step)).collect();
+            names.join(", ")
+        };
+        write!(formatter, "saga `{}`: ", self.saga)?;
+        match self.undone.is_empty() {
+            true => formatter.write_str("nothing undone")?,
+            false => write!(formatter, "{} undone", names(&self.undone))?,
+        }
+        for step in &self.failed {
+            let error = step.error.as_deref().unwrap_or("an unknown reason");
+            write!(formatter, ", `{}` could not be undone: {error}", step.step)?;
+        }
+        if !self.unclear.is_empty() {
+            write!(formatter, ", unclear whether {} acted", names(&self.unclear))?;
+        }
+        if !self.left.is_empty() {
+            write!(formatter, ", {} not undone", names(&self.left))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,258 @@
+//! What an invocation knows of its sagas: the steps that were begun, how each ended, and what is
+//! undone. It is all told by completions, so it is the same in every replay.
+
+use std::{
+    collections::BTreeMap,
+    task::{Poll, Waker},
+};
+
+use segno_saga::{FactKind, SagaNext, StepEnd, StepView, saga_next};
+
+use super::{
+    json,
+    report::{SagaReport, StepReport},
+};
+use crate::{
+    bindings::segno::workflow::{sagas as wit, types},
+    error::Error,
+    payload::Payload,
+};
+
+/// A step of a saga; its place is given when it is issued.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct StepOf {
+    saga: usize,
+    pub(crate) declared: wit::Step,
+    /// The step in words.
+    name: String,
+    /// Its input as JSON.
+    input: String,
+}
+
+impl StepOf {
+    pub(super) fn new(saga: usize, compensate: &str, name: String, input: String) -> Self {
+        let declared = wit::Step {
+            saga: String::new(),
+            seq: 0,
+            compensate: compensate.to_owned(),
+            compensate_unknown: false,
+        };
+        Self { saga, declared, name, input }
+    }
+}
+
+/// The sagas of an invocation, in the order in which they were begun.
+#[derive(Default)]
+pub(crate) struct Sagas {
+    list: Vec<State>,
+    /// What a command is to its saga, by its index.
+    roles: BTreeMap<u32, Role>,
+    /// Of an unwinding.
+    waker: Option<Waker>,
+}
+
+struct State {
+    name: String,
+    steps: Vec<Step>,
+    facts: Vec<(u32, FactKind)>,
+    is_over: bool,
+}
+
+struct Step {
+    declared: wit::Step,
+    name: String,
+    input: String,
+    output: Option<String>,
+    end: StepEnd,
+    /// The undoing, or the question, was issued and has no answer.
+    is_waited_for: bool,
+    /// Nobody said whether it acted.
+    is_unclear: bool,
+    /// Why it could not be undone.
+    error: Option<Error>,
+}
+
+#[derive(Clone, Copy)]
+struct Role {
+    saga: usize,
+    seq: u32,
+    part: Part,
+}
+
+#[derive(Clone, Copy)]
+enum Part {
+    Step,
+    Undo,
+    Verdict,
+}
+
+/// What an unwinding does next.
+pub(super) enum Act {
+    /// Undo a step with this input.
+    Undo(wit::Step, Payload),
+    /// Ask whether a step acted.
+    Ask(wit::Step, String),
+    /// Nothing is left to do, or can be done.
+    Over,
+}
+
+impl Sagas {
+    /// # Panics
+    /// There is one of this name: the names tell the steps of sagas apart.
+    pub(super) fn begin(&mut self, name: String) -> usize {
+        let is_taken = self.list.iter().any(|saga| saga.name == name);
+        assert!(!is_taken, "there is a saga `{name}` in this workflow: give each its own name");
+        self.list.push(State { name, steps: Vec::new(), facts: Vec::new(), is_over: false });
+        self.list.len() - 1
+    }
+
+    pub(super) fn end(&mut self, saga: usize) {
+        self.list[saga].is_over = true;
+    }
+
+    /// The sagas that an error of the workflow unwinds, the last one first.
+    pub(super) fn open(&self) -> Vec<usize> {
+        let open = self.list.iter().enumerate().filter(|(_, saga)| !saga.is_over);
+        open.map(|(index, _)| index).rev().collect()
+    }
+
+    /// Gives a step its place, before it is issued.
+    pub(crate) fn place(&self, step: &mut StepOf) {
+        let saga = &self.list[step.saga];
+        assert!(
+            !saga.is_over,
+            "the saga `{}` is over, and `{}` is a step of it: begin another",
+            saga.name, step.name
+        );
+        step.declared.saga = saga.name.clone();
+        step.declared.seq = u32::try_from(saga.steps.len()).expect("a saga has few steps");
+    }
+
+    /// The command with this index is this step.
+    pub(crate) fn issued(&mut self, command: u32, step: StepOf) {
+        let StepOf { saga, declared, name, input } = step;
+        self.roles.insert(command, Role { saga, seq: declared.seq, part: Part::Step });
+        self.list[saga].steps.push(Step {
+            declared,
+            name,
+            input,
+            output: None,
+            end: StepEnd::Open,
+            is_waited_for: false,
+            is_unclear: false,
+            error: None,
+        });
+    }
+
+    /// The command with this index undoes a step, or asks about it.
+    pub(super) fn acts(&mut self, command: u32, saga: usize, act: &Act) {
+        let (step, part) = match act {
+            Act::Undo(step, _) => (step, Part::Undo),
+            Act::Ask(step, _) => (step, Part::Verdict),
+            Act::Over => return,
+        };
+        self.roles.insert(command, Role { saga, seq: step.seq, part });
+        self.list[saga].steps[step.seq as usize].is_waited_for = true;
+    }
+
+    /// Whether a command belongs to a saga: its completion is needed even if nobody awaits it.
+    pub(crate) fn has(&self, command: u32) -> bool {
+        self.roles.contains_key(&command)
+    }
+
+    /// Takes the completion of a command.
+    pub(crate) fn complete(&mut self, completion: &types::Completion) -> Option<Waker> {
+        let Role { saga, seq, part } = self.roles.remove(&completion.command)?;
+        let State { steps, facts, .. } = &mut self.list[saga];
+        let step = &mut steps[seq as usize];
+        match (part, &completion.outcome) {
+            (Part::Step, types::Outcome::Success(output)) => {
+                step.end = StepEnd::Acted;
+                step.output = Some(json(output));
+                facts.push((seq, FactKind::Registered));
+            }
+            (Part::Step, types::Outcome::Failure(failure)) => {
+                step.end = match failure.code {
+                    Error::TIMED_OUT | Error::CANCELLED => StepEnd::Unknown,
+                    _ => StepEnd::Failed,
+                };
+                if step.end == StepEnd::Unknown && step.declared.compensate_unknown {
+                    facts.push((seq, FactKind::Registered));
+                }
+            }
+            (Part::Undo, types::Outcome::Success(_)) => facts.push((seq, FactKind::Completed)),
+            (Part::Undo, types::Outcome::Failure(failure)) => {
+                step.error = Some(Error::from_failure(failure.clone()));
+                facts.push((seq, FactKind::Failed));
+            }
+            (Part::Verdict, types::Outcome::Success(_)) => {
+                step.end = StepEnd::Acted;
+                facts.push((seq, FactKind::Registered));
+            }
+            (Part::Verdict, types::Outcome::Failure(failure)) => match failure.code {
+                // The question was taken back: that is no answer.
+                Error::CANCELLED => step.is_unclear = true,
+                _ => step.end = StepEnd::Failed,
+            },
+        }
+        step.is_waited_for = false;
+        self.waker.take()
+    }
+
+    /// The next act of an unwinding; pending while a completion is missing.
+    pub(super) fn next(&mut self, saga: usize, waker: &Waker) -> Poll<Act> {
+        let State { steps, facts, .. } = &self.list[saga];
+        let views: Vec<StepView> =
+            (0..).zip(steps).map(|(seq, step)| StepView { seq, end: step.end }).collect();
+        let act = match saga_next(facts.iter().copied(), &views, true) {
+            SagaNext::Forward => None,
+            SagaNext::Compensate { seq } => {
+                let step = &steps[seq as usize];
+                let output = step.output.as_deref().unwrap_or("null");
+                let input = format!("{{\"input\":{},\"output\":{output}}}", step.input);
+                (!step.is_waited_for)
+                    .then(|| Act::Undo(step.declared.clone(), Payload::Json(input)))
+            }
+            SagaNext::Unclear { seq } => {
+                let step = &steps[seq as usize];
+                if step.is_unclear {
+                    return Poll::Ready(Act::Over);
+                }
+                (!step.is_waited_for).then(|| Act::Ask(step.declared.clone(), step.name.clone()))
+            }
+            SagaNext::Compensated | SagaNext::CompensationFailed { .. } => Some(Act::Over),
+        };
+        if act.is_none() {
+            self.waker = Some(waker.clone());
+        }
+        act.map_or(Poll::Pending, Poll::Ready)
+    }
+
+    /// What came of an unwinding that is over.
+    pub(super) fn report(&self, saga: usize) -> SagaReport {
+        let State { name, steps, facts, .. } = &self.list[saga];
+        let has = |step: &Step, kind| facts.contains(&(step.declared.seq, kind));
+        let all = |wanted: &dyn Fn(&Step) -> bool| -> Vec<StepReport> {
+            steps.iter().rev().filter(|step| wanted(step)).map(Step::report).collect()
+        };
+        let is_done = |step: &Step| has(step, FactKind::Completed) || has(step, FactKind::Failed);
+        SagaReport {
+            saga: name.clone(),
+            undone: all(&|step| has(step, FactKind::Completed)),
+            failed: all(&|step| has(step, FactKind::Failed)),
+            unclear: all(&|step| step.is_unclear),
+            left: all(&|step| has(step, FactKind::Registered) && !is_done(step)),
+        }
+    }
+}
+
+impl Step {
+    fn report(&self) -> StepReport {
+        StepReport {
+            seq: self.declared.seq,
+            step: self.name.clone(),
+            compensate: self.declared.compensate.clone(),
+            error: self.error.as_ref().map(|error| error.message().to_owned()),
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Steps of sagas before they are issued.
+
+use std::marker::PhantomData;
+
+use super::{Saga, StepOf, Undo, json};
+use crate::{
+    call::no_options,
+    error::Result,
+    function::{Entry, Function, Item},
+    handle::{Decode, Stage, Step},
+    http,
+    journal::Request,
+    payload::Payload,
+};
+
+/// A step of which it was not said yet what undoes it.
+#[must_use = "say what undoes the step, by `compensate`; a call that needs no undoing is one of the context's"]
+pub struct SagaCall<In, Out> {
+    saga: Saga,
+    /// The function, or the request.
+    name: String,
+    /// The input as JSON.
+    input: String,
+    request: Result<Request>,
+    decode: Decode<Out>,
+    given: PhantomData<fn(In)>,
+}
+
+/// A step of a saga, which is issued when it is polled for the first time, or by `start`.
+#[must_use = "a step is issued when it is awaited, or by `start`"]
+pub struct SagaStep<T>(pub(crate) Step<T>);
+
+/// What an unwinding does about a step of which nobody knows whether it acted: its deadline passed,
+/// or it was cancelled or killed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnUnknown {
+    /// Waits for a person, who settles the promise `{invocation}/u/{saga}/{seq}` (`segno saga`).
+    #[default]
+    Ask,
+    /// Undoes it; [`Undo::output`] is none. For functions that undo what may not have been done.
+    Compensate,
+}
+
+impl<In, Out> SagaCall<In, Out> {
+    pub(super) fn call(
+        saga: &Saga,
+        function: &str,
+        input: Result<Payload>,
+        decode: Decode<Out>,
+    ) -> Self {
+        Self {
+            saga: saga.clone(),
+            name: function.to_owned(),
+            input: input.as_ref().map(json).unwrap_or_default(),
+            request: input.map(|input| Request::Call {
+                function: function.to_owned(),
+                input,
+                options: no_options(),
+                step: None,
+            }),
+            decode,
+            given: PhantomData,
+        }
+    }
+
+    pub(super) fn http(saga: &Saga, request: http::Request, decode: Decode<Out>) -> Self {
+        let name = request.to_string();
+        let request = request.into_wit();
+        let input = request
+            .as_ref()
+            .ok()
+            .and_then(|request| serde_json::to_string(&http::Sent::of(request)).ok());
+        Self {
+            saga: saga.clone(),
+            name,
+            input: input.unwrap_or_default(),
+            request: request.map(|request| Request::Http {
+                request,
+                options: no_options(),
+                step: None,
+            }),
+            decode,
+            given: PhantomData,
+        }
+    }
+
+    /// The function of this crate that undoes the step: it is called with the step's input and
+    /// output. It is tried as its own retry policy says; if it fails for good, the unwinding stops
+    /// there, for a person.
+    pub fn compensate<A, I: Item<A>>(self, function: I) -> SagaStep<Out>
+    where
+        I::Function: Function<Input = Undo<In, Out>>,
+    {
+        let _ = function;
+        self.saga.invocation.journal.learn(Entry::of::<I::Function>);
+        self.compensate_named(<I::Function as Function>::NAME)
+    }
+
+    /// The same by name: a bare name is in this module, `wasm://MODULE/FUNCTION` in another. It is
+    /// called with `{"input": …, "output": …}`.
+    pub fn compensate_named(self, function: &str) -> SagaStep<Out> {
+        let Self { saga, name, input, mut request, decode, .. } = self;
+        if let Ok(Request::Call { step, .. } | Request::Http { step, .. }) = &mut request {
+            *step = Some(Box::new(StepOf::new(saga.index, function, name, input)));
+        }
+        SagaStep(Step::new(&saga.invocation, request, decode))
+    }
+}
+
+impl<T> SagaStep<T> {
+    /// What an unwinding does if nobody knows whether the step acted.
+    pub fn on_unknown(mut self, what: OnUnknown) -> Self {
+        if let Stage::New(request) = &mut self.0.stage
+            && let Some(step) = request.step()
+        {
+            step.declared.compensate_unknown = what == OnUnknown::Compensate;
+        }
+        self
+    }
+}

@@ -1,0 +1,51 @@
+//! Unwinding: undoes the steps of a saga from the last to the first, as recorded facts say.
+
+use std::{future::poll_fn, sync::Arc};
+
+use super::state::Act;
+use crate::{
+    bindings::segno::workflow::types as wit, call::no_options, error::Error,
+    invocation::Invocation, journal::Request,
+};
+
+/// Unwinds a saga, and adds what came of it to the error that is the reason.
+pub(super) async fn unwind(invocation: &Arc<Invocation>, saga: usize, reason: Error) -> Error {
+    invocation.sagas().end(saga);
+    loop {
+        let act = poll_fn(|polling| invocation.sagas().next(saga, polling.waker())).await;
+        let request = match &act {
+            Act::Undo(step, input) => {
+                Request::Undo { step: step.clone(), input: input.clone(), options: no_options() }
+            }
+            Act::Ask(step, name) => {
+                invocation.journal.log(
+                    wit::Level::Warn,
+                    &format!(
+                        "nobody knows whether step {} of the saga `{}` (`{name}`) acted; settle `{}/u/{}/{}`: resolved, it acted and is undone; rejected, it did not",
+                        step.seq, step.saga, invocation.facts.invocation, step.saga, step.seq
+                    ),
+                );
+                Request::Ask { step: step.clone() }
+            }
+            Act::Over => break,
+        };
+        let issued = invocation.journal.issue(request);
+        invocation.sagas().acts(issued.index, saga, &act);
+    }
+    let report = invocation.sagas().report(saga);
+    report.added_to(reason)
+}
+
+/// The outcome of a workflow, after the sagas were unwound that its failure leaves open.
+pub(crate) async fn unwind_all(
+    invocation: &Arc<Invocation>,
+    outcome: wit::Outcome,
+) -> wit::Outcome {
+    let wit::Outcome::Failure(failure) = outcome else { return outcome };
+    let mut error = Error::from_failure(failure);
+    let open = invocation.sagas().open();
+    for saga in open {
+        error = unwind(invocation, saga, error).await;
+    }
+    wit::Outcome::Failure(error.into_failure())
+}
