@@ -36,6 +36,7 @@ macro_rules! gated_reads {
                 id::{Digest, PromiseId, ScheduleId},
                 invocation::Record,
                 promise::{MessageKind, Promise, Schedule},
+                saga::{Fact, FactKey},
                 snapshot::Snapshot,
                 time::Timestamp,
             };
@@ -97,6 +98,11 @@ macro_rules! gated_reads {
                 async fn waits(&self, id: &PromiseId) -> Result<Waits, StoreError> {
                     self.pass().await?;
                     self.memory().read().waits(id).await
+                }
+
+                async fn facts(&self, id: &PromiseId) -> Result<Vec<(FactKey, Fact)>, StoreError> {
+                    self.pass().await?;
+                    self.memory().read().facts(id).await
                 }
 
                 async fn list(

@@ -1,5 +1,7 @@
 //! Listing and reading invocations.
 
+use std::collections::BTreeSet;
+
 use axum::{Json, extract::State};
 use segno_core::{command::Command, reply::Reply, tags, time::Timestamp};
 use segno_store::{InvocationFilter, StateCounts};
@@ -124,6 +126,8 @@ pub async fn describe(
     let of_this =
         InvocationFilter { parent: Some(id.clone()), limit: SHOWN, ..InvocationFilter::default() };
     let children = store.read().list(&of_this).await?;
+    let facts = store.read().facts(&id).await?;
+    let sagas: BTreeSet<String> = facts.iter().map(|(fact, _)| fact.saga.to_string()).collect();
     drop(store);
     let (promise, task) = (&found.promise, &found.task);
     let spec = &promise.spec;
@@ -153,6 +157,7 @@ pub async fn describe(
         parent: view::caller(promise),
         schedule: spec.tags.get(tags::SCHEDULE).cloned(),
         children: children.items.iter().map(view::summary).collect(),
+        sagas: sagas.into_iter().collect(),
         labels: view::labels(&spec.tags),
         journal_len: found.head.len,
         created_at_ms: outcome.created_at_ms,

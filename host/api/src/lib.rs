@@ -35,6 +35,7 @@ mod remove;
 mod replay;
 mod resources;
 mod restart;
+mod sagas;
 mod schedules;
 mod start;
 mod tasks;

@@ -12,7 +12,8 @@ use utoipa::{
 
 use super::{
     control, events, health, index, invocations, journal, metrics, migrate, model::Problem,
-    modules, promises, remove, replay, resources, restart, schedules, start, tasks, tree, wait,
+    modules, promises, remove, replay, resources, restart, sagas, schedules, start, tasks, tree,
+    wait,
 };
 
 /// The characters of an id, as a pattern: no control characters, and no text that vanishes from a
@@ -97,6 +98,7 @@ pub enum Refusals {
         wait::wait,
         journal::journal,
         journal::logs,
+        sagas::sagas,
         control::cancel,
         control::kill,
         migrate::proceed,

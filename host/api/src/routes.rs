@@ -9,8 +9,8 @@ use axum::{
 
 use super::{
     Api, access, control, error::ApiError, events, health, index, invocations, journal, metrics,
-    migrate, modules, openapi, promises, remove, replay, resources, restart, schedules, start,
-    tasks, tree, wait,
+    migrate, modules, openapi, promises, remove, replay, resources, restart, sagas, schedules,
+    start, tasks, tree, wait,
 };
 
 /// The API as a service.
@@ -25,6 +25,7 @@ pub fn router(api: Api) -> Router {
         .route("/invocations/{id}/wait", get(wait::wait))
         .route("/invocations/{id}/journal", get(journal::journal))
         .route("/invocations/{id}/logs", get(journal::logs))
+        .route("/invocations/{id}/sagas", get(sagas::sagas))
         .route("/invocations/{id}/cancel", post(control::cancel))
         .route("/invocations/{id}/kill", post(control::kill))
         .route("/invocations/{id}/continue", post(migrate::proceed))

@@ -10,14 +10,15 @@ use axum::{
     http::{Method, Request, StatusCode, header},
 };
 use segno_core::{
-    command::{ClaimRequest, Command},
+    command::{ClaimRequest, Command, FenceAct, FenceAction},
     config::Config,
     id::{Claim, CommandIndex, Digest, Holder, NodeName, PromiseId, Version},
     invocation::{
         CommandKind, LogLine, Outcome, Record, RecordBody, Request as Asked, Seed, StepResult,
     },
-    promise::{NewPromise, Note, ReleaseReason},
+    promise::{NewPromise, Note, ReleaseReason, Verdict},
     reply::Reply,
+    tags,
     time::{Millis, Timestamp},
     value::{Payload, Tags, Text, Value as Stored},
 };
@@ -172,6 +173,60 @@ impl World {
             .header(header::CONTENT_TYPE, "application/wasm")
             .body(Body::from(component.to_owned()));
         self.ask(request.expect("a request")).await
+    }
+
+    /// Begins an invocation `id` whose saga `trip` has these steps, numbered from 0; each says
+    /// whether it is undone in doubt. What it makes under `undone` are undoings of its steps, and
+    /// under `asked` are questions to a person.
+    pub async fn saga(&self, id: &str, steps: &[bool]) -> Claim {
+        self.start(id).await.ok();
+        let claim = self.acquire(id).await;
+        let step = |(seq, in_doubt): (usize, &bool)| {
+            let mut tags = trip_step(seq);
+            if *in_doubt {
+                tags.insert(tags::UNKNOWN.into(), "compensate".into());
+            }
+            tags.insert(tags::TARGET.into(), "wasm:///ship".into());
+            (format!("{id}/{seq}"), tags)
+        };
+        self.make(&claim, steps.iter().enumerate().map(step)).await;
+        claim
+    }
+
+    /// Begins to undo a step of the saga `trip`.
+    pub async fn undo(&self, claim: &Claim, seq: usize) {
+        let id = claim.id.compensation("trip", u32::try_from(seq).expect("few"));
+        let tags = Tags::from([(tags::TARGET.to_owned(), "wasm:///undo".to_owned())]);
+        self.make(claim, [(id.to_string(), tags)]).await;
+    }
+
+    /// Asks whether a step of the saga `trip` acted.
+    pub async fn ask_about(&self, claim: &Claim, seq: usize) {
+        let id = claim.id.verdict_on("trip", u32::try_from(seq).expect("few"));
+        self.make(claim, [(id.to_string(), trip_step(seq))]).await;
+    }
+
+    async fn make(&self, claim: &Claim, promises: impl IntoIterator<Item = (String, Tags)>) {
+        let action = |(index, (id, tags)): (u32, (String, Tags))| FenceAction {
+            index: CommandIndex(index),
+            act: FenceAct::Create {
+                new: NewPromise {
+                    id: id.as_str().into(),
+                    param: Stored::of(&b"{\"func\":\"ship\",\"args\":[]}"[..]),
+                    tags,
+                    timeout_at: Timestamp::NEVER,
+                },
+            },
+        };
+        let actions = (0..).zip(promises).map(action).collect();
+        let claim = claim.clone();
+        self.command(Command::TaskFence { claim, records: vec![], logs: vec![], actions }).await;
+    }
+
+    /// Settles a promise, of whatever kind.
+    pub async fn settle(&self, id: &str, verdict: Verdict, value: &str) {
+        let value = Stored::of(value.to_owned().into_bytes());
+        self.command(Command::PromiseSettle { id: id.into(), verdict, value }).await;
     }
 
     /// Sends `GET`.
@@ -333,4 +388,13 @@ impl Answer {
         assert!(self.status.is_success(), "{self:?}");
         self.body
     }
+}
+
+fn trip_step(seq: usize) -> Tags {
+    let tags = [
+        (tags::SAGA, "trip".to_owned()),
+        (tags::SEQ, seq.to_string()),
+        (tags::COMPENSATE, "wasm:///undo".to_owned()),
+    ];
+    tags.map(|(name, value)| (name.to_owned(), value)).into()
 }

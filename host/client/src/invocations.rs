@@ -6,8 +6,8 @@ use reqwest::Method;
 use segno_model::{
     Accepted, ContinueInvocation, Continued, Invocation, InvocationOutcome, InvocationPage,
     InvocationQuery, JournalPage, JournalRecord, LogPage, RangeQuery, Removed, Replay,
-    ReplayRequest, RestartInvocation, SendSignal, SignalAccepted, StartInvocation, Started,
-    WaitQuery,
+    ReplayRequest, RestartInvocation, SagaPage, SendSignal, SignalAccepted, StartInvocation,
+    Started, WaitQuery,
 };
 
 use super::{Client, ClientError};
@@ -51,6 +51,14 @@ impl Client {
         let request =
             self.request_with(Method::GET, &path, &WaitQuery { timeout_ms: Some(timeout_ms) });
         self.read(self.patient(request, limit)).await
+    }
+
+    /// Reads the sagas of an invocation.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn sagas(&self, id: &str) -> Result<SagaPage, ClientError> {
+        self.get(&["v1", "invocations", id, "sagas"], &()).await
     }
 
     /// Reads records of a journal.

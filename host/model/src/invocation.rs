@@ -322,6 +322,9 @@ pub struct Invocation {
     pub schedule: Option<String>,
     /// The called invocations, newest first (at most 100).
     pub children: Vec<InvocationSummary>,
+    /// The names of its sagas that have something to undo, or had; `/sagas` shows them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sagas: Vec<String>,
     /// The labels of the invocation.
     pub labels: BTreeMap<String, String>,
     /// Number of records in the journal.

@@ -15,6 +15,7 @@ mod promise;
 mod query;
 mod replay;
 mod resource;
+mod saga;
 mod schedule;
 mod start;
 mod task;
@@ -42,6 +43,7 @@ pub use promise::{
 pub use query::{DeployQuery, InvocationQuery, RangeQuery, WaitQuery};
 pub use replay::{DivergenceView, FieldDifference, Replay, ReplayRequest, ReplayVerdict};
 pub use resource::{ResourceLeaseView, ResourceView, TakeResource, WriteResource};
+pub use saga::{SagaPage, SagaState, SagaStepState, SagaStepView, SagaView, UndoState, UndoView};
 pub use schedule::{
     Backfill, Backfilled, CreateSchedule, Overlap, ScheduleCreated, ScheduleList, ScheduleQuery,
     ScheduleView,

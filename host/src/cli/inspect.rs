@@ -5,6 +5,7 @@ use clap::Args;
 use super::{
     CliError, Console, Exit,
     console::{BOLD, CYAN, DIM, RED, YELLOW},
+    saga::headline,
     show::{
         self, facts, failure_line, function, plain, plain_lines, short_digest, short_target,
         state_cell, state_name, state_style,
@@ -14,7 +15,9 @@ use super::{
     timeline::record_line,
 };
 use crate::{
-    api::model::{CancelProgress, Invocation, InvocationState, JournalRecord, Wait, WaitKind},
+    api::model::{
+        CancelProgress, Invocation, InvocationState, JournalRecord, SagaPage, Wait, WaitKind,
+    },
     client::Client,
 };
 
@@ -54,6 +57,9 @@ impl Inspect {
         }
         head(&invocation, console)?;
         why(&invocation, console)?;
+        if !invocation.sagas.is_empty() {
+            sagas(&client.sagas(&self.id).await?, console)?;
+        }
         children(&invocation, console)?;
         self.timeline(&invocation, &records, console)?;
         Ok(Exit::Done)
@@ -190,9 +196,13 @@ fn why(invocation: &Invocation, console: &mut Console) -> Result<(), CliError> {
             }
             WaitKind::Timer => format!("waits for timer {id}{until}"),
             WaitKind::Signal => "waits for a signal".to_owned(),
-            WaitKind::Promise => {
-                format!("waits for promise {id}{until}; settle it with `segno resolve {id}`")
-            }
+            WaitKind::Promise => match question(&invocation.id, id) {
+                Some((saga, seq)) => format!(
+                    "nobody knows whether step {seq} of the saga {saga} acted; find out, and say it with `segno saga settle {} {saga} {seq} --acted` or `--not-acted`",
+                    invocation.id
+                ),
+                None => format!("waits for promise {id}{until}; settle it with `segno resolve {id}`"),
+            },
         });
     }
     match invocation.cancel {
@@ -234,6 +244,23 @@ fn attempts(wait: &Wait, now: i64) -> String {
     }
     let facts = facts.join("; ");
     if facts.is_empty() { facts } else { format!(": {facts}") }
+}
+
+/// The saga and the step that a person is asked about by this promise.
+fn question<'a>(invocation: &str, promise: &'a str) -> Option<(&'a str, &'a str)> {
+    promise.strip_prefix(invocation)?.strip_prefix("/u/")?.rsplit_once('/')
+}
+
+fn sagas(page: &SagaPage, console: &mut Console) -> Result<(), CliError> {
+    console.line("")?;
+    let hint = console.paint(DIM, &format!("`segno saga show {}` shows the steps", page.id));
+    let head = console.paint(BOLD, "sagas");
+    console.line(format!("{head}  {hint}"))?;
+    for saga in &page.items {
+        let line = headline(saga, console);
+        console.line(format!("  {line}"))?;
+    }
+    Ok(())
 }
 
 fn children(invocation: &Invocation, console: &mut Console) -> Result<(), CliError> {

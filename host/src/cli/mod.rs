@@ -47,6 +47,7 @@ mod resonate;
 mod resource;
 mod restart;
 mod result;
+mod saga;
 mod schedule;
 mod serve;
 mod serve_events;
@@ -164,6 +165,7 @@ enum Command {
     Reject(settle::Reject),
     Signal(signal::Signal),
     Promise(promise::Promise),
+    Saga(saga::Saga),
     Task(task::Task),
     Schedule(schedule::Schedule),
     Resource(resource::Resource),
@@ -247,6 +249,7 @@ impl Cli {
             Command::Reject(command) => command.run(&client()?, console).await,
             Command::Signal(command) => command.run(&client()?, console).await,
             Command::Promise(command) => command.run(&client()?, console).await,
+            Command::Saga(command) => command.run(&client()?, console).await,
             Command::Task(command) => command.run(&client()?, console).await,
             Command::Resource(command) => command.run(&client()?, console).await,
             Command::Schedule(command) => command.run(&client()?, console).await,

@@ -5,6 +5,7 @@ use segno_core::{
     id::{PromiseId, ScheduleId},
     invocation::Record,
     promise::Schedule,
+    saga::{Fact, FactKey},
     snapshot::Snapshot,
 };
 
@@ -43,6 +44,9 @@ pub trait Read: Send + Sync {
 
     /// The promises that `id` awaits, and those that await it.
     async fn waits(&self, id: &PromiseId) -> Result<Waits, StoreError>;
+
+    /// The facts of an invocation's sagas, by saga, step and kind.
+    async fn facts(&self, id: &PromiseId) -> Result<Vec<(FactKey, Fact)>, StoreError>;
 
     /// Invocations in the order of their creation, newest first.
     async fn list(&self, filter: &InvocationFilter) -> Result<Page<InvocationRow>, StoreError>;

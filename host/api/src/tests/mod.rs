@@ -16,6 +16,7 @@ mod promises;
 mod replaying;
 mod resources;
 mod routes;
+mod sagas;
 mod schedules;
 mod serving;
 mod starting;

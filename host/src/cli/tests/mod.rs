@@ -8,6 +8,7 @@ mod modules;
 mod promises;
 mod ready;
 mod resources;
+mod sagas;
 mod schedules;
 mod tree;
 mod width;

@@ -6,6 +6,7 @@ use segno_core::{
     id::{PromiseId, ScheduleId},
     invocation::Record,
     promise::{Promise, Schedule, TaskState},
+    saga::{Fact, FactKey},
     snapshot::Snapshot,
 };
 
@@ -72,6 +73,12 @@ impl Read for MemoryStore {
             awaits: kept.model.awaited_by(id).filter(unconsumed).cloned().collect(),
             awaited_by: awaiting.map(|(awaiter, _)| awaiter.clone()).collect(),
         })
+    }
+
+    async fn facts(&self, id: &PromiseId) -> Result<Vec<(FactKey, Fact)>, StoreError> {
+        let kept = self.kept();
+        let facts = kept.model.facts_of(id);
+        Ok(facts.map(|(key, fact)| (key.clone(), fact.clone())).collect())
     }
 
     async fn list(&self, filter: &InvocationFilter) -> Result<Page<InvocationRow>, StoreError> {

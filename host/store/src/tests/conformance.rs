@@ -259,6 +259,7 @@ async fn reads(store: &dyn Store, clock: &Arc<HandClock>, seen: &Snapshot) -> Ve
     answers.extend(call_tree(store, &ids).await);
     for id in &ids {
         answers.push(format!("{:?}", store.read().waits(id).await.expect("waits")));
+        answers.push(format!("{:?}", store.read().facts(id).await.expect("facts")));
         answers.push(format!("{:?}", store.read().journal(id, 2, 3).await.expect("a journal")));
         answers.push(format!("{:?}", store.read().logs(id, 1, 2).await.expect("logs")));
     }

@@ -14,6 +14,7 @@ mod dump;
 mod events;
 mod examine;
 mod export;
+mod facts;
 pub(crate) mod find;
 mod journal;
 pub(crate) mod list;
@@ -30,6 +31,7 @@ use segno_core::{
     id::{Digest, PromiseId, ScheduleId},
     invocation::Record,
     promise::{MessageKind, Promise, Schedule},
+    saga::{Fact, FactKey},
     snapshot::Snapshot,
     time::Timestamp,
 };
@@ -182,6 +184,12 @@ impl<D: Dialect> Read for Reader<D> {
         let name = "read who waits";
         let mut connection = self.connection(name).await?;
         promises::waits(&mut *connection, id).await.map_err(failed::<D, _>(name))
+    }
+
+    async fn facts(&self, id: &PromiseId) -> Result<Vec<(FactKey, Fact)>, StoreError> {
+        let name = "read the facts of sagas";
+        let mut connection = self.connection(name).await?;
+        facts::facts(&mut *connection, id).await.map_err(failed::<D, _>(name))
     }
 
     async fn counts_by_state(&self, filter: &InvocationFilter) -> Result<StateCounts, StoreError> {
@@ -354,6 +362,7 @@ pub(crate) fn failed<D: Dialect, F: Into<Failure>>(
 pub(crate) fn statements(kind: Kind) -> Vec<&'static str> {
     let all = [
         promises::STATEMENTS,
+        facts::STATEMENTS,
         journal::STATEMENTS,
         due::STATEMENTS,
         modules::STATEMENTS,
@@ -372,6 +381,7 @@ pub(crate) fn statements(kind: Kind) -> Vec<&'static str> {
 pub(crate) fn walked_by_index(kind: Kind) -> Vec<&'static str> {
     let all = [
         promises::STATEMENTS,
+        facts::STATEMENTS,
         journal::STATEMENTS,
         due::STATEMENTS,
         modules::STATEMENTS,

@@ -55,7 +55,7 @@ fn cells(invocation: i64, key: &FactKey, fact: &Fact) -> CellRow {
 
 /// The fact of a row of these columns from `first` on, with the invocation's id instead of its
 /// number.
-fn fact(row: &impl Fields, first: usize) -> Result<(PromiseId, FactKey, Fact), Failure> {
+pub(crate) fn fact(row: &impl Fields, first: usize) -> Result<(PromiseId, FactKey, Fact), Failure> {
     let invocation = id(row, first)?;
     let kind = FactKind::from_number(small(row, first + 3, &invocation, "fact")?);
     let key = FactKey {

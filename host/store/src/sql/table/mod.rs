@@ -12,6 +12,7 @@ mod resource;
 mod schedule;
 
 pub(crate) use self::{
+    fact::fact,
     named::{NAMED, Named},
     owned::{OWNED, Owned},
     schedule::{schedule, schedule_columns},

@@ -1,0 +1,233 @@
+//! `segno saga`.
+
+use clap::{ArgGroup, Args, Subcommand};
+use comfy_table::Color;
+use serde_json::Value;
+
+use super::{
+    CliError, Console, Exit,
+    console::{BOLD, CYAN, DIM, GREEN, RED, YELLOW},
+    show::{failure_line, plain, short_target},
+    table::{Cell, Column, Table},
+};
+use crate::{
+    api::model::{
+        FailureView, SagaPage, SagaState, SagaStepState, SagaStepView, SagaView, UndoState,
+    },
+    client::Client,
+};
+
+/// Show the sagas of an invocation, and say whether an unclear step acted
+///
+/// A saga is a row of steps that are undone, the last one first, when the whole does
+/// not come about.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  segno saga show trip-1
+  segno saga settle trip-1 booking 2 --acted         # it is undone
+  segno saga settle trip-1 booking 2 --not-acted     # there is nothing to undo")]
+pub struct Saga {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Show the sagas of an invocation: their steps, and what is undone
+    Show(Show),
+    Settle(Settle),
+}
+
+#[derive(Debug, Args)]
+struct Show {
+    /// Id of the invocation
+    id: String,
+}
+
+/// Say whether a step acted of which nobody knows; the unwinding then goes on
+///
+/// A step is unclear if its deadline passed, or it was cancelled or killed. Look at
+/// what it should have done before you say it: what is said cannot be taken back.
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("said").required(true))]
+#[command(after_help = "\
+Examples:
+  segno saga settle trip-1 booking 2 --acted
+  segno saga settle trip-1 booking 2 --not-acted")]
+struct Settle {
+    /// Id of the invocation
+    id: String,
+    /// Name of the saga
+    saga: String,
+    /// Place of the step, as `segno saga show` prints it
+    seq: u32,
+    /// It acted, and is undone
+    #[arg(long, group = "said")]
+    acted: bool,
+    /// It did not act: there is nothing to undo
+    #[arg(long, group = "said")]
+    not_acted: bool,
+}
+
+impl Saga {
+    pub(super) async fn run(
+        self,
+        client: &Client,
+        console: &mut Console,
+    ) -> Result<Exit, CliError> {
+        match self.what {
+            What::Show(Show { id }) => {
+                let page = client.sagas(&id).await?;
+                match console.json() {
+                    true => console.document(&page)?,
+                    false => show(&page, console)?,
+                }
+            }
+            What::Settle(settle) => settle.run(client, console).await?,
+        }
+        Ok(Exit::Done)
+    }
+}
+
+impl Settle {
+    async fn run(&self, client: &Client, console: &mut Console) -> Result<(), CliError> {
+        let Self { id, saga, seq, acted, .. } = self;
+        let page = client.sagas(id).await?;
+        let question = self.question(&page)?;
+        let settled = match acted {
+            true => client.resolve(&question, Value::Null).await?,
+            false => client.reject(&question, did_not_act()).await?,
+        };
+        if console.json() {
+            return console.document(&settled);
+        }
+        let step = console.paint(CYAN, &format!("{id}, step {seq} of {saga}"));
+        let said = match (settled.changed, acted) {
+            (Some(false), _) => "somebody has said it meanwhile",
+            (_, true) => "acted, and is undone now",
+            (_, false) => "did not act; the unwinding goes on",
+        };
+        console.line(format!("{step}  {said}"))
+    }
+
+    /// The promise by which it is said.
+    fn question(&self, page: &SagaPage) -> Result<String, CliError> {
+        let Self { id, saga: name, seq, .. } = self;
+        let wrong = |message: String| CliError::Other { code: "not-unclear", message };
+        let Some(saga) = page.items.iter().find(|saga| saga.name == *name) else {
+            let names: Vec<&str> = page.items.iter().map(|saga| saga.name.as_str()).collect();
+            let known = match names.is_empty() {
+                true => "it has none".to_owned(),
+                false => format!("it has {}", names.join(", ")),
+            };
+            return Err(wrong(format!("`{id}` has no saga `{name}`; {known}")));
+        };
+        let Some(step) = saga.steps.iter().find(|step| step.seq == *seq) else {
+            let steps = saga.steps.len();
+            return Err(wrong(format!(
+                "`{name}` has {steps} steps, and none with the number {seq}"
+            )));
+        };
+        step.question.clone().ok_or_else(|| {
+            let why = match step.state {
+                SagaStepState::Unknown if saga.state == SagaState::Forward => {
+                    "nobody asks while nothing is undone"
+                }
+                SagaStepState::Unknown => "steps behind it are undone first",
+                SagaStepState::Open => "it has not ended",
+                SagaStepState::Acted => "it acted",
+                SagaStepState::Failed => "it did not act",
+            };
+            wrong(format!("step {seq} of `{name}` is not unclear: {why}"))
+        })
+    }
+}
+
+fn did_not_act() -> FailureView {
+    FailureView { code: 404, message: "it did not act".to_owned(), details: None }
+}
+
+fn show(page: &SagaPage, console: &mut Console) -> Result<(), CliError> {
+    if page.items.is_empty() {
+        return console.line(format!("`{}` has no sagas", page.id));
+    }
+    for (place, saga) in page.items.iter().enumerate() {
+        if place > 0 {
+            console.line("")?;
+        }
+        show_saga(&page.id, saga, console)?;
+    }
+    if page.incomplete {
+        console.line("\nonly the first 20,000 children were looked at: steps may be missing")?;
+    }
+    Ok(())
+}
+
+/// A saga in a line: its name and how it stands.
+pub(super) fn headline(saga: &SagaView, console: &Console) -> String {
+    let seq = saga.next_seq.unwrap_or_default();
+    let (style, state) = match saga.state {
+        SagaState::Forward => (GREEN, "goes on".to_owned()),
+        SagaState::Kept => (GREEN, "nothing undone".to_owned()),
+        SagaState::Unwinding => (YELLOW, "is unwound".to_owned()),
+        SagaState::Undone => (YELLOW, "undone".to_owned()),
+        SagaState::Failed => (RED, format!("step {seq} could not be undone")),
+        SagaState::Unclear => (RED, format!("nobody knows whether step {seq} acted")),
+    };
+    format!("{}  {}", console.paint(BOLD, &plain(&saga.name)), console.paint(style, &state))
+}
+
+const COLUMNS: [Column; 5] = [
+    Column::number("STEP"),
+    Column::text("FUNCTION"),
+    Column::whole("STATE"),
+    Column::text("UNDONE BY").rank(1),
+    Column::whole("UNDOING"),
+];
+
+fn show_saga(id: &str, saga: &SagaView, console: &mut Console) -> Result<(), CliError> {
+    let head = headline(saga, console);
+    console.line(head)?;
+    let mut table = Table::new(&COLUMNS);
+    for step in &saga.steps {
+        table.row(row(step));
+    }
+    console.table(&table)?;
+    for step in &saga.steps {
+        if let Some(failure) = step.undo.as_ref().and_then(|undo| undo.failure.as_ref()) {
+            let line = console.paint(RED, &failure_line(failure));
+            console.line(format!("\nstep {}: {line}", step.seq))?;
+        }
+        if step.question.is_some() {
+            let said = format!("segno saga settle {id} {} {}", saga.name, step.seq);
+            let hint = console.paint(DIM, &format!("{said} --acted, or --not-acted"));
+            console.line(format!("\nstep {} is unclear: {hint}", step.seq))?;
+        }
+    }
+    Ok(())
+}
+
+fn row(step: &SagaStepView) -> [Cell; 5] {
+    let (color, state) = match step.state {
+        SagaStepState::Open => (None, "open"),
+        SagaStepState::Acted => (Some(Color::Green), "acted"),
+        SagaStepState::Failed => (None, "failed"),
+        SagaStepState::Unknown => (Some(Color::Red), "unknown"),
+    };
+    let (undoing_color, undoing) =
+        match (step.undo.as_ref().map(|undo| undo.state), step.registered) {
+            (Some(UndoState::Pending), _) => (Some(Color::Yellow), "under way"),
+            (Some(UndoState::Completed), _) => (None, "undone"),
+            (Some(UndoState::Failed), _) => (Some(Color::Red), "failed"),
+            (None, true) => (None, "if need be"),
+            (None, false) => (None, ""),
+        };
+    [
+        Cell::colored(step.seq.to_string(), None),
+        Cell::colored(plain(step.function.as_deref().unwrap_or("HTTP request")), None),
+        Cell::colored(state, color),
+        Cell::colored(short_target(&step.compensate), None),
+        Cell::colored(undoing, undoing_color),
+    ]
+}

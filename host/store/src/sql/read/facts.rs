@@ -1,0 +1,32 @@
+//! The facts of sagas, by their invocation.
+
+use segno_core::{
+    id::PromiseId,
+    saga::{Fact, FactKey},
+};
+
+use super::{Select, Session};
+use crate::sql::{Failure, table::fact};
+
+const FACTS: Select = Select::common(
+    "SELECT promises.id, saga, seq, fact, promise, compensate, unknown, at
+     FROM promises JOIN compensations ON compensations.inv = promises.n
+     WHERE promises.id = $1",
+);
+
+/// All facts of an invocation.
+pub(super) async fn facts(
+    session: &mut impl Session,
+    id: &PromiseId,
+) -> Result<Vec<(FactKey, Fact)>, Failure> {
+    let rows = session.all(&FACTS, &[id.into()]).await?;
+    let read = |row| fact(row, 0).map(|(_, key, fact)| (key, fact));
+    let mut facts: Vec<_> = rows.iter().map(read).collect::<Result<_, _>>()?;
+    // Here, and not by the rules of each database for texts.
+    facts.sort_by(|one, other| one.0.cmp(&other.0));
+    Ok(facts)
+}
+
+/// For the tests of plans.
+#[cfg(test)]
+pub(super) static STATEMENTS: &[Select] = &[FACTS];
