@@ -9,7 +9,7 @@ use std::{
 use crate::guests;
 
 /// The crates, by package name.
-const FIXTURES: [&str; 9] = [
+const FIXTURES: [&str; 10] = [
     "hostile",
     "ambient",
     "gaps",
@@ -19,6 +19,7 @@ const FIXTURES: [&str; 9] = [
     "bridge",
     "flows",
     "configured",
+    "journey",
 ];
 
 /// The component of the crate `tests/guests/{name}`; all of them are built once in a run.

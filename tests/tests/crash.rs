@@ -11,6 +11,7 @@ use segno_core::{
 };
 use serde_json::{Value as Json, json};
 use tests::{
+    fixtures::fixture,
     guests::{engine, examples},
     world::{Fault, Faults, World},
 };
@@ -28,15 +29,24 @@ struct Script {
     module: &'static str,
     function: &'static str,
     input: Json,
-    /// Promises that the test resolves when they appear.
-    resolves: Vec<(&'static str, Json)>,
+    /// Promises under the invocation that the test settles when they appear.
+    settles: Vec<(&'static str, Verdict, Json)>,
     /// Whether its history has one order only.
     sequential: bool,
+    /// How it ends.
+    verdict: Verdict,
 }
 
 impl Script {
+    fn component(&self) -> Arc<[u8]> {
+        match examples().get(self.module) {
+            Some(example) => example.clone(),
+            None => fixture(self.module).into(),
+        }
+    }
+
     async fn run(&self, guests: Arc<Wasm>, faults: Faults, start: Start) -> (Seen, World) {
-        let component = examples()[self.module].clone();
+        let component = self.component();
         let digest = Digest::of(&component);
         let mut world = World::new(guests, self.module, component, faults).await;
         let target = format!("wasm://{}/{}", self.module, self.function);
@@ -44,15 +54,15 @@ impl Script {
             Start::Stored => world.start("it", &target, &self.input).await,
             Start::Ahead => world.begin("it", &target, digest, &self.input).await,
         }
-        for (promise, value) in &self.resolves {
-            let id = format!("it/p/{promise}");
+        for (promise, verdict, value) in &self.settles {
+            let id = format!("it/{promise}");
             world
                 .until(&id, async |world| {
                     world.promise(&id).await.is_some()
                         || world.promise("it").await.is_none_or(|it| !it.is_pending())
                 })
                 .await;
-            world.resolve(&id, value).await;
+            world.settle(&id, *verdict, value).await;
         }
         let outcome = world.outcome("it").await;
         let born = world.promise("it").await.expect("it ended").spec.created_at;
@@ -69,19 +79,21 @@ impl Script {
     }
 
     /// Runs without a fault, then with every fault at every commit; however it is started.
-    async fn survives(&self) {
+    async fn survives(&self) -> Seen {
         let stored = self.survives_from(Start::Stored).await;
         let ahead = self.survives_from(Start::Ahead).await;
         assert_eq!(ahead, stored, "the way of starting makes no difference");
+        stored
     }
 
     async fn survives_from(&self, start: Start) -> Seen {
-        let component = examples()[self.module].clone();
+        let component = self.component();
         let guests = engine(std::slice::from_ref(&component));
         guests.describe(Digest::of(&component)).await.expect("the example describes itself");
         let (expected, world) = self.run(guests.clone(), Faults::default(), start).await;
-        assert_eq!(expected.outcome.0, Verdict::Resolved, "{expected:?}");
-        assert!(world.ledger.lines().values().all(|line| line.requests == 1));
+        assert_eq!(expected.outcome.0, self.verdict, "{expected:?}");
+        let repeats = self.input.to_string().contains("Silently");
+        assert!(repeats || world.ledger.lines().values().all(|line| line.requests == 1));
         let mut lives = BTreeSet::new();
         for fault in Fault::ALL {
             for commit in 0.. {
@@ -130,8 +142,9 @@ async fn order_survives_every_fault_at_every_commit() {
             "items": [item("tea"), item("cup"), item("pot")],
             "payments": "http://payments",
         }),
-        resolves: vec![("approval", json!(true))],
+        settles: vec![("p/approval", Verdict::Resolved, json!(true))],
         sequential: false,
+        verdict: Verdict::Resolved,
     }
     .survives()
     .await;
@@ -143,8 +156,9 @@ async fn fan_out_survives_every_fault_at_every_commit() {
         module: "fan-out",
         function: "fan_out",
         input: json!({ "children": 5 }),
-        resolves: Vec::new(),
+        settles: Vec::new(),
         sequential: false,
+        verdict: Verdict::Resolved,
     }
     .survives()
     .await;
@@ -156,9 +170,89 @@ async fn approval_survives_every_fault_at_every_commit() {
         module: "approval",
         function: "approval",
         input: json!({ "title": "Annual report", "approver": "Ada" }),
-        resolves: vec![("decision", json!("approve"))],
+        settles: vec![("p/decision", Verdict::Resolved, json!("approve"))],
         sequential: true,
+        verdict: Verdict::Resolved,
     }
     .survives()
     .await;
+}
+
+/// A journey of five steps, of which some go otherwise: what is done and undone of it, in the order
+/// of the steps.
+async fn journey_survives(
+    others: &[(usize, Json)],
+    settles: Vec<(&'static str, Verdict, Json)>,
+    aborts: bool,
+) -> (Vec<String>, Seen) {
+    let names = ["flight", "hotel", "car", "guide", "boat"];
+    let mut steps: Vec<Json> =
+        names.iter().map(|name| json!({ "name": name, "goes": "Well" })).collect();
+    steps[1]["goes"] = "ByRequest".into();
+    for (place, other) in others {
+        let other = other.as_object().expect("an object").clone();
+        steps[*place].as_object_mut().expect("an object").extend(other);
+    }
+    let goes_well =
+        !aborts && steps.iter().all(|step| step["goes"] != "Badly" && step["goes"] != "Silently");
+    let script = Script {
+        module: "journey",
+        function: "journey",
+        input: json!({ "steps": steps, "aborts": aborts }),
+        settles,
+        sequential: true,
+        verdict: if goes_well { Verdict::Resolved } else { Verdict::Rejected },
+    };
+    let seen = script.survives().await;
+    let told = |what: &str| {
+        let of = |(_, path, name): &(String, String, Json)| {
+            (path == what).then(|| format!("{what} {}", name.as_str().unwrap_or_default()))
+        };
+        let mut told: Vec<String> = seen.accepted.iter().filter_map(of).collect();
+        told.sort();
+        told
+    };
+    ([told("/take"), told("/leave")].concat(), seen)
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_saga_survives_every_fault_at_every_commit_of_its_way_forward() {
+    let (told, _) = journey_survives(&[], Vec::new(), false).await;
+    assert_eq!(told, ["/take boat", "/take car", "/take flight", "/take guide", "/take hotel"]);
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_saga_survives_every_fault_at_every_commit_of_its_way_back() {
+    let (told, seen) = journey_survives(&[], Vec::new(), true).await;
+    let all = ["boat", "car", "flight", "guide", "hotel"];
+    let expected = ["/take", "/leave"].map(|what| all.map(|name| format!("{what} {name}")));
+    assert_eq!(told, expected.concat());
+    let message = seen.outcome.1["message"].as_str().expect("a message").to_owned();
+    assert!(message.contains("`take`, `take`, `take`, `POST http://payments/take`, `take` undone"));
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_step_that_cannot_be_undone_stops_the_way_back_whatever_crashes() {
+    let stays = (2, json!({ "stays": true }));
+    let fails = (4, json!({ "goes": "Badly" }));
+    let (told, seen) = journey_survives(&[stays, fails], Vec::new(), false).await;
+    let taken = ["/take car", "/take flight", "/take guide", "/take hotel"];
+    assert_eq!(told, [&taken[..], &["/leave guide"]].concat());
+    let sagas = &seen.outcome.1["details"]["sagas"][0];
+    assert_eq!((&sagas["failed"][0]["seq"], &sagas["left"][1]["seq"]), (&json!(2), &json!(0)));
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_step_of_which_nobody_knows_waits_for_a_person_whatever_crashes() {
+    let silent = || (3, json!({ "goes": "Silently" }));
+    let taken = ["/take car", "/take flight", "/take guide", "/take hotel"];
+    let acted = vec![("u/journey/3", Verdict::Resolved, json!(null))];
+    let (told, _) = journey_survives(&[silent()], acted, false).await;
+    assert_eq!(
+        told,
+        [&taken[..], &["/leave car", "/leave flight", "/leave guide", "/leave hotel"]].concat()
+    );
+    let did_not = vec![("u/journey/3", Verdict::Rejected, json!({ "code": 404, "message": "no" }))];
+    let (told, _) = journey_survives(&[silent()], did_not, false).await;
+    assert_eq!(told, [&taken[..], &["/leave car", "/leave flight", "/leave hotel"]].concat());
 }

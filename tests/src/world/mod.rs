@@ -330,15 +330,16 @@ impl World {
         story(&self.journal(id).await)
     }
 
-    /// Settles a promise as a person would.
+    /// Resolves a promise as a person would.
     pub async fn resolve(&self, id: &str, value: &Json) {
+        self.settle(id, Verdict::Resolved, value).await;
+    }
+
+    /// Settles a promise as a person would.
+    pub async fn settle(&self, id: &str, verdict: Verdict, value: &Json) {
         let value = Value::of(value.to_string().into_bytes());
-        self.client(Command::PromiseSettle {
-            id: PromiseId::from(id),
-            verdict: Verdict::Resolved,
-            value,
-        })
-        .await;
+        let id = PromiseId::from(id);
+        self.client(Command::PromiseSettle { id, verdict, value }).await;
     }
 
     /// The promise, if it is there.
