@@ -29,6 +29,9 @@ struct Course {
     retries: [&'static str; 2],
     /// The messages of both defects.
     messages: [&'static str; 2],
+    /// A line of the workflow that begins a saga and gives it up, in place of that of the outcome; and
+    /// where an activity that undoes is put in front, with it. None: there are examples of it.
+    saga: Option<[&'static str; 3]>,
     /// A line that is not of the language, and what the build says of its place, line `N`.
     nonsense: [&'static str; 2],
 }
@@ -48,6 +51,7 @@ const RUST: Course = Course {
     ],
     retries: ["max_attempts = 10", "max_attempts = 1"],
     messages: ["no outcome", ""],
+    saga: None,
     nonsense: ["fn nonsense(", "src/lib.rs:N:"],
 };
 
@@ -69,6 +73,11 @@ const JAVASCRIPT: Course = Course {
         "TypeError: cannot read property 'at' of undefined",
         "TypeError: cannot read property 'at' of null",
     ],
+    saga: Some([
+        "  const saga = ctx.saga('s'); await saga.call('send_mail', [email, 'held'], { compensate: 'withdraw' }); await saga.abort('nobody goes');",
+        "    send_mail: {",
+        "    withdraw: { run: ({ input, output }) => console.log('withdrawn', input[0], output) },\n",
+    ]),
     nonsense: ["const 1 = 2;", "workflow.js:N:"],
 };
 
@@ -87,6 +96,11 @@ const PYTHON: Course = Course {
     ],
     retries: ["max_attempts=10", "max_attempts=1"],
     messages: ["KeyError: 'nothing'", "IndexError: list index out of range"],
+    saga: Some([
+        "    saga = ctx.saga('s'); await saga.call('send_mail', [email, 'held'], compensate='withdraw'); await saga.abort('nobody goes')",
+        "@activity(\n    input",
+        "@activity()\ndef withdraw(undo, ctx):\n    print('withdrawn', undo['input'][0], undo['output'])\n\n\n",
+    ]),
     nonsense: ["let = (", "File \"app.py\", line N"],
 };
 
@@ -184,6 +198,8 @@ struct Versions {
     defective: String,
     mended: String,
     nonsense: String,
+    /// With a saga that is given up.
+    given_up: String,
     /// The places of the two defects, and of the nonsense.
     places: [String; 3],
 }
@@ -201,6 +217,10 @@ impl Versions {
         let defective = edited(source, course.outcome[0], course.outcome[1]);
         let defective = edited(&defective, course.mail[0], course.mail[1]);
         let defective = edited(&defective, course.retries[0], course.retries[1]);
+        let given_up = course.saga.map_or(String::new(), |[begins, before, undoes]| {
+            let text = edited(source, course.outcome[0], begins);
+            edited(&text, before, &format!("{undoes}{before}"))
+        });
         let end = (source.lines().count() + 1).to_string();
         Self {
             mended: edited(source, course.outcome[0], course.outcome[2]),
@@ -211,11 +231,17 @@ impl Versions {
                 course.nonsense[1].replace('N', &end),
             ],
             defective,
+            given_up,
         }
     }
 
-    fn texts(&self) -> [(&'static str, &str); 3] {
-        [("defective", &self.defective), ("mended", &self.mended), ("nonsense", &self.nonsense)]
+    fn texts(&self) -> [(&'static str, &str); 4] {
+        [
+            ("defective", &self.defective),
+            ("mended", &self.mended),
+            ("nonsense", &self.nonsense),
+            ("given-up", &self.given_up),
+        ]
     }
 }
 
@@ -239,7 +265,7 @@ fn script(course: &Course, versions: &Versions) -> Vec<Step> {
     script.extend(course.test.map(|test| step(test, 0, &["3 passed"])));
     script.extend([
         step(format!("printf '{POLICY}' \"$PWD\" >policy.toml"), 0, &[]),
-        step("PAY=hidden segno serve --policy policy.toml &", 0, &[]),
+        step("PAY=hidden-key segno serve --policy policy.toml &", 0, &[]),
         step("segno ready --wait 60s", 0, &["ready"]),
         deploy(),
         start("ada", "ada"),
@@ -284,6 +310,16 @@ fn script(course: &Course, versions: &Versions) -> Vec<Step> {
         // Before the mended code is written and deployed.
         let at = at.expect("it is continued") - 2;
         script.splice(at..at, again);
+        // A saga.
+        script.extend([
+            write("given-up"),
+            deploy(),
+            start("trip", "trip"),
+            confirm("trip", 4, "trip  rejected"),
+            ended("trip", 4, &["nobody goes; saga `s`: `send_mail` undone"]),
+            step("segno saga show trip", 0, &["s  undone", "withdraw"]),
+            step("segno logs trip/c/s/0", 0, &["withdrawn trip@example.org"]),
+        ]);
     }
     script
 }

@@ -6,6 +6,7 @@ import * as activity from 'segno:workflow/activity@0.1.0';
 import * as configuration from 'segno:workflow/configuration@0.1.0';
 import * as directories from 'segno:workflow/files@0.1.0';
 import * as journal from 'segno:workflow/journal@0.1.0';
+import * as sagas from 'segno:workflow/sagas@0.1.0';
 
 // QuickJS leaves its promises where they are when a call ends; `promise.js` has a queue that can be emptied.
 const drives = typeof Promise.drain === 'function';
@@ -65,6 +66,8 @@ function defect(error) {
 
 // Commands whose completion is still to come, by index, in the order in which they were asked for.
 const waiting = new Map();
+// Those that a cancellation does not touch: what sagas need to know.
+const shielded = new Map();
 const signals = [];
 const listeners = [];
 let context;
@@ -77,15 +80,21 @@ function completion(command) {
   return new Promise((resolve, reject) => waiting.set(command, { resolve, reject }));
 }
 
+function shieldedCompletion(command) {
+  return new Promise((resolve, reject) => shielded.set(command, { resolve, reject }));
+}
+
 function told(event) {
   switch (event.tag) {
     case 'completed': {
       const { command, outcome } = event.val;
-      const waiter = waiting.get(command);
-      waiting.delete(command);
-      if (outcome.tag === 'success') return waiter?.resolve(decode(outcome.val));
-      const { code, message, details } = outcome.val;
-      return waiter?.reject(new Failure(code, message, details && decode(details)));
+      for (const waiters of [shielded, waiting]) {
+        const waiter = waiters.get(command);
+        waiters.delete(command);
+        if (outcome.tag === 'success') waiter?.resolve(decode(outcome.val));
+        else waiter?.reject(new Failure(outcome.val.code, outcome.val.message, outcome.val.details && decode(outcome.val.details)));
+      }
+      return undefined;
     }
     case 'signal': {
       const listener = listeners.shift();
@@ -95,7 +104,7 @@ function told(event) {
     case 'cancelled': {
       // Seen as an error at every await; what the function asks for after that is its cleaning up.
       const cancelled = [...waiting.values(), ...listeners.splice(0)];
-      for (const command of waiting.keys()) journal.forget(command);
+      for (const command of waiting.keys()) if (!shielded.has(command)) journal.forget(command);
       waiting.clear();
       for (const waiter of cancelled) waiter.reject(new Failure(499, 'the invocation was cancelled'));
     }
@@ -135,6 +144,9 @@ export const segno = {
     const request = { method, url, headers: Object.entries(headers), body: body === undefined ? undefined : encode(body) };
     return completion(journal.http(request, options(how)));
   },
+  /// Begins a saga: steps that are undone, the last one first, when a `Failure` leaves the workflow. The name tells it from the
+  /// others of this workflow.
+  saga: (name) => new Saga(name),
   publish: (topic, value) => completion(journal.publish(topic, encode(value))),
   /// Does `compute` once and keeps its result. It may not wait or use anything else of this object.
   run(name, compute) {
@@ -165,6 +177,84 @@ export const segno = {
     return context.invocation;
   },
 };
+
+const begun = [];
+
+/// Steps that are undone when the whole does not come about. `compensate` names the function that undoes a step; it is given
+/// `{ input, output }`. With `compensateUnknown` a step is undone also if nobody knows whether it acted (`output` is null then);
+/// without it, a person is asked.
+class Saga {
+  constructor(name) {
+    if (begun.some((saga) => saga.name === name)) throw new Error(`there is a saga \`${name}\`: give each its own name`);
+    Object.assign(this, { name, steps: [], over: false });
+    begun.push(this);
+  }
+
+  call(name, input, { compensate, compensateUnknown, ...how }) {
+    const ask = (step) => sagas.call(name, encode(input), options(how), step);
+    return this.step(name, input ?? null, { compensate, compensateUnknown }, ask);
+  }
+
+  http({ method = 'GET', url, headers = {}, body }, { compensate, compensateUnknown, ...how }) {
+    const pairs = Object.entries(headers);
+    const request = { method, url, headers: pairs, body: body === undefined ? undefined : encode(body) };
+    const ask = (step) => sagas.http(request, options(how), step);
+    const input = { method, url, headers: pairs, body: body ?? null };
+    return this.step(`${method} ${url}`, input, { compensate, compensateUnknown }, ask);
+  }
+
+  /// Undoes the steps now, and throws a `Failure` (422) that says what was undone.
+  async abort(reason) {
+    throw await this.unwind(new Failure(422, reason));
+  }
+
+  /// Ends the saga: its steps stay, whatever happens later.
+  complete() {
+    this.over = true;
+  }
+
+  step(name, input, { compensate, compensateUnknown = false }, ask) {
+    if (this.over) throw new Error(`the saga \`${this.name}\` is over, and \`${name}\` is a step of it: begin another`);
+    const declared = { saga: this.name, seq: this.steps.length, compensate, compensateUnknown };
+    const step = { name, input, output: null, declared, registered: false, unknown: false };
+    this.steps.push(step);
+    const command = ask(declared);
+    step.ended = shieldedCompletion(command).then(
+      (output) => Object.assign(step, { output, registered: true }),
+      ({ code }) => {
+        step.unknown = code === 408 || code === 499;
+        step.registered = step.unknown && compensateUnknown;
+      },
+    );
+    return completion(command);
+  }
+
+  async unwind(failure) {
+    this.over = true;
+    for (const step of this.steps) await step.ended;
+    const undone = [];
+    let rest = '';
+    for (const step of [...this.steps].reverse()) {
+      const { declared, name } = step;
+      if (step.unknown && !step.registered) {
+        const id = `${context.invocation}/u/${this.name}/${declared.seq}`;
+        say(`nobody knows whether step ${declared.seq} of the saga \`${this.name}\` (\`${name}\`) acted; settle \`${id}\``, 'warn');
+        const answer = await shieldedCompletion(sagas.ask(declared)).then(() => 'acted', ({ code }) => code);
+        step.registered = answer === 'acted';
+        if (answer === 499) rest = `, unclear whether \`${name}\` acted`;
+        if (rest) break;
+      }
+      if (!step.registered) continue;
+      const input = encode({ input: step.input, output: step.output });
+      const error = await shieldedCompletion(sagas.undo(declared, input, options())).then(() => undefined, (error) => error);
+      if (error) rest = `, \`${name}\` could not be undone: ${error.message}`;
+      if (rest) break;
+      undone.push(`\`${name}\``);
+    }
+    const message = `${failure.message}; saga \`${this.name}\`: ${undone.join(', ') || 'nothing'} undone${rest}`;
+    return new Failure(failure.code, message, failure.details);
+  }
+}
 
 // What an activity may ask for beside what it knows about this attempt: the second argument of its function.
 const attempting = (attempt) => ({
@@ -301,9 +391,14 @@ function tame(now) {
 
 // A defect ends the call as a panic does: the host tries again, then halts the execution, and `segno continue --module`
 // goes on with mended code. A `Failure` is an outcome, which ends the invocation.
-function ended(error) {
-  if (error instanceof Failure || !drives) return journal.finish(failure(error));
-  broken = { error };
+async function ended(error) {
+  if (!(error instanceof Failure) && drives) {
+    broken = { error };
+    return;
+  }
+  let outcome = error instanceof Failure ? error : new Failure(500, defect(error).message);
+  for (const saga of begun.filter(({ over }) => !over).reverse()) outcome = await saga.unwind(outcome);
+  journal.finish(failure(outcome));
 }
 
 function returned() {

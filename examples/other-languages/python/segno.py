@@ -17,6 +17,7 @@ from wit_world.imports import activity as _activity
 from wit_world.imports import configuration as _configuration
 from wit_world.imports import files as _files
 from wit_world.imports import journal, types
+from wit_world.imports import sagas as _sagas
 
 
 class Failure(Exception):
@@ -67,6 +68,8 @@ def defect(error):
 # What runs next, and the futures of commands whose completion is still to come.
 _ready = deque()
 _waiting = {}
+# Those that a cancellation does not touch: what sagas need to know.
+_shielded = {}
 _signals = deque()
 _listeners = deque()
 
@@ -118,6 +121,11 @@ def drain():
         _ready.popleft()()
 
 
+def _shielded_completion(command):
+    _shielded[command] = Future()
+    return _shielded[command]
+
+
 def _completion(command):
     _waiting[command] = Future()
     return _waiting[command]
@@ -126,13 +134,13 @@ def _completion(command):
 def _told(event):
     match event:
         case types.Event_Completed(types.Completion(command, outcome)):
-            future = _waiting.pop(command)
-            match outcome:
-                case types.Outcome_Success(payload):
-                    future.settle(decode(payload))
-                case types.Outcome_Failure(types.Failure(code, message, details)):
-                    details = None if details is None else decode(details)
-                    future.settle(error=Failure(code, message, details))
+            for future in filter(None, (_shielded.pop(command, None), _waiting.pop(command, None))):
+                match outcome:
+                    case types.Outcome_Success(payload):
+                        future.settle(decode(payload))
+                    case types.Outcome_Failure(types.Failure(code, message, details)):
+                        details = None if details is None else decode(details)
+                        future.settle(error=Failure(code, message, details))
         case types.Event_Signal(types.Signal(name, payload)):
             signal = (name, decode(payload))
             if _listeners:
@@ -142,7 +150,8 @@ def _told(event):
         case types.Event_Cancelled():
             # Seen as an error at every await; what the function asks for after that is its cleaning up.
             for command in _waiting:
-                journal.forget(command)
+                if command not in _shielded:
+                    journal.forget(command)
             for future in [*_waiting.values(), *_listeners]:
                 future.settle(error=Failure(499, "the invocation was cancelled"))
             _waiting.clear()
@@ -189,6 +198,11 @@ class Segno:
         request = types.HttpRequest(method, url, headers, None if body is None else encode(body))
         return _completion(journal.http(request, _options(**options)))
 
+    def saga(self, name):
+        """Begins a saga: steps that are undone, the last one first, when a `Failure` leaves the workflow. The name tells it
+        from the others of this workflow."""
+        return Saga(name, self)
+
     def publish(self, topic, value):
         return _completion(journal.publish(topic, encode(value)))
 
@@ -219,6 +233,91 @@ class Segno:
 
     def log(self, message, level=types.Level.INFO):
         journal.log(level, message)
+
+
+_begun = []
+
+
+class Saga:
+    """Steps that are undone when the whole does not come about. `compensate` names the function that undoes a step; it is
+    given `{"input": …, "output": …}`. With `compensate_unknown` a step is undone also if nobody knows whether it acted (the
+    output is null then); without it, a person is asked."""
+
+    def __init__(self, name, segno):
+        if any(saga.name == name for saga in _begun):
+            raise ValueError(f"there is a saga `{name}`: give each its own name")
+        self.name, self._segno, self.steps, self.over = name, segno, [], False
+        _begun.append(self)
+
+    def call(self, function, value, compensate, compensate_unknown=False, **options):
+        """As `Segno.call`, for a step."""
+        declared = self._declared(function, compensate, compensate_unknown)
+        command = _sagas.call(function, encode(value), _options(**options), declared)
+        return self._step(function, value, declared, command)
+
+    def http(self, method, url, compensate, headers=None, body=None, compensate_unknown=False, **options):
+        """As `Segno.http`, for a step. An answer of any status counts as having acted."""
+        name = f"{method} {url}"
+        declared = self._declared(name, compensate, compensate_unknown)
+        pairs = list((headers or {}).items())
+        request = types.HttpRequest(method, url, pairs, None if body is None else encode(body))
+        command = _sagas.http(request, _options(**options), declared)
+        return self._step(name, {"method": method, "url": url, "headers": pairs, "body": body}, declared, command)
+
+    async def abort(self, reason):
+        """Undoes the steps now, and raises a `Failure` (422) that says what was undone."""
+        raise await self._unwind(Failure(422, reason))
+
+    def complete(self):
+        """Ends the saga: its steps stay, whatever happens later."""
+        self.over = True
+
+    def _declared(self, name, compensate, compensate_unknown):
+        if self.over:
+            raise ValueError(f"the saga `{self.name}` is over, and `{name}` is a step of it: begin another")
+        return _sagas.Step(self.name, len(self.steps), compensate, compensate_unknown)
+
+    def _step(self, name, value, declared, command):
+        self.steps.append((name, value, declared, _shielded_completion(command)))
+        return _completion(command)
+
+    async def _unwind(self, failure):
+        self.over = True
+        ended = [await self._end(*step) for step in self.steps]
+        undone, rest = [], ""
+        for name, value, declared, registered, unknown, output in reversed(ended):
+            if unknown and not registered:
+                where = f"{self._segno.invocation}/u/{self.name}/{declared.seq}"
+                self._segno.log(
+                    f"nobody knows whether step {declared.seq} of the saga `{self.name}` (`{name}`) acted; settle `{where}`",
+                    types.Level.WARN,
+                )
+                try:
+                    await _shielded_completion(_sagas.ask(declared))
+                    registered = True
+                except Failure as answer:
+                    if answer.code == 499:
+                        rest = f", unclear whether `{name}` acted"
+                        break
+            if not registered:
+                continue
+            try:
+                given = encode({"input": value, "output": output})
+                await _shielded_completion(_sagas.undo(declared, given, _options()))
+            except Failure as error:
+                rest = f", `{name}` could not be undone: {error.message}"
+                break
+            undone.append(f"`{name}`")
+        message = f"{failure.message}; saga `{self.name}`: {', '.join(undone) or 'nothing'} undone{rest}"
+        return Failure(failure.code, message, failure.details)
+
+    @staticmethod
+    async def _end(name, value, declared, ended):
+        try:
+            return name, value, declared, True, False, await ended
+        except Failure as failure:
+            unknown = failure.code in (408, 499)
+            return name, value, declared, unknown and declared.compensate_unknown, unknown, None
 
 
 class Attempt:
@@ -391,6 +490,8 @@ class Functions:
                 _, begin, _ = _functions[function]
                 outcome = success(await begin(decode(input), Segno(context)))
             except Failure as error:
+                for saga in reversed([saga for saga in _begun if not saga.over]):
+                    error = await saga._unwind(error)
                 outcome = failure(error)
             except Exception as error:
                 return _defects.append(error)
