@@ -18,7 +18,6 @@ use crate::{
     invocation::Invocation,
     journal::Journal,
     payload::Payload,
-    saga,
 };
 
 /// A future whose output is the outcome for the host.
@@ -53,7 +52,14 @@ impl Execution {
         let future: OutcomeFuture = match begun {
             Ok(body) => {
                 let invocation = invocation.clone();
-                Box::pin(async move { saga::unwind_all(&invocation, body.await).await })
+                Box::pin(async move {
+                    let outcome = body.await;
+                    let unwind = invocation.sagas().unwind;
+                    match unwind {
+                        Some(unwind) => unwind(invocation, outcome).await,
+                        None => outcome,
+                    }
+                })
             }
             Err(failure) => Box::pin(std::future::ready(wit::Outcome::Failure(failure))),
         };

@@ -10,13 +10,10 @@ use std::{fmt::Display, future::Future, sync::Arc};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
+pub(crate) use self::state::{Sagas, StepOf};
 pub use self::{
     report::{SagaReport, StepReport},
     step::{OnUnknown, SagaCall, SagaStep},
-};
-pub(crate) use self::{
-    state::{Sagas, StepOf},
-    unwind::unwind_all,
 };
 use crate::{
     error::{Error, Result},
@@ -86,7 +83,7 @@ pub struct Undo<In, Out> {
 
 impl Saga {
     pub(crate) fn begin(invocation: &Arc<Invocation>, name: String) -> Self {
-        let index = invocation.sagas().begin(name);
+        let index = invocation.sagas().begin(name, unwind::unwind_all);
         Self { invocation: invocation.clone(), index }
     }
 

@@ -3,6 +3,7 @@
 
 use std::{
     collections::BTreeMap,
+    sync::Arc,
     task::{Poll, Waker},
 };
 
@@ -15,6 +16,8 @@ use super::{
 use crate::{
     bindings::segno::workflow::{sagas as wit, types},
     error::Error,
+    execution::OutcomeFuture,
+    invocation::Invocation,
     payload::Payload,
 };
 
@@ -49,7 +52,13 @@ pub(crate) struct Sagas {
     roles: BTreeMap<u32, Role>,
     /// Of an unwinding.
     waker: Option<Waker>,
+    /// What unwinds those that a failure of the workflow leaves open. Set by the first of them: a
+    /// module without sagas is without that code.
+    pub(crate) unwind: Option<Unwind>,
 }
+
+/// Unwinds what is open, and gives the outcome that says so.
+pub(crate) type Unwind = fn(Arc<Invocation>, types::Outcome) -> OutcomeFuture;
 
 struct State {
     name: String,
@@ -99,7 +108,8 @@ pub(super) enum Act {
 impl Sagas {
     /// # Panics
     /// There is one of this name: the names tell the steps of sagas apart.
-    pub(super) fn begin(&mut self, name: String) -> usize {
+    pub(super) fn begin(&mut self, name: String, unwind: Unwind) -> usize {
+        self.unwind = Some(unwind);
         let is_taken = self.list.iter().any(|saga| saga.name == name);
         assert!(!is_taken, "there is a saga `{name}` in this workflow: give each its own name");
         self.list.push(State { name, steps: Vec::new(), facts: Vec::new(), is_over: false });

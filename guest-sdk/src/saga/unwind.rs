@@ -5,7 +5,7 @@ use std::{future::poll_fn, sync::Arc};
 use super::state::Act;
 use crate::{
     bindings::segno::workflow::types as wit, call::no_options, error::Error,
-    invocation::Invocation, journal::Request,
+    execution::OutcomeFuture, invocation::Invocation, journal::Request,
 };
 
 /// Unwinds a saga, and adds what came of it to the error that is the reason.
@@ -37,15 +37,14 @@ pub(super) async fn unwind(invocation: &Arc<Invocation>, saga: usize, reason: Er
 }
 
 /// The outcome of a workflow, after the sagas were unwound that its failure leaves open.
-pub(crate) async fn unwind_all(
-    invocation: &Arc<Invocation>,
-    outcome: wit::Outcome,
-) -> wit::Outcome {
-    let wit::Outcome::Failure(failure) = outcome else { return outcome };
-    let mut error = Error::from_failure(failure);
-    let open = invocation.sagas().open();
-    for saga in open {
-        error = unwind(invocation, saga, error).await;
-    }
-    wit::Outcome::Failure(error.into_failure())
+pub(super) fn unwind_all(invocation: Arc<Invocation>, outcome: wit::Outcome) -> OutcomeFuture {
+    Box::pin(async move {
+        let wit::Outcome::Failure(failure) = outcome else { return outcome };
+        let mut error = Error::from_failure(failure);
+        let open = invocation.sagas().open();
+        for saga in open {
+            error = unwind(&invocation, saga, error).await;
+        }
+        wit::Outcome::Failure(error.into_failure())
+    })
 }

@@ -239,7 +239,7 @@ mod tests {
         assert!(has(first, "no mail address") && !has(first, "bad address"));
         let payload = ".segno/sdk/src/payload.rs";
         let (odd, compiled) = again("third", payload, " does not fit: ", " is too odd: ");
-        assert_eq!(compiled, ["libsegno_macro", "libsegno_sdk"]);
+        assert_eq!(compiled, ["libsegno_macro", "libsegno_saga", "libsegno_sdk"]);
         assert!(has(&odd, " is too odd: ") && !has(&second, " is too odd: "));
     }
 
