@@ -117,5 +117,5 @@ pub mod __private {
     pub use crate::function::Entry;
     #[cfg(not(target_arch = "wasm32"))]
     pub use crate::module::no_module;
-    pub use crate::module::{describe, describe_messages, perform, resume, start};
+    pub use crate::module::{bytes, describe, describe_messages, perform, resume, start};
 }

@@ -121,6 +121,18 @@ fn report_panics(log: fn(&str)) {
     ONCE.call_once(|| std::panic::set_hook(Box::new(move |panic| log(&panic.to_string()))));
 }
 
+/// A text as an array, for the section of a component that names the functions of its crates.
+#[doc(hidden)]
+pub const fn bytes<const N: usize>(text: &str) -> [u8; N] {
+    let mut bytes = [0; N];
+    let mut at = 0;
+    while at < N {
+        bytes[at] = text.as_bytes()[at];
+        at += 1;
+    }
+    bytes
+}
+
 /// Lists the durable functions of a crate and exports them from its component. Use it once in a
 /// crate, usually at the end of `lib.rs`: `segno::module!(order, charge);`.
 ///
@@ -135,6 +147,11 @@ macro_rules! module {
 
         #[cfg(target_arch = "wasm32")]
         const _: () = {
+            const NAME: &str = concat!(env!("CARGO_PKG_NAME"), "\t*\n");
+            #[used]
+            #[unsafe(link_section = "segno-functions")]
+            static LISTS: [u8; NAME.len()] = $crate::__private::bytes(NAME);
+
             use $crate::__private::{Guest, bindings, messages, types};
 
             struct Exports;

@@ -262,6 +262,16 @@ fn script(course: &Course, versions: &Versions) -> Vec<Step> {
     let panicked = format!("panicked at {workflow}");
 
     let mut script = Vec::new();
+    if course.language == "rust" {
+        // A function that the module's list lacks is noticed before anything calls it.
+        let list = "s/module!(signup, send_mail)/module!(signup)/";
+        let unlisted = "`send_mail` is declared and not in the list of the module: add it";
+        script.extend([
+            step(format!("cp {0} ../first && sed -i '{list}' {0}", course.source), 0, &[]),
+            step("segno build . --prepare", 1, &[unlisted]),
+            step(format!("cp ../first {}", course.source), 0, &[]),
+        ]);
+    }
     script.extend(course.test.map(|test| step(test, 0, &["3 passed"])));
     script.extend([
         step(format!("printf '{POLICY}' \"$PWD\" >policy.toml"), 0, &[]),

@@ -148,6 +148,16 @@ pub fn expand(kind: Kind, arguments: &Arguments, item: &ItemFn) -> syn::Result<T
             }
         }
 
+        // A component says which functions its crates declare, so that one that is not listed is
+        // noticed when it is uploaded.
+        #[cfg(target_arch = "wasm32")]
+        const _: () = {
+            const NAME: &str = concat!(env!("CARGO_PKG_NAME"), "\t", #name, "\n");
+            #[used]
+            #[unsafe(link_section = "segno-functions")]
+            static DECLARED: [u8; NAME.len()] = ::segno::__private::bytes(NAME);
+        };
+
         #(#attributes)*
         #visibility fn #ident(#parameters) -> ::segno::Body<#handle> {
             async fn __segno_body(#inputs) -> #output #body

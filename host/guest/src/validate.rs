@@ -4,7 +4,7 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use segno_core::id::Digest;
-use wasmparser::Parser;
+use wasmparser::{Parser, Payload};
 use wasmtime::{
     Engine,
     component::{Component, types::ComponentItem},
@@ -84,6 +84,18 @@ pub enum Invalid {
         /// The name.
         name: String,
     },
+    /// A crate declares functions that its list lacks: a call of them would be answered by 404.
+    #[error(
+        "{} {} declared and not in the list of the module: add {} to `segno::module!`, or remove {} attribute",
+        names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "),
+        if names.len() == 1 { "is" } else { "are" },
+        if names.len() == 1 { "it" } else { "them" },
+        if names.len() == 1 { "its" } else { "their" },
+    )]
+    Unlisted {
+        /// The names of the functions.
+        names: Vec<String>,
+    },
     /// A schema is no JSON schema.
     #[error("the {which} schema of `{function}` is not a JSON schema: {reason}")]
     BadSchema {
@@ -125,6 +137,7 @@ pub(super) async fn inspect(wasm: &Wasm, bytes: Arc<[u8]>) -> Result<ModuleRepor
 /// Checks the compiled component.
 async fn compiled(wasm: &Wasm, digest: Digest, bytes: Arc<[u8]>) -> Result<ModuleReport, Invalid> {
     let size = bytes.len();
+    let declared = declared(&bytes);
     let engine = wasm.engine.wasmtime();
     let module = wasm.modules.admit(digest, bytes).await.map_err(|error| match error {
         LoadError::Compile(reason) => Invalid::Malformed { reason },
@@ -141,6 +154,10 @@ async fn compiled(wasm: &Wasm, digest: Digest, bytes: Arc<[u8]>) -> Result<Modul
         GuestError::Host(reason) => Invalid::Host(reason),
         error => Invalid::NoDescription(error),
     })?;
+    let unlisted = unlisted(&declared, &functions);
+    if !unlisted.is_empty() {
+        return Err(Invalid::Unlisted { names: unlisted });
+    }
     let messages = wasm.messages(&module).await.map_err(|error| match error {
         GuestError::Host(reason) => Invalid::Host(reason),
         error => Invalid::NoDescription(error),
@@ -152,6 +169,32 @@ async fn compiled(wasm: &Wasm, digest: Digest, bytes: Arc<[u8]>) -> Result<Modul
         exports: exports_of(engine, &module.component),
         functions: with_messages(described(&functions)?, messages)?,
     })
+}
+
+/// The section in which the SDK for Rust names the functions of crates: lines of a crate's name, a
+/// tab, and the name of a function, or `*` for a crate that lists its functions.
+const DECLARED: &str = "segno-functions";
+
+/// The functions that the crates in a component declare.
+fn declared(component: &[u8]) -> String {
+    let sections = Parser::new(0).parse_all(component).filter_map(|payload| match payload {
+        Ok(Payload::CustomSection(section)) if section.name() == DECLARED => {
+            Some(String::from_utf8_lossy(section.data()).into_owned())
+        }
+        _ => None,
+    });
+    sections.collect()
+}
+
+/// Those that a crate with a list declares and that are no functions of the module.
+fn unlisted(declared: &str, functions: &[FunctionDescription]) -> Vec<String> {
+    let lines: BTreeSet<(&str, &str)> =
+        declared.lines().filter_map(|line| line.split_once('\t')).collect();
+    let is_listed = |name: &str| functions.iter().any(|function| function.name == name);
+    let missing = lines
+        .iter()
+        .filter(|(owner, name)| *name != "*" && lines.contains(&(owner, "*")) && !is_listed(name));
+    missing.map(|(_, name)| (*name).to_owned()).collect()
 }
 
 /// Checks what can be checked without compiling.
@@ -294,4 +337,34 @@ fn described(functions: &[FunctionDescription]) -> Result<Vec<FunctionReport>, I
         reports.push(report);
     }
     Ok(reports)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::FunctionKind;
+
+    #[test]
+    fn functions_that_a_listing_crate_declares_are_listed() {
+        let listed = |name: &str| FunctionDescription {
+            name: name.to_owned(),
+            kind: FunctionKind::Workflow,
+            summary: None,
+            input_schema: None,
+            output_schema: None,
+            signals: false,
+            timeout_ms: None,
+            retry: None,
+        };
+        let functions = [listed("order"), listed("ship")];
+        for (declared, expected) in [
+            ("", &[][..]),
+            ("shop\torder\nshop\t*\nshop\tship\n", &[]),
+            ("shop\torder\nshop\tact\nshop\t*\nshop\tpay\n", &["act", "pay"]),
+            // Of a crate that others choose from.
+            ("parts\tact\nshop\torder\nshop\t*\n", &[]),
+        ] {
+            assert_eq!(unlisted(declared, &functions), expected, "{declared}");
+        }
+    }
 }
