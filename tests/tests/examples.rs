@@ -1,7 +1,11 @@
 //! Every example, deployed on a real host and run from end to end.
 
+use std::process::{Command, Stdio};
+
 use segno::{
-    api::model::{FailureView, InvocationState, SendSignal, WaitKind},
+    api::model::{
+        FailureView, Invocation, InvocationState, ReplayVerdict, SagaState, SendSignal, WaitKind,
+    },
     demo::{
         order::{ExpectedOutcome, Order},
         payments::{
@@ -181,4 +185,65 @@ async fn a_subscription_is_charged_until_it_is_cancelled_or_unpaid() {
         [("900@example.org/1".to_owned(), 1)]
     );
     assert_eq!(entries.iter().filter(|entry| !entry.accepted).count(), 4, "each with its own key");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_trip_is_booked_as_a_whole_or_undone() {
+    let host = host("trip").await;
+    let trip = |who: &str, city: &str, nights: u32| {
+        let payments = host.payments.address();
+        json!({ "traveller": who, "city": city, "nights": nights, "payments": payments })
+    };
+    for (id, city, nights) in
+        [("well", "Paris", 3), ("no-hotel", "Atlantis", 3), ("long", "Paris", 31)]
+    {
+        host.start_as(id, "trip/trip", trip(id, city, nights)).await.expect("it starts");
+    }
+    let booking = host.ended("well").await.output.expect("it is booked");
+    assert_eq!(booking["flight"], "flight-well/0");
+    for (id, undone) in [("no-hotel", "`book_flight` undone"), ("long", "`book_flight` undone")] {
+        let failure = host.ended(id).await.failure.expect("it failed");
+        assert!(failure.message.ends_with(undone), "{}", failure.message);
+        let sagas = host.client().sagas(id).await.expect("it has one").items;
+        assert_eq!((sagas.len(), sagas[0].state), (1, SagaState::Undone), "{sagas:#?}");
+        let replayed = host.client().replay(id, None).await.expect("it is replayed");
+        assert_eq!(replayed.verdict, ReplayVerdict::Identical);
+    }
+    let entries = host.payments.entries();
+    let of = |kind| accepted(&entries, kind).into_keys().collect::<Vec<_>>();
+    assert_eq!((of(Kind::Charge), of(Kind::Refund)), (names(&["long", "well"]), names(&["long"])));
+}
+
+fn names(names: &[&str]) -> Vec<String> {
+    names.iter().map(ToString::to_string).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_is_interrupted_says_what_goes_on_and_it_does() {
+    let host = host("approval").await;
+    let input = json!({ "title": "Annual report", "approver": "Ada" }).to_string();
+    let mut call = Command::new(SEGNO);
+    call.args([
+        "call",
+        "approval/approval",
+        &input,
+        "--id",
+        "it",
+        "--server",
+        host.client().server(),
+    ]);
+    let call = call.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    while host.client().invocation("it").await.is_err() {
+        tokio::task::yield_now().await;
+    }
+    let waits = |seen: &Invocation| !seen.waits.is_empty();
+    host.until("it", "waiting for a decision", waits).await;
+    let interrupt = Command::new("kill").args(["-INT", &call.id().to_string()]).status();
+    assert!(interrupt.expect("there is `kill`").success());
+    let said = call.wait_with_output().expect("it ends");
+    let error = String::from_utf8_lossy(&said.stderr);
+    assert!(error.contains("`it` goes on: `segno result it --wait 1h`"), "{error}");
+    assert_eq!(said.status.code(), Some(6), "{error}");
+    host.client().resolve("it/p/decision", json!("approve")).await.expect("it is settled");
+    assert_eq!(host.ended("it").await.state, InvocationState::Resolved);
 }

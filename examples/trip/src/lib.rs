@@ -69,7 +69,7 @@ struct Charge {
 async fn pay(saga: &segno::Saga, trip: &Trip) -> Result<String> {
     let body = segno::serde_json::json!({
         "order": trip.traveller,
-        "amount_cents": trip.nights * 9_000,
+        "amount_cents": trip.nights * 3_000,
     });
     let request = Request::post(format!("{}/charges", trip.payments)).json(&body);
     let answer = saga.http(request).compensate(refund).await?;
