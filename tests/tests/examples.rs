@@ -230,7 +230,7 @@ async fn a_call_that_is_interrupted_says_what_goes_on_and_it_does() {
         "--id",
         "it",
         "--server",
-        host.client().server(),
+        &host.client().server(),
     ]);
     let call = call.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
     while host.client().invocation("it").await.is_err() {

@@ -78,8 +78,9 @@ pub struct SqliteConfig {
 /// How many promises the writer holds in memory, so that a commit about them reads nothing.
 const CACHED_PROMISES: usize = 100_000;
 
-/// How often a closing store looks whether a checkpoint has ended, 5 ms apart.
-const CHECKPOINT_LOOKS: u32 = 2_000;
+/// How often a closing store looks whether a checkpoint has ended, 5 ms apart: a minute, which the
+/// flush of a busy disk may take.
+const CHECKPOINT_LOOKS: u32 = 12_000;
 
 /// A store in a data directory.
 pub struct SqliteStore {
