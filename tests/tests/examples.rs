@@ -189,7 +189,9 @@ async fn a_subscription_is_charged_until_it_is_cancelled_or_unpaid() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_trip_is_booked_as_a_whole_or_undone() {
-    let host = host("trip").await;
+    // Under the name of the module that may speak to the payment service.
+    let host = TestHost::start(SEGNO).await;
+    host.deploy("order", fixtures::example("trip")).await;
     let trip = |who: &str, city: &str, nights: u32| {
         let payments = host.payments.address();
         json!({ "traveller": who, "city": city, "nights": nights, "payments": payments })
@@ -197,7 +199,7 @@ async fn a_trip_is_booked_as_a_whole_or_undone() {
     for (id, city, nights) in
         [("well", "Paris", 3), ("no-hotel", "Atlantis", 3), ("long", "Paris", 31)]
     {
-        host.start_as(id, "trip/trip", trip(id, city, nights)).await.expect("it starts");
+        host.start_as(id, "order/trip", trip(id, city, nights)).await.expect("it starts");
     }
     let booking = host.ended("well").await.output.expect("it is booked");
     assert_eq!(booking["flight"], "flight-well/0");
