@@ -53,6 +53,12 @@ const OUTSIDE: &[Part] = &[
         mutations: outside::SIMULATED_RULES,
     },
     Part {
+        folder: "guest-sdk/saga",
+        package: "tests",
+        program: "simulation",
+        mutations: outside::SIMULATED_SAGAS,
+    },
+    Part {
         folder: "host/api",
         package: "tests",
         program: "simulation",
@@ -128,7 +134,8 @@ fn words() -> String {
 
 #[test]
 fn every_defect_of_the_core_is_noticed_by_what_is_there_for_it() {
-    let bench = Bench::build("mutation-core", &["host/core"], Some(&["host/core"]), CORE);
+    let folders = ["host/core", "guest-sdk/saga"];
+    let bench = Bench::build("mutation-core", &folders, Some(&folders), CORE);
     let survivors = bench.survivors(CORE, &words());
     assert!(survivors.is_empty(), "{survivors:#?}");
 }

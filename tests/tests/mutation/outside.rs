@@ -282,14 +282,6 @@ pub const STARTS: &[Mutation] = &[
 /// Of rules that several clients and hosts together can break: schedules, resources and sagas.
 pub const SIMULATED_RULES: &[Mutation] = &[
     Mutation {
-        what: "sagas are undone from the first step to the last",
-        file: "saga.rs",
-        says: "for seq in seqs.into_iter().rev() {",
-        would_say: "for seq in seqs {",
-        tests: "a_schedule_a_resource_and_a_saga_survive",
-        killer: "comes out of order",
-    },
-    Mutation {
         what: "a resource is given to another while it is held",
         file: "transition/resources.rs",
         says: "lease.until > draft.now && lease.holder != *holder",
@@ -331,4 +323,14 @@ pub const SIMULATED_MESSAGES: &[Mutation] = &[Mutation {
     would_say: "                        drop(key);\n                        Delivered::Done",
     tests: "any_seed",
     killer: "liveness",
+}];
+
+/// What a saga does next, by the simulation.
+pub const SIMULATED_SAGAS: &[Mutation] = &[Mutation {
+    what: "sagas are undone from the first step to the last",
+    file: "lib.rs",
+    says: "for seq in seqs.into_iter().rev() {",
+    would_say: "for seq in seqs {",
+    tests: "a_schedule_a_resource_and_a_saga_survive",
+    killer: "comes out of order",
 }];
