@@ -25,8 +25,14 @@ pub(super) const ID: &str = r"^(?!\.{1,2}$)[^\x00-\x1f\x7f-\x9f]+$";
 const LONGEST_ID: usize = 2048;
 
 /// Operations whose body may be omitted, because `{}` is enough.
-const OPTIONAL_BODIES: [&str; 4] =
-    ["promises_resolve", "promises_reject", "invocations_replay", "invocations_release"];
+const OPTIONAL_BODIES: [&str; 6] = [
+    "promises_resolve",
+    "promises_reject",
+    "invocations_replay",
+    "invocations_release",
+    "invocations_restart",
+    "invocations_proceed",
+];
 
 /// Problems that any route may answer; `code` in the problem document says more.
 #[derive(IntoResponses)]
