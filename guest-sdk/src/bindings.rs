@@ -1770,12 +1770,17 @@ pub mod segno {
         }
         /// Sagas: steps of a workflow that are undone, the last one first, when the whole does not come about. For workflows.
         ///
-        /// A step is a call or an HTTP request that names the function which undoes it. When its promise is settled, the host notes in the
-        /// same transaction whether there is something to undo: after a success there is; after a failure of its own there is not; after its
-        /// deadline, a cancellation or a kill (code 408 or 499, which no failure of its own has here) nobody knows, and there is if the step
-        /// says `compensate-unknown`. A workflow that unwinds waits until every step of the saga has completed, and then undoes what was noted,
-        /// one step after the other, from the last to the first. A step that nobody knows of is put before a person (`ask`); where undoing
-        /// fails, the unwinding ends, and what lies before stays.
+        /// A step is a call or an HTTP request that names the function which undoes it. When the promise of a step is settled, the host records
+        /// in the same transaction whether the step is to be undone if the saga unwinds:
+        ///
+        /// - a success: it is;
+        /// - a failure of the step itself: it is not;
+        /// - code 408 or 499, its deadline passed, or it was cancelled or killed: its effect is unknown. It is, if the step says
+        ///   `compensate-unknown`. (A step that fails with one of these two codes by itself completes with 422.)
+        ///
+        /// A workflow that unwinds waits until every step of the saga has completed. Then it undoes the recorded steps, one after the other, from
+        /// the last to the first. About a step whose effect is unknown it asks a person (`ask`). Where undoing a step fails, the unwinding ends,
+        /// and the steps before it stay.
         #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
         pub mod sagas {
             #[used]
@@ -1793,7 +1798,7 @@ pub mod segno {
                 pub seq: u32,
                 /// The function that undoes the step: a bare name is in this module, `wasm://MODULE/FUNCTION` in another.
                 pub compensate: _rt::String,
-                /// Undo the step as well if nobody knows whether it acted.
+                /// Undo the step also if its effect is unknown.
                 pub compensate_unknown: bool,
             }
             impl ::core::fmt::Debug for Step {
@@ -2551,7 +2556,7 @@ pub mod segno {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// Asks a person whether a step acted of which nobody knows. The promise is `{invocation}/u/{saga}/{seq}`: resolved, the step
+            /// Asks a person whether a step acted whose effect is unknown. The promise is `{invocation}/u/{saga}/{seq}`: resolved, the step
             /// acted and is to be undone; rejected, it did not.
             #[allow(async_fn_in_trait)]
             pub fn ask(step: &Step) -> u32 {

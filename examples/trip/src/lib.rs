@@ -1,8 +1,7 @@
 //! A trip that is booked as a whole or not at all.
 //!
-//! It teaches: a saga, whose steps say what undoes them; a step that is an HTTP request; one of
-//! which nobody may know whether it acted, and that a person then decides about; and the report of
-//! what was undone.
+//! It teaches: a saga, whose steps say what undoes them; a step that is an HTTP request; a step that
+//! is undone also if its effect is unknown; and the report of what was undone.
 
 use std::time::Duration;
 
@@ -45,8 +44,8 @@ pub struct Booking {
 pub async fn trip(ctx: Context, trip: Trip) -> Result<Booking> {
     let saga = ctx.saga("booking");
     let flight = saga.call(book_flight, &trip).compensate(cancel_flight).await?;
-    // The hotel answers slowly: after a minute nobody knows whether it has booked, and a booking
-    // may be cancelled that is none.
+    // The hotel answers slowly. After a minute the effect is unknown, and the booking is cancelled:
+    // to cancel one that does not exist does no harm.
     let hotel = saga.call(book_hotel, &trip).compensate(cancel_hotel);
     let hotel = hotel.timeout(Duration::from_secs(60)).on_unknown(OnUnknown::Compensate).await?;
     let car = saga.call(rent_car, &trip).compensate(return_car).await?;

@@ -4,7 +4,7 @@
 //! Graphs: all with edges from smaller to larger nodes, so every acyclic graph up to renaming: 1,099
 //! of 1 to 5 nodes. States: all sets of facts that a run can have persisted, in whatever order they
 //! came. Outcomes by class: completed, failed, waiting and reset; up to 4 nodes also skipped. A
-//! signal is delivered as a value or as a failure, before or after somebody waits for it. In each
+//! signal is delivered as a value or as a failure, before or after a node waits for it. In each
 //! state, with both policies: recovery from the bare facts, from closed rows and from rows that claim
 //! to run; the next fact of each node of the frontier; the next delivery.
 //!

@@ -1,4 +1,4 @@
-//! What is wrong with a plan, in words for whoever wrote it.
+//! What is wrong with a plan, in words for its author.
 
 use std::fmt;
 

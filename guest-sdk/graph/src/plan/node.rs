@@ -30,7 +30,7 @@ pub enum Kind {
     Http(Box<Http>),
     /// Waits so long.
     Sleep(Duration),
-    /// Waits until somebody outside settles its promise.
+    /// Waits until its promise is settled from outside.
     Promise,
     /// Waits for the run's signal with this name.
     Signal(Box<str>),

@@ -101,7 +101,8 @@ pub async fn leave(ctx: ActivityContext, undo: Undo<Leg, String>) -> Result<()> 
 /// Undoes a step that was a request.
 #[segno::activity]
 pub async fn take_back(ctx: ActivityContext, undo: Undo<Sent, Response>) -> Result<()> {
-    let name: String = undo.input.body.and_then(|body| body.as_str().map(str::to_owned)).unwrap();
+    let body = undo.input.body.expect("the request has a body");
+    let name = body.as_str().expect("it is a name").to_owned();
     undo.output.expect("it was answered").ok()?;
     tell(&ctx, "leave", &name).await
 }
