@@ -41,6 +41,17 @@ pub enum StepEnd {
     Unknown,
 }
 
+impl StepEnd {
+    /// How the step ended after a person was asked: what the person said, if the effect is unknown.
+    #[must_use]
+    pub fn after(self, said: Self) -> Self {
+        match (self, said) {
+            (Self::Unknown, Self::Acted | Self::Failed) => said,
+            _ => self,
+        }
+    }
+}
+
 /// What a saga does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SagaNext {
@@ -178,6 +189,22 @@ mod tests {
             if let SagaNext::Compensate { seq } = decided {
                 assert!(!facts.contains(&(seq, Completed)), "{facts:?}");
             }
+        }
+    }
+
+    #[test]
+    fn a_person_decides_about_an_unknown_effect_and_nothing_else() {
+        use StepEnd::{Acted, Failed, Open, Unknown};
+        for (end, said, expected) in [
+            (Unknown, Acted, Acted),
+            (Unknown, Failed, Failed),
+            (Unknown, Open, Unknown),
+            (Unknown, Unknown, Unknown),
+            (Acted, Failed, Acted),
+            (Failed, Acted, Failed),
+            (Open, Acted, Open),
+        ] {
+            assert_eq!(end.after(said), expected, "{end:?}, {said:?}");
         }
     }
 

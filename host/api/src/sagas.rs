@@ -121,13 +121,7 @@ impl Found<'_> {
 
     /// How a step ended: if nobody knew, as a person said.
     fn end(&self, saga: &str, seq: u32, promise: &Promise) -> StepEnd {
-        match step_end(Some(promise)) {
-            StepEnd::Unknown => match step_end(self.question(saga, seq)) {
-                said @ (StepEnd::Acted | StepEnd::Failed) => said,
-                StepEnd::Open | StepEnd::Unknown => StepEnd::Unknown,
-            },
-            end => end,
-        }
+        step_end(Some(promise)).after(step_end(self.question(saga, seq)))
     }
 
     fn step(&self, seq: u32, promise: &Promise, step: &StepTags<'_>) -> SagaStepView {

@@ -27,9 +27,9 @@ pub enum GuestCommand {
     /// Computes something in the guest, once.
     Run(Run),
     /// A call that is a step of a saga.
-    SagaCall(Box<SagaCall>),
+    SagaCall(Box<StepCommand<Call>>),
     /// A request that is a step of a saga.
-    SagaHttp(Box<SagaHttp>),
+    SagaHttp(Box<StepCommand<Http>>),
     /// Undoes a step of a saga.
     Undo(Box<Undo>),
     /// Asks a person about a step of a saga.
@@ -109,20 +109,11 @@ pub struct Run {
     pub name: String,
 }
 
-/// The arguments of [`GuestCommand::SagaCall`].
+/// The arguments of [`GuestCommand::SagaCall`] and [`GuestCommand::SagaHttp`].
 #[derive(Debug, Clone, PartialEq)]
-pub struct SagaCall {
-    /// The call.
-    pub call: Call,
-    /// The step that it is.
-    pub step: SagaStep,
-}
-
-/// The arguments of [`GuestCommand::SagaHttp`].
-#[derive(Debug, Clone, PartialEq)]
-pub struct SagaHttp {
-    /// The request.
-    pub http: Http,
+pub struct StepCommand<C> {
+    /// The command.
+    pub command: C,
     /// The step that it is.
     pub step: SagaStep,
 }
@@ -151,8 +142,8 @@ impl GuestCommand {
             Self::Http(http) => http.size(),
             Self::Publish(publish) => publish.topic.len() + size(&publish.payload),
             Self::Run(run) => run.name.len(),
-            Self::SagaCall(of) => of.call.size() + step_size(&of.step),
-            Self::SagaHttp(of) => of.http.size() + step_size(&of.step),
+            Self::SagaCall(of) => of.command.size() + step_size(&of.step),
+            Self::SagaHttp(of) => of.command.size() + step_size(&of.step),
             Self::Undo(of) => of.call.size() + step_size(&of.step),
             Self::AskAboutStep(AskAboutStep(step)) => step_size(step),
         }
@@ -193,6 +184,6 @@ macro_rules! variants {
 
 variants! {
     Call: Call, Send: Send, Sleep: Sleep, Promise: NewPromise, Settle: Settle, Http: Http,
-    Cancel: Cancel, Publish: Publish, Run: Run, SagaCall: Box<SagaCall>, SagaHttp: Box<SagaHttp>,
+    Cancel: Cancel, Publish: Publish, Run: Run, SagaCall: Box<StepCommand<Call>>, SagaHttp: Box<StepCommand<Http>>,
     Undo: Box<Undo>, AskAboutStep: AskAboutStep
 }

@@ -4,7 +4,7 @@ use super::{
     CallOptions, HttpRequest, Payload, SagaStep,
     activity::{ActivityState, for_workflows},
     bindings::segno::workflow::sagas,
-    commands::{AskAboutStep, Call, Http, SagaCall, SagaHttp, Undo},
+    commands::{AskAboutStep, Call, Http, StepCommand, Undo},
     contract::size,
     trap::Halt,
     workflow::{WorkflowState, cut},
@@ -23,7 +23,7 @@ impl sagas::Host for WorkflowState {
     ) -> wasmtime::Result<u32> {
         check_step(&step)?;
         self.check(size(&input), || format!("input of `{function}`"))?;
-        self.command(Box::new(SagaCall { call: Call { function, input, options }, step }))
+        self.command(Box::new(StepCommand { command: Call { function, input, options }, step }))
     }
 
     fn http(
@@ -35,7 +35,7 @@ impl sagas::Host for WorkflowState {
         check_step(&step)?;
         let size = request.body.as_ref().map_or(0, size);
         self.check(size, || format!("HTTP request to `{}`", request.url))?;
-        self.command(Box::new(SagaHttp { http: Http { request, options }, step }))
+        self.command(Box::new(StepCommand { command: Http { request, options }, step }))
     }
 
     fn undo(

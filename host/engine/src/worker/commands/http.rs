@@ -4,7 +4,6 @@ use segno_core::{
     command::FenceAct,
     id::PromiseId,
     invocation::CommandKind,
-    promise::NewPromise,
     value::{Text, Value},
 };
 use segno_guest::{Answer, Stop, commands::Http};
@@ -41,25 +40,20 @@ impl Rules for Http {
     }
 
     fn act(&self, site: &Site<'_>) -> Result<Option<FenceAct>, Stop> {
-        Ok(Some(FenceAct::Create { new: request(self, site) }))
+        let request = &self.request;
+        let body = request.body.as_ref().map(values::payload_json);
+        let input = json!({
+            "method": request.method,
+            "url": request.url,
+            "headers": request.headers,
+            "body": body,
+        });
+        let data = json!({ "func": HTTP, "args": [input] }).to_string().into_bytes().into();
+        let param = Value { headers: headers(site.identity, HTTP), data };
+        Ok(Some(FenceAct::Create { new: callee(site, HTTP, param, &self.options) }))
     }
 
     fn answer(&self, index: u32, _: Option<&PromiseId>, _: bool) -> Answer {
         Answer::Command(index)
     }
-}
-
-/// The promise that a request creates.
-pub(super) fn request(http: &Http, site: &Site<'_>) -> NewPromise {
-    let request = &http.request;
-    let body = request.body.as_ref().map(values::payload_json);
-    let input = json!({
-        "method": request.method,
-        "url": request.url,
-        "headers": request.headers,
-        "body": body,
-    });
-    let data = json!({ "func": HTTP, "args": [input] }).to_string().into_bytes().into();
-    let param = Value { headers: headers(site.identity, HTTP), data };
-    callee(site, HTTP, param, &http.options)
 }

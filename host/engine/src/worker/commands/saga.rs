@@ -15,67 +15,42 @@ use segno_core::{
 };
 use segno_guest::{
     Answer, SagaStep, Stop,
-    commands::{AskAboutStep, SagaCall, SagaHttp, Undo},
+    commands::{AskAboutStep, StepCommand, Undo},
 };
 
 use super::{
     Completion, Fields, Rules,
     call::{self, invocation},
-    http,
     site::Site,
 };
 
-impl Rules for SagaCall {
+impl<C: Rules> Rules for StepCommand<C> {
     fn kind(&self) -> CommandKind {
-        self.call.kind()
+        self.command.kind()
     }
 
     fn name(&self) -> Text {
-        self.call.name()
+        self.command.name()
     }
 
     fn fields(&self, fields: &mut Fields) {
-        self.call.fields(fields);
+        self.command.fields(fields);
         declare(&self.step, fields);
     }
 
     fn completion(&self, site: &Site<'_>) -> Completion {
-        self.call.completion(site)
+        self.command.completion(site)
     }
 
     fn act(&self, site: &Site<'_>) -> Result<Option<FenceAct>, Stop> {
-        Ok(Some(FenceAct::Create { new: step(invocation(&self.call, site), &self.step) }))
+        Ok(self.command.act(site)?.map(|act| match act {
+            FenceAct::Create { new } => FenceAct::Create { new: step(new, &self.step) },
+            other => other,
+        }))
     }
 
-    fn answer(&self, index: u32, _: Option<&PromiseId>, _: bool) -> Answer {
-        Answer::Command(index)
-    }
-}
-
-impl Rules for SagaHttp {
-    fn kind(&self) -> CommandKind {
-        self.http.kind()
-    }
-
-    fn name(&self) -> Text {
-        self.http.name()
-    }
-
-    fn fields(&self, fields: &mut Fields) {
-        self.http.fields(fields);
-        declare(&self.step, fields);
-    }
-
-    fn completion(&self, site: &Site<'_>) -> Completion {
-        self.http.completion(site)
-    }
-
-    fn act(&self, site: &Site<'_>) -> Result<Option<FenceAct>, Stop> {
-        Ok(Some(FenceAct::Create { new: step(http::request(&self.http, site), &self.step) }))
-    }
-
-    fn answer(&self, index: u32, _: Option<&PromiseId>, _: bool) -> Answer {
-        Answer::Command(index)
+    fn answer(&self, index: u32, promise: Option<&PromiseId>, execute: bool) -> Answer {
+        self.command.answer(index, promise, execute)
     }
 }
 
