@@ -33,12 +33,14 @@ macro_rules! gated_reads {
                 archive::{ArchiveError, ArchiveSink},
             };
             use segno_core::{
+                graph::NodeRow,
                 id::{Digest, PromiseId, ScheduleId},
                 invocation::Record,
                 promise::{MessageKind, Promise, Schedule},
                 saga::{Fact, FactKey},
                 snapshot::Snapshot,
                 time::Timestamp,
+                value::Text,
             };
             use $crate::gate::Gate;
 
@@ -103,6 +105,14 @@ macro_rules! gated_reads {
                 async fn facts(&self, id: &PromiseId) -> Result<Vec<(FactKey, Fact)>, StoreError> {
                     self.pass().await?;
                     self.memory().read().facts(id).await
+                }
+
+                async fn graph_nodes(
+                    &self,
+                    run: &PromiseId,
+                ) -> Result<Vec<(Text, NodeRow)>, StoreError> {
+                    self.pass().await?;
+                    self.memory().read().graph_nodes(run).await
                 }
 
                 async fn list(

@@ -3,7 +3,7 @@
 //! ```text
 //! wasm://MODULE/FUNCTION          a function of a deployed module; MODULE is an alias or `sha256:` and 64 digits
 //! wasm:///FUNCTION, FUNCTION      a function of the caller's own module
-//! segno:http                      an activity built into the host
+//! segno:http, segno:graph         built into the host: an activity that sends a request, the run of a graph
 //! poll://any@GROUP, http(s)://…   a external worker, reached through the outbox
 //! ```
 
@@ -69,6 +69,9 @@ pub struct NotAnAddress {
     pub why: &'static str,
 }
 
+/// The target of an invocation that runs a graph.
+pub const GRAPH_RUN: &str = "segno:graph";
+
 const EXACT: &str = "sha256:";
 
 /// The longest address, in bytes. Stores look addresses up.
@@ -124,6 +127,11 @@ impl Address {
             Self::Poll(address) => Poll::parse(address).is_some(),
             Self::Wasm { .. } | Self::BuiltIn(_) | Self::Http(_) => true,
         }
+    }
+
+    /// Whether it is that of invocations that run graphs.
+    pub fn is_graph_run(&self) -> bool {
+        matches!(self, Self::BuiltIn(name) if GRAPH_RUN.strip_prefix("segno:") == Some(name.as_str()))
     }
 
     /// Whether hosts of Segno execute tasks with this target themselves: the task row is then the

@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use crate::{
+    graph::NodeRow,
     id::{
         Claim, CommandIndex, Digest, Holder, NodeName, PromiseId, ResourceName, ScheduleId, Version,
     },
@@ -378,6 +379,13 @@ pub enum FenceAct {
         /// What.
         payload: Value,
     },
+    /// Writes what happened to a node of the graph run that the claim is for.
+    Node {
+        /// The node's name.
+        node: Text,
+        /// What is known of it from now on.
+        row: NodeRow,
+    },
 }
 
 impl FenceAct {
@@ -386,7 +394,7 @@ impl FenceAct {
         match self {
             Self::Create { new } | Self::CreateLoose { new } => Some(&new.id),
             Self::Settle { id, .. } | Self::Cancel { id } => Some(id),
-            Self::Publish { .. } => None,
+            Self::Publish { .. } | Self::Node { .. } => None,
         }
     }
 }

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
+    graph::NodeRow,
     id::{Digest, NodeName, PromiseId, ResourceName, ScheduleId, Version},
     invocation::{JournalHead, LogLine, Record},
     promise::{OutboxKey, OutboxRow, Promise, Resource, ResourceLease, Schedule, Task},
@@ -48,6 +49,8 @@ pub struct Delta {
     pub resource_leases: BTreeMap<ResourceName, ResourceLease>,
     /// Facts of sagas, by invocation; new ones only.
     pub facts: BTreeMap<(PromiseId, FactKey), Fact>,
+    /// Nodes of graph runs, by run and name.
+    pub graph_nodes: BTreeMap<(PromiseId, Text), NodeRow>,
 }
 
 /// Records appended to one journal by one command.
@@ -82,6 +85,7 @@ impl Delta {
             && self.resources.is_empty()
             && self.resource_leases.is_empty()
             && self.facts.is_empty()
+            && self.graph_nodes.is_empty()
     }
 
     /// Whether there are rows that others may make as well, beside promises: those with names.
@@ -112,6 +116,7 @@ impl Delta {
             resources,
             resource_leases,
             facts,
+            graph_nodes,
         } = self;
         !appends.is_empty()
             && removed.is_empty()
@@ -128,6 +133,7 @@ impl Delta {
             && resources.is_empty()
             && resource_leases.is_empty()
             && facts.is_empty()
+            && graph_nodes.is_empty()
     }
 
     /// Adds what a later decision of the same transaction writes: its rows replace those of the
@@ -152,6 +158,7 @@ impl Delta {
         self.resources.extend(later.resources);
         self.resource_leases.extend(later.resource_leases);
         self.facts.extend(later.facts);
+        self.graph_nodes.extend(later.graph_nodes);
     }
 
     /// Drops what was to be written about promises that go.
@@ -165,5 +172,6 @@ impl Delta {
         self.logs.retain(|(id, _)| !gone.contains(id));
         self.signal_keys.retain(|(id, _), _| !gone.contains(id));
         self.facts.retain(|(id, _), _| !gone.contains(id));
+        self.graph_nodes.retain(|(id, _), _| !gone.contains(id));
     }
 }

@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::{
     address::{Address, ModuleRef},
     command::{Command, FenceAct},
+    graph,
     id::{Claim, Digest, NodeName, PromiseId, ResourceName, ScheduleId},
     invocation::Record,
     promise::{Message, NewPromise, OutboxKey, Schedule},
@@ -204,9 +205,12 @@ pub fn widen(view: &View, command: &Command, named: &Footprint) -> Footprint {
             let named = Footprint::default();
             first.iter().for_each(|command| wider.merge(widen(view, command, &named)));
         }
-        Command::Signal { invocation, .. } => {
-            if let Some(task) = view.task(invocation) {
-                let signal = invocation.signal(task.signals);
+        Command::Signal { invocation, name, .. } => {
+            if let (Some(promise), Some(task)) = (view.promise(invocation), view.task(invocation)) {
+                let signal = match graph::is_run(promise) {
+                    true => invocation.run_signal(name),
+                    false => invocation.signal(task.signals),
+                };
                 wider.settles(view, &signal);
                 wider.composites.insert(signal);
             }
@@ -335,6 +339,7 @@ impl Footprint {
     }
 
     fn module_of(&mut self, tags: &Tags) {
+        self.aliases.extend(tags.get(tags::MODULE).map(|alias| Text::from(alias.as_str())));
         let target = tags::target(tags).map(Address::parse);
         if let Some(Ok(Address::Wasm { module, .. })) = target {
             match module {

@@ -7,6 +7,8 @@
 //! {inv}/s/{n}       its n-th signal
 //! {inv}/c/{saga}/{seq}   the compensation of a step of one of its sagas
 //! {inv}/u/{saga}/{seq}   what a person says of a step whose effect is unknown
+//! {run}/n/{node}/{k}     attempt k of a node of a graph run
+//! {run}/sig/{name}  a signal to a graph run
 //! ```
 
 use std::{fmt, str::FromStr, sync::Arc};
@@ -189,6 +191,16 @@ impl PromiseId {
     /// The promise by which a person says whether a step of a saga of this invocation acted.
     pub fn verdict_on(&self, saga: &str, seq: u32) -> Self {
         Self::new(format!("{self}/u/{saga}/{seq}"))
+    }
+
+    /// An attempt of a node of this graph run.
+    pub fn attempt(&self, node: &str, attempt: u32) -> Self {
+        Self::new(format!("{self}/n/{node}/{attempt}"))
+    }
+
+    /// The promise of this graph run's signal with a name.
+    pub fn run_signal(&self, name: &str) -> Self {
+        Self::new(format!("{self}/sig/{name}"))
     }
 
     /// Whether it belongs to the tree below `root` in any of the ways in which clients write that.

@@ -21,6 +21,7 @@ pub mod tags;
 pub mod time;
 pub mod value;
 
+pub mod graph;
 pub mod invocation;
 pub mod promise;
 pub mod saga;

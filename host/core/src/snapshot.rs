@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    graph::NodeRow,
     id::{Digest, NodeName, PromiseId, ResourceName, ScheduleId, Version},
     invocation::{JournalHead, Record},
     promise::{OutboxKey, OutboxRow, Promise, Resource, ResourceLease, Schedule, Task},
@@ -50,6 +51,9 @@ pub struct Snapshot {
     /// Facts of sagas, by invocation.
     #[serde(with = "rows")]
     pub facts: BTreeMap<(PromiseId, FactKey), Fact>,
+    /// Nodes of graph runs, by run and name.
+    #[serde(default, with = "rows")]
+    pub graph_nodes: BTreeMap<(PromiseId, Text), NodeRow>,
 }
 
 /// A journal with its head, as far as the state holds its records.
@@ -101,6 +105,10 @@ impl Snapshot {
             facts: state
                 .facts()
                 .map(|(invocation, key, fact)| ((invocation.clone(), key.clone()), fact.clone()))
+                .collect(),
+            graph_nodes: state
+                .graph_nodes()
+                .map(|(run, node, row)| ((run.clone(), node.clone()), *row))
                 .collect(),
         }
     }

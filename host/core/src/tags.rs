@@ -34,7 +34,9 @@ pub const EXTERNAL: &str = "external";
 /// The beginning that ids must have which a tree may act on: that of the rights of who started it.
 /// All that the tree makes inherits it. Without one the tree may act on any id.
 pub const RIGHTS: &str = "segno:rights";
-/// The names above but the last: where tags are exchanged with others, these carry a prefix that
+/// The alias of the module whose functions a graph run names without a module.
+pub const MODULE: &str = "segno:module";
+/// The names above but the last two: where tags are exchanged with others, these carry a prefix that
 /// says whose they are.
 pub const RESERVED: [&str; 14] = [
     TARGET, TIMER, DELAY, PARENT, DETACHED, ORIGIN, PREFIX, BRANCH, SCHEDULE, EXTERNAL, SAGA, SEQ,

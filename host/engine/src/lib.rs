@@ -5,6 +5,7 @@ pub mod boot;
 pub mod commit_latency;
 pub mod delivery;
 pub mod events;
+pub mod graph;
 pub mod host;
 pub mod lease_ttl;
 pub mod metrics;

@@ -1,7 +1,7 @@
 //! What the target of an invocation names: `wasm://module/function`, or an address whose last part
 //! is the function.
 
-use segno_core::promise::Promise;
+use segno_core::{graph, promise::Promise, tags};
 
 /// The target of HTTP requests that the host performs.
 pub const HTTP: &str = "segno:http";
@@ -14,8 +14,10 @@ pub const MODULE_HEADER: &str = "segno:module";
 pub fn module_of(promise: &Promise) -> String {
     let target = promise.target().unwrap_or_default();
     let named = target.strip_prefix("wasm://").and_then(|rest| rest.split_once('/'));
-    match named {
-        Some((module, _)) if !module.is_empty() => module.to_owned(),
+    let of_run = promise.spec.tags.get(tags::MODULE).filter(|_| graph::is_run(promise));
+    match (named, of_run) {
+        (_, Some(module)) => module.clone(),
+        (Some((module, _)), None) if !module.is_empty() => module.to_owned(),
         _ if promise.spec.made_by.is_none() => String::new(),
         _ => promise.spec.param.headers.get(MODULE_HEADER).cloned().unwrap_or_default(),
     }

@@ -2,11 +2,13 @@
 
 use async_trait::async_trait;
 use segno_core::{
+    graph::NodeRow,
     id::{PromiseId, ScheduleId},
     invocation::Record,
     promise::Schedule,
     saga::{Fact, FactKey},
     snapshot::Snapshot,
+    value::Text,
 };
 
 use super::{
@@ -47,6 +49,9 @@ pub trait Read: Send + Sync {
 
     /// The facts of an invocation's sagas, by saga, step and kind.
     async fn facts(&self, id: &PromiseId) -> Result<Vec<(FactKey, Fact)>, StoreError>;
+
+    /// What is known of the nodes of a graph run, by node.
+    async fn graph_nodes(&self, run: &PromiseId) -> Result<Vec<(Text, NodeRow)>, StoreError>;
 
     /// Invocations in the order of their creation, newest first.
     async fn list(&self, filter: &InvocationFilter) -> Result<Page<InvocationRow>, StoreError>;

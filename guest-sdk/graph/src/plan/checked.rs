@@ -119,6 +119,11 @@ impl CheckedPlan {
         *self.digest.get_or_init(|| digest(&self.canonical()))
     }
 
+    /// The digest in hexadecimal.
+    pub fn digest_text(&self) -> String {
+        self.digest().iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
+    }
+
     /// The nodes by the length of the longest path to them, ascending in each layer.
     pub fn layers(&self) -> Vec<Vec<NodeIndex>> {
         let depths = self.topology.depths();

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::{
     command::{Command, FenceAct},
+    graph::{NodeRow, NodeState},
     id::{CommandIndex, Digest, PromiseId, ScheduleId, Version},
     promise::{
         Message, OutboxKey, OutboxRow, Overlap, Promise, PromiseState, Schedule, Settlement, Task,
@@ -19,7 +20,7 @@ use crate::{
 
 /// `wait` is suspended on `open`, `run` is acquired and has a journal with a child `run/0`, `work`
 /// is offered to a external worker, `stop` is halted, `each` is a schedule that made `each@60000`,
-/// `done` is fulfilled and owes a message, `late` timed out, `nap` is a timer.
+/// `graph` is a graph run that waits for a signal, `done` is fulfilled and owes a message, `late` timed out, `nap` is a timer.
 pub(crate) fn legal() -> Snapshot {
     let mut world = World::new();
     let id = PromiseId::from;
@@ -53,6 +54,18 @@ pub(crate) fn legal() -> Snapshot {
     world.done(world::fence(run, vec![], acts));
     world.done(world::write("stock", "1", 1));
     world.done(world::lease("stock", "ada", 5_000));
+    world.done(world::graph_run("graph"));
+    let graph = world.acquire("graph", 4);
+    let acts = vec![
+        world::attempt("graph", "a"),
+        world::node("a", NodeState::Running),
+        resolve("graph/n/a/0"),
+        world::node("a", NodeState::Completed),
+        world::awaited_signal("graph"),
+        world::node("b", NodeState::Waiting),
+    ];
+    world.done(world::fence(graph.clone(), vec![], acts));
+    world.done(world::suspend(graph, &["graph/sig/go"]));
     world.done(Command::TaskHalt { id: id("stop") });
     world.done(world::listener("done"));
     let done = world.acquire("done", 3);
@@ -125,6 +138,15 @@ pub(crate) fn violators() -> Vec<(&'static str, Violate)> {
             let key = (id("run"), FactKey { kind: FactKind::Registered, ..trip() });
             rows.facts.get_mut(&key).expect("it is there").promise = id("open");
         }),
+        ("graph_domain", |rows| drop(write(rows, "d", NodeState::Skipped))),
+        ("graph_causal", |rows| drop(write(rows, "c", NodeState::Skipped))),
+        ("graph_facts_follow_settlements", |rows| drop(write(rows, "a", NodeState::Failed))),
+        ("graph_settles_with_its_nodes", |rows| {
+            let task = task(rows, "graph");
+            task.state = TaskState::Fulfilled;
+            settle(rows, "graph", Verdict::Resolved, None, 1_500);
+            rows.callbacks.remove(&(id("graph/sig/go"), id("graph")));
+        }),
         ("schedule_last_before_next", |rows| each(rows).last_at = Some(Timestamp::NEVER)),
         ("journal_has_a_task", |rows| drop(rows.tasks.remove(&id("run")))),
     ]
@@ -172,6 +194,9 @@ pub(crate) fn step_violators() -> Vec<(&'static str, Command, Violate)> {
             state(rows, "work", TaskState::Pending { since, retry_at, offered: true });
         }),
         ("facts_are_never_rewritten", elsewhere(), |rows| rows.facts.clear()),
+        ("graph_nodes_move_forward", elsewhere(), |rows| {
+            drop(write(rows, "a", NodeState::Running))
+        }),
         ("tokens_strictly_rise", elsewhere(), |rows| {
             rows.resource_leases.values_mut().for_each(|lease| lease.holder = Text::from("bob"));
         }),
@@ -189,6 +214,11 @@ fn trip() -> FactKey {
 
 fn fact(rows: &Snapshot, kind: FactKind) -> Fact {
     rows.facts.get(&(id("run"), FactKey { kind, ..trip() })).expect("the fixture has it").clone()
+}
+
+fn write(rows: &mut Snapshot, node: &str, state: NodeState) -> Option<NodeRow> {
+    let row = NodeRow { state, attempt: 0 };
+    rows.graph_nodes.insert((id("graph"), Text::from(node)), row)
 }
 
 fn each(rows: &mut Snapshot) -> &mut Schedule {

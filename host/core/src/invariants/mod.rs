@@ -7,6 +7,7 @@
 //! another instant than its row says. That stores find what is due by those fields is compared
 //! between all of them, command by command.
 
+mod graphs;
 mod journals;
 mod messages;
 mod promises;
@@ -50,6 +51,7 @@ pub const PREDICATES: &[&[Predicate]] = &[
     journals::PREDICATES,
     schedules::PREDICATES,
     sagas::PREDICATES,
+    graphs::PREDICATES,
 ];
 
 /// Checks every predicate over the rows of a store.

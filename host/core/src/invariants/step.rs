@@ -7,6 +7,7 @@ use crate::{
     command::{Command, FenceAct},
     config::{Config, VersionRule},
     footprint::footprint,
+    graph,
     id::{CommandIndex, PromiseId, ScheduleId},
     promise::{HaltReason, OutboxKey, Promise, Schedule, Task, TaskState, TaskStatus},
     snapshot::Snapshot,
@@ -52,6 +53,7 @@ pub const STEP_PREDICATES: &[StepPredicate] = &[
     ("retry_moves_forward", retry_moves_forward),
     ("records_are_never_rewritten", records_are_never_rewritten),
     ("facts_are_never_rewritten", facts_are_never_rewritten),
+    ("graph_nodes_move_forward", graph_nodes_move_forward),
     ("tokens_strictly_rise", tokens_strictly_rise),
     ("schedules_go_only_when_deleted", schedules_go_only_when_deleted),
     ("schedules_move_forward", schedules_move_forward),
@@ -193,11 +195,14 @@ fn linear_chain(step: &StepView<'_>) -> Found {
         let settled_now =
             !after.is_pending() && step.before.promises.get(id).is_none_or(Promise::is_pending);
         let allowed = || match step.command {
-            Command::Signal { invocation, .. } => step
-                .before
-                .tasks
-                .get(invocation)
-                .is_some_and(|task| *id == invocation.signal(task.signals)),
+            Command::Signal { invocation, name, .. } => {
+                let is_run = step.before.promises.get(invocation).is_some_and(graph::is_run);
+                let task = step.before.tasks.get(invocation);
+                match is_run {
+                    true => *id == invocation.run_signal(name),
+                    false => task.is_some_and(|task| *id == invocation.signal(task.signals)),
+                }
+            }
             Command::OutboxDue { key: OutboxKey::CancelChildren(parent) } => {
                 after.attached_to() == Some(parent)
             }
@@ -391,6 +396,18 @@ fn facts_are_never_rewritten(step: &StepView<'_>) -> Found {
     changed
         .map(|((invocation, key), _)| (vec![invocation.clone()], format!("{key:?} changed")))
         .collect()
+}
+
+/// A node that has ended stays so, and its attempts only rise.
+fn graph_nodes_move_forward(step: &StepView<'_>) -> Found {
+    let wrong = step.before.graph_nodes.iter().filter(|((run, node), before)| {
+        let after = step.after.graph_nodes.get(&(run.clone(), node.clone()));
+        let forward = after.is_some_and(|after| {
+            after == *before || (!before.state.is_terminal() && after.attempt >= before.attempt)
+        });
+        !forward && !is_pruned(step, run)
+    });
+    wrong.map(|((run, node), before)| (vec![run.clone()], format!("`{node}` was {before:?}"))).collect()
 }
 
 /// Whatever changes of a resource or its lease, its token rises.

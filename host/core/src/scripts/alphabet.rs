@@ -1,5 +1,6 @@
 //! What scripts are made of: the steps that are worth trying in a state.
 
+use super::graph;
 use crate::{
     command::{ClaimRequest, Command, FenceAct, FenceAction, HeartbeatItem},
     id::{Claim, CommandIndex, Holder, NodeName, PromiseId, ScheduleId},
@@ -37,6 +38,7 @@ pub(super) fn wide_alphabet(world: &World, ids: &[&str]) -> Vec<Step> {
     let ids: Vec<&str> = ids.iter().copied().chain(made.iter().map(String::as_str)).collect();
     let mut steps = alphabet(world, &ids);
     steps.extend(scheduled(world));
+    steps.extend(graph::steps(world).into_iter().map(Step::Command));
     steps
 }
 

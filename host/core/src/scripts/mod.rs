@@ -2,6 +2,7 @@
 //! checked store does the asserting.
 
 mod alphabet;
+mod graph;
 mod short;
 mod walk;
 

@@ -13,7 +13,7 @@ use crate::{
     saga::StepTags,
     tags,
     time::{Millis, Timestamp},
-    value::Tags,
+    value::{Tags, Text},
 };
 
 /// In whose name a promise is made.
@@ -58,8 +58,12 @@ impl Draft<'_> {
         if self.config.resonate_strict {
             narrowly_fine(new, address.as_ref(), maker)?;
         }
-        let module =
-            address.as_ref().map(|address| self.module_of(address, maker)).transpose()?.flatten();
+        let of_run = new.tags.get(tags::MODULE);
+        let module = address
+            .as_ref()
+            .map(|address| self.module_of(address, of_run, maker))
+            .transpose()?
+            .flatten();
         let overdue = new.timeout_at <= self.now;
         let (tags, made_by) = match maker {
             Maker::Client | Maker::Starter(_) | Maker::Schedule { .. } => (new.tags.clone(), None),
@@ -187,8 +191,12 @@ impl Draft<'_> {
     pub(super) fn module_of(
         &self,
         address: &Address,
+        of_run: Option<&String>,
         maker: Maker<'_>,
     ) -> Result<Option<Digest>, Refusal> {
+        if address.is_graph_run() {
+            return self.module_of_run(of_run, maker);
+        }
         let Address::Wasm { module, function } = address else { return Ok(None) };
         match module {
             ModuleRef::Own => match maker {
@@ -201,16 +209,32 @@ impl Draft<'_> {
                      use wasm://MODULE/{function}"
                 ))),
             },
-            ModuleRef::Alias(alias) => self.view.alias(alias).map(Some).ok_or_else(|| {
-                Refusal::Unprocessable(format!(
-                    "the module `{alias}` is not deployed; deploy it first"
-                ))
-            }),
+            ModuleRef::Alias(alias) => self.deployed(alias).map(Some),
             ModuleRef::Exact(digest) if self.view.has_module(digest) => Ok(Some(*digest)),
             ModuleRef::Exact(digest) => Err(Refusal::Unprocessable(format!(
                 "the module `sha256:{digest}` was never uploaded"
             ))),
         }
+    }
+
+    /// The module whose functions a plan names without a module: the maker's, or the one that the
+    /// run says.
+    fn module_of_run(
+        &self,
+        named: Option<&String>,
+        maker: Maker<'_>,
+    ) -> Result<Option<Digest>, Refusal> {
+        match (named, maker) {
+            (Some(alias), _) => self.deployed(&Text::from(alias.as_str())).map(Some),
+            (None, Maker::Invocation(task)) => Ok(task.module),
+            (None, Maker::Client | Maker::Starter(_) | Maker::Schedule { .. }) => Ok(None),
+        }
+    }
+
+    fn deployed(&self, alias: &Text) -> Result<Digest, Refusal> {
+        self.view.alias(alias).ok_or_else(|| {
+            Refusal::Unprocessable(format!("the module `{alias}` is not deployed; deploy it first"))
+        })
     }
 
     /// The tags of a promise made by an invocation say where it stands in the tree.

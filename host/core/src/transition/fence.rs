@@ -6,6 +6,7 @@ use std::ops::Range;
 use super::{append::progressed, create::Maker, draft::Draft, promises::for_clients};
 use crate::{
     command::{FenceAct, FenceAction},
+    graph::{self, NodeState},
     id::{Claim, CommandIndex, PromiseId},
     invocation::{LogLine, Record},
     promise::{Message, NewPromise, OutboxKey, OutboxRow, Promise, Task},
@@ -104,6 +105,21 @@ impl Draft<'_> {
                     let message = Message::Event { topic: topic.clone(), payload: payload.clone() };
                     self.publish(&task.id, action.index, message);
                 }
+                Ok(Acted::Done)
+            }
+            FenceAct::Node { node, row } => {
+                if !self.existing(&task.id).is_ok_and(graph::is_run) {
+                    let message =
+                        format!("`{}` is not the run of a graph and has no node `{node}`", task.id);
+                    return Err(Refusal::Unprocessable(message));
+                }
+                if row.state == NodeState::Running
+                    && self.promise(&task.id.attempt(node, row.attempt)).is_none()
+                {
+                    let message = format!("`{node}` cannot run without the promise of its attempt");
+                    return Err(Refusal::Unprocessable(message));
+                }
+                self.delta.graph_nodes.insert((task.id.clone(), node.clone()), *row);
                 Ok(Acted::Done)
             }
         }

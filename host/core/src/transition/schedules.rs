@@ -43,7 +43,8 @@ pub(super) fn create(draft: &mut Draft<'_>, new: &NewSchedule) -> Result<Reply, 
             )));
         }
     }
-    target.map(|address| draft.module_of(&address, Maker::Client)).transpose()?;
+    let module = new.template.tags.get(tags::MODULE);
+    target.map(|address| draft.module_of(&address, module, Maker::Client)).transpose()?;
     let Some(next_at) = cron.after(draft.now) else {
         return Err(Refusal::Unprocessable(format!(
             "`{}` has no occurrence from now on: there is no such date",

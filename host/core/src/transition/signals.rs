@@ -1,11 +1,14 @@
 //! Signals: messages to an invocation from outside, numbered in the order in which they came. The
 //! n-th is the promise `{invocation}/s/{n}`, so waiting for one is like waiting for any promise.
 
+use segno_graph::{InvalidName, NodeName};
+
 use super::{
     create::{Maker, settled_at},
     draft::Draft,
 };
 use crate::{
+    graph,
     id::{PromiseId, fits},
     promise::{NewPromise, Settlement, Task, Verdict},
     reply::{Conflict, Refusal, Reply},
@@ -34,6 +37,9 @@ pub(super) fn signal(
             "`{invocation}` is not an invocation: nothing hears its signals"
         )));
     };
+    if graph::is_run(draft.existing(invocation)?) {
+        return draft.signal_run(&task, name, payload);
+    }
     let n = task.signals;
     let id = invocation.signal(n);
     match draft.promise(&id) {
@@ -53,6 +59,41 @@ pub(super) fn signal(
 }
 
 impl Draft<'_> {
+    /// Signals of graph runs have names, and each one payload.
+    fn signal_run(
+        &mut self,
+        task: &Task,
+        name: &Text,
+        payload: &Value,
+    ) -> Result<Reply, Refusal> {
+        let id = task.id.run_signal(name);
+        if let Err(refused) = NodeName::new(name) {
+            let InvalidName(name) = refused;
+            return Err(Refusal::BadRequest(format!(
+                "`{name}` is no name of a signal of a graph run: it has 1 to 64 letters, digits, `-` or `_`"
+            )));
+        }
+        let stored = self.promise(&id);
+        match stored.map(|stored| (&stored.spec.made_by, stored.settlement())) {
+            None => self.make_signal(task, &id)?,
+            Some((maker, _)) if maker.as_ref() != Some(&task.id) => {
+                return Err(Refusal::IdTaken { id });
+            }
+            Some((_, None)) => {}
+            Some((_, Some(settlement))) => {
+                let sent = settlement.value.as_ref().map(|value| &value.data);
+                return match sent == Some(&payload.data) {
+                    true => Ok(Reply::Signalled { n: 0 }),
+                    false => Err(Conflict::PromiseSettled(id).into()),
+                };
+            }
+        }
+        self.deliver(&id, name, payload)?;
+        let task = self.existing_task(&task.id)?.clone();
+        self.put_task(Task { children: true, ..task });
+        Ok(Reply::Signalled { n: 0 })
+    }
+
     /// Makes the promise of a signal, in the invocation's name and with its deadline.
     pub(super) fn make_signal(&mut self, task: &Task, id: &PromiseId) -> Result<(), Refusal> {
         let timeout_at = self.existing(&task.id)?.spec.timeout_at;

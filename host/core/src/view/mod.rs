@@ -3,6 +3,7 @@
 
 mod facts;
 mod globals;
+mod graphs;
 mod journals;
 mod outbox;
 mod promises;
@@ -14,7 +15,7 @@ mod waits;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use self::{facts::Facts, resources::Resources, schedules::Schedules};
+use self::{facts::Facts, graphs::GraphNodes, resources::Resources, schedules::Schedules};
 use crate::{
     delta::Delta,
     id::{Digest, NodeName, PromiseId, Version},
@@ -55,6 +56,7 @@ struct Lookups {
     schedules: Schedules,
     resources: Resources,
     facts: Facts,
+    graph_nodes: GraphNodes,
     /// Trees, in a view that was loaded for removing them.
     trees: BTreeMap<PromiseId, Tree>,
 }
@@ -116,6 +118,7 @@ impl View {
         self.write_schedules(delta);
         self.lookups.resources.write(delta);
         self.lookups.facts.write(delta);
+        self.lookups.graph_nodes.write(delta);
     }
 
     /// The part that is about no single promise: modules, aliases, hosts and the first version.
@@ -132,16 +135,17 @@ impl View {
     /// How many rows are here beside the [globals](Self::globals).
     pub fn rows(&self) -> usize {
         let Self { promises, tasks, callbacks, listeners, outbox, heads, tails, .. } = self;
-        let Self { signal_keys, lookups: Lookups { schedules, resources, facts, .. }, .. } = self;
+        let Self { signal_keys, lookups, .. } = self;
+        let Lookups { schedules, resources, facts, graph_nodes, trees: _ } = lookups;
         let of_promises = promises.len() + tasks.len() + heads.len() + tails.len() + outbox.len();
         let callbacks: usize = callbacks.values().map(BTreeMap::len).sum();
         let listeners: usize = listeners.values().map(BTreeSet::len).sum();
-        let looked_up = schedules.len() + resources.len() + facts.len();
+        let looked_up = schedules.len() + resources.len() + facts.len() + graph_nodes.len();
         of_promises + callbacks + listeners + signal_keys.len() + looked_up
     }
 
     /// Forgets what belongs to no promise's composite: trees, schedules, resources with their
-    /// leases, and the facts of sagas.
+    /// leases, the facts of sagas, and the nodes of graph runs.
     pub fn forget_lookups(&mut self) {
         self.lookups = Lookups::default();
     }

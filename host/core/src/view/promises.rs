@@ -87,6 +87,7 @@ impl View {
         let awaited: Vec<PromiseId> = self.awaited_by(id).cloned().collect();
         awaited.iter().for_each(|on| self.remove_callback(on, id));
         self.lookups.facts.remove(id);
+        self.lookups.graph_nodes.remove(id);
         self.evict(id);
     }
 

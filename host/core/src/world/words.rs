@@ -2,7 +2,9 @@
 
 use super::MODULE;
 use crate::{
+    address::GRAPH_RUN,
     command::{ClaimRequest, Command, FenceAct, FenceAction},
+    graph::{NodeRow, NodeState},
     id::{Claim, CommandIndex, Holder, NodeName, PromiseId, ScheduleId, Version},
     invocation::{
         CommandKind, EngineFacts, LogLine, Outcome, Record, RecordBody, Request, Seed, StepResult,
@@ -52,6 +54,33 @@ pub(crate) fn workflow(id: &str) -> Command {
 /// A promise whose task a external worker executes.
 pub(crate) fn outside(id: &str) -> Command {
     create(id, &[(tags::TARGET, "poll://any@workers")])
+}
+
+/// The run of a graph: `a`, then the signal `go`, then `c`, by functions of the module `shop`.
+pub(crate) fn graph_run(id: &str) -> Command {
+    let pairs = [(tags::TARGET, GRAPH_RUN), (tags::MODULE, "shop")];
+    let plan = r#"{"nodes": {"a": {"call": "ship"}, "b": {"signal": "go", "needs": ["a"]},
+        "c": {"call": "ship", "needs": ["b"]}}}"#;
+    let param = format!(r#"{{"func": "{GRAPH_RUN}", "args": [{{"plan": {plan}}}]}}"#);
+    let new = new(id, &pairs, Timestamp::NEVER);
+    Command::PromiseCreate(NewPromise { param: Value::of(param.as_bytes()), ..new })
+}
+
+/// What is written of a node in its first attempt.
+pub(crate) fn node(name: &str, state: NodeState) -> FenceAct {
+    FenceAct::Node { node: Text::from(name), row: NodeRow { state, attempt: 0 } }
+}
+
+/// The first attempt of a node of a run.
+pub(crate) fn attempt(run: &str, node: &str) -> FenceAct {
+    let id = PromiseId::from(run).attempt(node, 0);
+    FenceAct::Create { new: new(id.as_str(), &[(tags::TARGET, "ship")], Timestamp::NEVER) }
+}
+
+/// The promise of the signal `go` of a run.
+pub(crate) fn awaited_signal(run: &str) -> FenceAct {
+    let id = PromiseId::from(run).run_signal("go");
+    FenceAct::Create { new: new(id.as_str(), &[], Timestamp::NEVER) }
 }
 
 /// The tags of a step of the saga `trip`, which is undone even if its effect is unknown.

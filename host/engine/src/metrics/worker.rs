@@ -11,6 +11,9 @@ use prometheus_client::{
     },
     registry::{Registry, Unit},
 };
+use segno_core::graph::NodeState;
+
+use crate::graph::End;
 
 /// How a claim ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +40,8 @@ pub struct WorkerMetrics {
     divergences: Counter,
     traps: Counter,
     put_off: Counter,
+    graph_runs: Family<super::Label, Counter>,
+    graph_nodes: Family<super::Label, Counter>,
     /// Executions in a slot, with or without a permit to run.
     pub running: Gauge,
     /// Executions that wait for a permit to run.
@@ -46,6 +51,16 @@ pub struct WorkerMetrics {
 }
 
 impl WorkerMetrics {
+    /// A graph run ended.
+    pub fn graph_ended(&self, end: End) {
+        self.graph_runs.get_or_create(&[("end", end.name())]).inc();
+    }
+
+    /// A node of a graph run came to this state.
+    pub fn graph_node(&self, state: NodeState) {
+        self.graph_nodes.get_or_create(&[("state", state.name())]).inc();
+    }
+
     pub(super) fn new(registry: &mut Registry) -> Self {
         let metrics = Self {
             processed: Counter::default(),
@@ -58,6 +73,8 @@ impl WorkerMetrics {
             divergences: Counter::default(),
             traps: Counter::default(),
             put_off: Counter::default(),
+            graph_runs: Family::default(),
+            graph_nodes: Family::default(),
             running: Gauge::default(),
             queued_runs: Gauge::default(),
             queued: Gauge::default(),
@@ -65,6 +82,22 @@ impl WorkerMetrics {
         for end in [ClaimEnd::Finished, ClaimEnd::Suspended, ClaimEnd::Released, ClaimEnd::Lost] {
             drop(metrics.claims.get_or_create(&[("end", end.name())]));
         }
+        for end in [End::Completed, End::Failed, End::Stuck] {
+            drop(metrics.graph_runs.get_or_create(&[("end", end.name())]));
+        }
+        for state in NodeState::ALL {
+            drop(metrics.graph_nodes.get_or_create(&[("state", state.name())]));
+        }
+        registry.register(
+            "graph_runs",
+            "Graph runs that ended on this host, by how; `stuck` is a defect",
+            metrics.graph_runs.clone(),
+        );
+        registry.register(
+            "graph_nodes",
+            "Nodes of graph runs, by the state that they came to",
+            metrics.graph_nodes.clone(),
+        );
         registry.register(
             "processed_records",
             "Journal records written by executions of this host",

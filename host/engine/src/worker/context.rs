@@ -12,7 +12,7 @@ use segno_store::{PromiseRow, StoreError};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    claims::Claims, error::ExecutionError, log_span, put_off::PutOff, run_limiter::RunLimiter,
+    claims::Claims, error::ExecutionError, graph_run::RunCache, log_span, put_off::PutOff, run_limiter::RunLimiter,
     task_versions::TaskVersions, warm::WarmCache,
 };
 use crate::{
@@ -31,6 +31,8 @@ pub struct WorkerContext {
     pub claims: Claims,
     /// Suspended instances.
     pub warm: WarmCache,
+    /// Coordinators of suspended graph runs.
+    pub runs: RunCache,
     /// Cancelled when the host is about to stop: no execution begins, and none waits.
     pub draining: CancellationToken,
     /// The duration of leases.

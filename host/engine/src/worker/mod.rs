@@ -10,6 +10,7 @@ mod activity;
 mod context;
 mod dispatcher;
 mod execution;
+mod graph_run;
 mod release;
 mod run;
 mod start;
@@ -47,7 +48,7 @@ pub use trap_report::{TrapLine, TrapReport};
 pub use warm::WarmBudget;
 
 use self::{
-    claims::Claims, context::WorkerContext, heartbeat::RenewAtOnce, put_off::PutOff,
+    claims::Claims, context::WorkerContext, graph_run::RunCache, heartbeat::RenewAtOnce, put_off::PutOff,
     run_limiter::RunLimiter, start::SpeculativeStart, task_versions::TaskVersions, warm::WarmCache,
 };
 use crate::{
@@ -104,6 +105,7 @@ impl Worker {
             holder,
             claims: Claims::default(),
             warm: WarmCache::new(settings.warm),
+            runs: RunCache::new(settings.warm.bytes / 4),
             draining: CancellationToken::new(),
             lease_ttl: Arc::new(AdaptiveLeaseTtl::new(LeasePolicy::of(host.config.ttl))),
             superseded: CancellationToken::new(),
@@ -170,6 +172,7 @@ impl Worker {
         }
         self.stopped.cancel();
         self.worker.warm.clear();
+        self.worker.runs.clear();
         left
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use segno_core::{id::Claim, reply::TaskReply};
+use segno_core::{address::GRAPH_RUN, id::Claim, reply::TaskReply};
 use segno_guest::FunctionKind;
 use tracing::Instrument as _;
 
@@ -12,7 +12,7 @@ use super::{
     context::WorkerContext,
     error::{ExecutionError, HaltReport},
     execution::{self, Prefetched},
-    log_span,
+    graph_run, log_span,
     release::give_back,
 };
 use crate::{metrics::ClaimEnd, target};
@@ -54,7 +54,7 @@ pub async fn until_it_ends(
     metrics.claim_over(end);
 }
 
-/// Runs what the task's target names: a workflow, an activity or an HTTP step.
+/// Runs what the task's target names: a workflow, an activity, an HTTP step or a graph.
 pub async fn under_claim(
     worker: Arc<WorkerContext>,
     active: Arc<ActiveClaim>,
@@ -64,6 +64,9 @@ pub async fn under_claim(
     let named = acquired.promise.target().unwrap_or_default();
     if named == target::HTTP {
         return activity::run(worker, active, work.acquired, Kind::Http).await;
+    }
+    if named == GRAPH_RUN {
+        return graph_run::run(worker, active, work).await;
     }
     let Some(digest) = acquired.task.module else {
         let message = format!("this host has no built-in function `{named}`");

@@ -3,11 +3,13 @@
 use async_trait::async_trait;
 use segno_core::{
     address,
+    graph::NodeRow,
     id::{PromiseId, ScheduleId},
     invocation::Record,
     promise::{Promise, Schedule, TaskState},
     saga::{Fact, FactKey},
     snapshot::Snapshot,
+    value::Text,
 };
 
 use super::MemoryStore;
@@ -79,6 +81,11 @@ impl Read for MemoryStore {
         let kept = self.kept();
         let facts = kept.model.facts_of(id);
         Ok(facts.map(|(key, fact)| (key.clone(), fact.clone())).collect())
+    }
+
+    async fn graph_nodes(&self, run: &PromiseId) -> Result<Vec<(Text, NodeRow)>, StoreError> {
+        let kept = self.kept();
+        Ok(kept.model.nodes_of(run).map(|(node, row)| (node.clone(), *row)).collect())
     }
 
     async fn list(&self, filter: &InvocationFilter) -> Result<Page<InvocationRow>, StoreError> {

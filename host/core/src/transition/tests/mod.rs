@@ -5,6 +5,7 @@ mod begin;
 mod cost;
 mod edges;
 mod fence;
+mod graphs;
 mod migrate;
 mod own_initiative;
 mod promises;

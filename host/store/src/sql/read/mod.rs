@@ -15,6 +15,7 @@ mod events;
 mod examine;
 mod export;
 mod facts;
+mod graph_nodes;
 pub(crate) mod find;
 mod journal;
 pub(crate) mod list;
@@ -28,12 +29,14 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
 use segno_core::{
+    graph::NodeRow,
     id::{Digest, PromiseId, ScheduleId},
     invocation::Record,
     promise::{MessageKind, Promise, Schedule},
     saga::{Fact, FactKey},
     snapshot::Snapshot,
     time::Timestamp,
+    value::Text,
 };
 use sqlx::{Pool, Transaction, pool::PoolConnection};
 
@@ -190,6 +193,12 @@ impl<D: Dialect> Read for Reader<D> {
         let name = "read the facts of sagas";
         let mut connection = self.connection(name).await?;
         facts::facts(&mut *connection, id).await.map_err(failed::<D, _>(name))
+    }
+
+    async fn graph_nodes(&self, run: &PromiseId) -> Result<Vec<(Text, NodeRow)>, StoreError> {
+        let name = "read the nodes of a graph run";
+        let mut connection = self.connection(name).await?;
+        graph_nodes::graph_nodes(&mut *connection, run).await.map_err(failed::<D, _>(name))
     }
 
     async fn counts_by_state(&self, filter: &InvocationFilter) -> Result<StateCounts, StoreError> {
@@ -363,6 +372,7 @@ pub(crate) fn statements(kind: Kind) -> Vec<&'static str> {
     let all = [
         promises::STATEMENTS,
         facts::STATEMENTS,
+        graph_nodes::STATEMENTS,
         journal::STATEMENTS,
         due::STATEMENTS,
         modules::STATEMENTS,
@@ -382,6 +392,7 @@ pub(crate) fn walked_by_index(kind: Kind) -> Vec<&'static str> {
     let all = [
         promises::STATEMENTS,
         facts::STATEMENTS,
+        graph_nodes::STATEMENTS,
         journal::STATEMENTS,
         due::STATEMENTS,
         modules::STATEMENTS,

@@ -5,6 +5,7 @@
 //! database.
 
 mod fact;
+mod graph_node;
 mod lease;
 mod named;
 mod owned;
@@ -13,6 +14,7 @@ mod schedule;
 
 pub(crate) use self::{
     fact::fact,
+    graph_node::graph_node,
     named::{NAMED, Named},
     owned::{OWNED, Owned},
     schedule::{schedule, schedule_columns},

@@ -1,0 +1,17 @@
+//! Graph runs: an invocation whose target is [`GRAPH_RUN`](crate::address::GRAPH_RUN) runs a plan. Its
+//! parameter is the plan and its input, its nodes' attempts are promises that it makes, and what is known of its nodes are
+//! rows.
+//!
+//! ```text
+//! {run}/n/{node}/{attempt}   an attempt of a node, from 0
+//! {run}/sig/{name}           a signal; whoever sends it makes it if nobody waits for it yet
+//! ```
+//!
+//! What a run does next is told by `segno_graph::Progress` from the rows alone; outputs are the
+//! values of promises.
+
+mod row;
+mod start;
+
+pub use row::{NodeState, NodeRow};
+pub use start::{NotARun, Persistence, Start, is_run};

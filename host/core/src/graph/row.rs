@@ -1,0 +1,88 @@
+//! What is stored of a node of a run.
+
+use serde::{Deserialize, Serialize};
+
+/// A node's row. A node without one has not begun.
+///
+/// Only what happened to a node is written: that a failure before it closes it follows from the
+/// plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeRow {
+    /// Where it stands.
+    pub state: NodeState,
+    /// The number of its newest attempt, from 0.
+    pub attempt: u32,
+}
+
+/// Where a node stands. The numbers are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[repr(u8)]
+pub enum NodeState {
+    /// To be begun again, with the attempt of the row.
+    Pending = 1,
+    /// The attempt of the row was made.
+    Running = 2,
+    /// It waits for the signal that the plan names.
+    Waiting = 3,
+    /// Done: its output is the value of its attempt, or of its signal.
+    Completed = 4,
+    /// Its attempt, or its signal, did not succeed.
+    Failed = 5,
+    /// Its condition did not hold.
+    Skipped = 6,
+}
+
+impl NodeState {
+    /// All states.
+    pub const ALL: [Self; 6] = [
+        Self::Pending,
+        Self::Running,
+        Self::Waiting,
+        Self::Completed,
+        Self::Failed,
+        Self::Skipped,
+    ];
+
+    /// The stored number.
+    pub fn number(self) -> u8 {
+        self as u8
+    }
+
+    /// The state with this stored number.
+    pub fn from_number(number: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| state.number() == number)
+    }
+
+    /// The state by name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Running => "running",
+            Self::Waiting => "waiting",
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Skipped => "skipped",
+        }
+    }
+
+    /// Whether nothing changes it any more.
+    pub fn is_terminal(self) -> bool {
+        match self {
+            Self::Completed | Self::Failed | Self::Skipped => true,
+            Self::Pending | Self::Running | Self::Waiting => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stored_numbers_come_back() {
+        for number in 0..=u8::MAX {
+            assert_eq!(NodeState::from_number(number).is_some(), (1..=6).contains(&number));
+        }
+        assert_eq!(NodeState::Skipped.number(), 6);
+    }
+}

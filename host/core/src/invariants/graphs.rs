@@ -1,0 +1,157 @@
+//! What is always true of the nodes of graph runs.
+
+use std::collections::BTreeMap;
+
+use segno_graph::{
+    NodeName, Progress,
+    plan::{CheckedPlan, Kind},
+    progress::{self, Delivery, RecoverError},
+    state::{NodeStatus, RunOutcome, StepKind},
+};
+
+use super::{Found, Predicate};
+use crate::{
+    graph::{NodeRow, NodeState, Start, is_run},
+    id::PromiseId,
+    promise::{Promise, Settlement, Verdict},
+    snapshot::Snapshot,
+    value::Text,
+};
+
+pub(super) const PREDICATES: &[Predicate] = &[
+    ("graph_domain", graph_domain),
+    ("graph_causal", graph_causal),
+    ("graph_facts_follow_settlements", graph_facts_follow_settlements),
+    ("graph_settles_with_its_nodes", graph_settles_with_its_nodes),
+];
+
+/// A run with its plan and its rows.
+struct Run<'a> {
+    rows: &'a Snapshot,
+    promise: &'a Promise,
+    plan: CheckedPlan,
+    nodes: BTreeMap<&'a Text, &'a NodeRow>,
+}
+
+impl Run<'_> {
+    fn id(&self) -> &PromiseId {
+        self.promise.id()
+    }
+
+    fn settlement(&self, id: &PromiseId) -> Option<&Settlement> {
+        self.rows.promises.get(id).and_then(Promise::settlement)
+    }
+
+    /// The promise that a node's row is about.
+    fn promise_of(&self, node: &Text, row: &NodeRow) -> PromiseId {
+        let index = self.plan.topology().index_of(node);
+        match index.map(|index| &self.plan.node(index).kind) {
+            Some(Kind::Signal(name)) => self.id().run_signal(name),
+            Some(_) | None => self.id().attempt(node, row.attempt),
+        }
+    }
+
+    fn recovered(&self) -> Result<Progress, RecoverError> {
+        let rows = self.nodes.iter().filter_map(|(node, row)| {
+            let signal = match self.plan.topology().index_of(node).map(|at| &self.plan.node(at).kind) {
+                Some(Kind::Signal(name)) => name.to_string(),
+                Some(_) | None => String::new(),
+            };
+            let status = match row.state {
+                NodeState::Pending => NodeStatus::Pending,
+                NodeState::Running => NodeStatus::Running,
+                NodeState::Waiting => NodeStatus::Waiting(signal),
+                NodeState::Completed => NodeStatus::Completed,
+                NodeState::Failed => NodeStatus::Failed,
+                NodeState::Skipped => NodeStatus::Skipped,
+            };
+            let node = NodeName::new(node).ok()?;
+            Some(progress::NodeRow { node, status, attempt: row.attempt })
+        });
+        let delivered: [(String, Delivery); 0] = [];
+        Progress::recover(
+            self.plan.topology().clone(),
+            self.plan.on_failure(),
+            rows,
+            delivered,
+        )
+    }
+}
+
+/// The runs that have rows, as far as their plans can be read.
+fn runs(rows: &Snapshot) -> Vec<Run<'_>> {
+    let mut nodes: BTreeMap<&PromiseId, BTreeMap<&Text, &NodeRow>> = BTreeMap::new();
+    for ((run, node), row) in &rows.graph_nodes {
+        nodes.entry(run).or_default().insert(node, row);
+    }
+    let read = |(id, nodes)| {
+        let promise = rows.promises.get(id)?;
+        Some(Run { rows, promise, plan: Start::of(promise).ok()?.plan, nodes })
+    };
+    nodes.into_iter().filter_map(read).collect()
+}
+
+/// Rows are of nodes of the plan of a run.
+fn graph_domain(rows: &Snapshot) -> Found {
+    let is_of_run = |run: &PromiseId| rows.promises.get(run).is_some_and(is_run);
+    let strays = rows.graph_nodes.keys().filter(|(run, _)| !is_of_run(run));
+    let mut found: Found =
+        strays.map(|(run, node)| (vec![run.clone()], format!("{node} has no run"))).collect();
+    for run in runs(rows) {
+        let unknown = |node: &&&Text| run.plan.topology().index_of(node).is_none();
+        for node in run.nodes.keys().filter(unknown) {
+            found.push((vec![run.id().clone()], format!("`{node}` is no node of the plan")));
+        }
+    }
+    found
+}
+
+/// A node has begun only after all that it needs.
+fn graph_causal(rows: &Snapshot) -> Found {
+    let wrong = runs(rows).into_iter().filter_map(|run| match run.recovered() {
+        Err(error @ RecoverError::Causal { .. }) => {
+            Some((vec![run.id().clone()], error.to_string()))
+        }
+        Ok(_) | Err(_) => None,
+    });
+    wrong.collect()
+}
+
+/// What is said of a node is what its promise says. The promises of an ended run may be gone before
+/// it.
+fn graph_facts_follow_settlements(rows: &Snapshot) -> Found {
+    let mut found = Found::new();
+    for run in runs(rows) {
+        for (node, row) in &run.nodes {
+            let id = run.promise_of(node, row);
+            let verdict = run.settlement(&id).map(|settlement| settlement.verdict);
+            let exists = rows.promises.contains_key(&id);
+            let follows = match row.state {
+                NodeState::Pending | NodeState::Skipped => true,
+                NodeState::Running | NodeState::Waiting => exists,
+                NodeState::Completed => verdict == Some(Verdict::Resolved),
+                NodeState::Failed => verdict.is_some_and(|verdict| verdict != Verdict::Resolved),
+            };
+            if !follows && (exists || run.promise.is_pending()) {
+                found.push((
+                    vec![run.id().clone(), id],
+                    format!("`{node}` is {:?}, its promise {verdict:?}", row.state),
+                ));
+            }
+        }
+    }
+    found
+}
+
+/// A run that resolved has completed.
+fn graph_settles_with_its_nodes(rows: &Snapshot) -> Found {
+    let resolved = runs(rows).into_iter().filter(|run| {
+        run.promise.settlement().is_some_and(|settlement| settlement.verdict == Verdict::Resolved)
+    });
+    let wrong = resolved.filter_map(|run| {
+        let step = run.recovered().ok()?.classify();
+        (step != StepKind::Settled(RunOutcome::Completed))
+            .then(|| (vec![run.id().clone()], format!("it resolved while it is {step:?}")))
+    });
+    wrong.collect()
+}

@@ -1,0 +1,89 @@
+//! The steps of a graph run: what its holder may write next, and what others do meanwhile.
+
+use crate::{
+    command::{Command, FenceAct},
+    graph::NodeState,
+    id::PromiseId,
+    promise::{Promise, ReleaseReason, TaskStatus, Verdict},
+    value::{Text, Value},
+    world::{self, World, claim},
+};
+
+const RUN: &str = "g";
+
+/// Everything worth trying with the run.
+pub(super) fn steps(world: &World) -> Vec<Command> {
+    let id = PromiseId::from(RUN);
+    let signal = |name: &str, payload: &str| Command::Signal {
+        invocation: id.clone(),
+        name: Text::from(name),
+        payload: Value::of(payload.as_bytes()),
+        key: None,
+    };
+    let mut steps = vec![
+        world::graph_run(RUN),
+        signal("go", "1"),
+        signal("go", "2"),
+        signal("?", "1"),
+        world::settle("g/n/a/0", Verdict::Resolved),
+        world::settle("g/n/a/0", Verdict::Rejected),
+        world::settle("g/n/c/0", Verdict::Resolved),
+        Command::Cancel { invocation: id.clone() },
+        Command::Kill { invocation: id.clone() },
+        Command::Prune { top: id.clone(), before: world.now, part: false },
+    ];
+    let Some(task) = world.model.task(&id) else { return steps };
+    let version = task.version.0;
+    steps.push(world::acquire(RUN, version, 1));
+    steps.push(world::release(claim(RUN, version), ReleaseReason::Yield));
+    if task.status() == TaskStatus::Acquired {
+        steps.extend(held(world, version));
+    }
+    steps
+}
+
+/// What the holder of the run may do next.
+fn held(world: &World, version: u64) -> Vec<Command> {
+    let id = PromiseId::from(RUN);
+    let state = |node: &str| {
+        let mut nodes = world.model.nodes_of(&id);
+        nodes.find(|(name, _)| name.as_str() == node).map(|(_, row)| row.state)
+    };
+    let settled = |of: PromiseId| world.model.promise(&of).and_then(Promise::settlement);
+    let mut steps = Vec::new();
+    let mut fence = |acts: Vec<FenceAct>| {
+        steps.push(world::fence(claim(RUN, version), vec![], acts));
+    };
+    let mut is_open = true;
+    for node in ["a", "b", "c"] {
+        let of = match node {
+            "b" => id.run_signal("go"),
+            _ => id.attempt(node, 0),
+        };
+        let (make, began) = match node {
+            "b" => (world::awaited_signal(RUN), NodeState::Waiting),
+            _ => (world::attempt(RUN, node), NodeState::Running),
+        };
+        let end = settled(of).map(|settlement| match settlement.verdict {
+            Verdict::Resolved => NodeState::Completed,
+            Verdict::Rejected | Verdict::Canceled | Verdict::TimedOut => NodeState::Failed,
+        });
+        match (state(node), end) {
+            (None, _) => fence(vec![make, world::node(node, began)]),
+            (Some(NodeState::Running | NodeState::Waiting), Some(end)) => {
+                fence(vec![world::node(node, end)]);
+            }
+            (Some(_), _) => {}
+        }
+        is_open = state(node) == Some(NodeState::Completed);
+        if !is_open {
+            break;
+        }
+    }
+    if is_open {
+        steps.push(world::fulfill(claim(RUN, version)));
+    } else if world.model.promise(&id.run_signal("go")).is_some() {
+        steps.push(world::suspend(claim(RUN, version), &["g/sig/go"]));
+    }
+    steps
+}

@@ -1,0 +1,116 @@
+//! Graph runs: what is written of their nodes, their signals, and which module their plans name.
+
+use crate::{
+    address::GRAPH_RUN,
+    command::{Command, FenceAct},
+    graph::NodeState,
+    id::{Claim, PromiseId, Version},
+    promise::{OutboxKey, TaskStatus, Verdict},
+    reply::{Conflict, Refusal},
+    tags,
+    time::Timestamp,
+    value::{Text, Value},
+    world::{self, MODULE, World},
+};
+
+/// A held run `g`.
+fn held() -> (World, Claim) {
+    let mut world = World::new();
+    world.done(world::graph_run("g"));
+    let claim = world.acquire("g", 1);
+    (world, claim)
+}
+
+fn go(payload: &str) -> Command {
+    Command::Signal {
+        invocation: "g".into(),
+        name: Text::from("go"),
+        payload: Value::of(payload.as_bytes()),
+        key: None,
+    }
+}
+
+fn states(world: &World) -> Vec<(String, NodeState)> {
+    let run = PromiseId::from("g");
+    world.model.nodes_of(&run).map(|(node, row)| (node.to_string(), row.state)).collect()
+}
+
+#[test]
+fn what_is_written_of_nodes_stays_until_the_run_goes() {
+    let (mut world, claim) = held();
+    let acts = vec![world::attempt("g", "a"), world::node("a", NodeState::Running)];
+    world.done(world::fence(claim.clone(), vec![], acts));
+    assert_eq!(states(&world), [("a".to_owned(), NodeState::Running)]);
+    world.done(world::settle("g/n/a/0", Verdict::Rejected));
+    let acts = vec![world::node("a", NodeState::Failed)];
+    world.done(world::fence(claim.clone(), vec![], acts));
+    assert_eq!(states(&world), [("a".to_owned(), NodeState::Failed)]);
+    world.done(Command::Kill { invocation: "g".into() });
+    world.wait(10);
+    world.done(Command::OutboxDue { key: OutboxKey::CancelChildren("g".into()) });
+    world.wait(10);
+    world.done(Command::Prune { top: "g".into(), before: world.now, part: false });
+    assert_eq!(states(&world), []);
+}
+
+#[test]
+fn only_the_claim_of_a_run_writes_of_nodes() {
+    let (mut world, claim) = held();
+    world.done(world::workflow("w"));
+    let other = world.acquire("w", 2);
+    let act = || vec![world::node("a", NodeState::Skipped)];
+    let fenced = world.done(world::fence(other, vec![], act()));
+    assert!(format!("{fenced:?}").contains("`w` is not the run of a graph"), "{fenced:?}");
+    let stale = Claim { version: Version(claim.version.0 - 1), ..claim };
+    world.refused(world::fence(stale, vec![], act()));
+    assert_eq!(states(&world), []);
+}
+
+#[test]
+fn a_signal_has_one_payload_and_may_come_before_anybody_waits() {
+    let (mut world, claim) = held();
+    world.done(go("1"));
+    let signal = PromiseId::from("g/sig/go");
+    let made_by = |world: &World| world.model.promise(&signal).map(|it| it.spec.made_by.clone());
+    assert_eq!(made_by(&world), Some(Some("g".into())));
+    assert_eq!(world.verdict("g/sig/go"), Some(Verdict::Resolved));
+    world.done(go("1"));
+    let refused = world.refused(go("2"));
+    assert_eq!(refused, Refusal::from(Conflict::PromiseSettled(signal)));
+    // Who waits for it then goes on at once.
+    world.done(world::fence(claim.clone(), vec![], vec![world::awaited_signal("g")]));
+    let ready = world.done(world::suspend(claim, &["g/sig/go"]));
+    assert!(format!("{ready:?}").contains("Ready"), "{ready:?}");
+}
+
+#[test]
+fn a_signal_resumes_a_run_that_waits_for_it() {
+    let (mut world, claim) = held();
+    world.done(world::fence(claim.clone(), vec![], vec![world::awaited_signal("g")]));
+    world.done(world::suspend(claim, &["g/sig/go"]));
+    world.done(go("1"));
+    assert_eq!(world.status("g"), Some(TaskStatus::Pending));
+    let named = Command::Signal {
+        invocation: "g".into(),
+        name: Text::from("a/b"),
+        payload: Value::default(),
+        key: None,
+    };
+    assert!(world.refused(named).to_string().contains("`a/b` is no name of a signal"));
+}
+
+#[test]
+fn a_run_names_the_functions_of_one_module() {
+    let (mut world, claim) = held();
+    let module = |world: &World, id: &str| world.model.task(&id.into()).expect("a task").module;
+    assert_eq!(module(&world, "g"), Some(MODULE));
+    let nested = world::new("g/n/a/0", &[(tags::TARGET, GRAPH_RUN)], Timestamp::NEVER);
+    let acts = vec![world::attempt("g", "c"), FenceAct::Create { new: nested }];
+    world.done(world::fence(claim, vec![], acts));
+    assert_eq!(module(&world, "g/n/c/0"), Some(MODULE));
+    assert_eq!(module(&world, "g/n/a/0"), Some(MODULE));
+    world.done(world::create("alone", &[(tags::TARGET, GRAPH_RUN)]));
+    assert_eq!(module(&world, "alone"), None);
+    let unknown = world::create("u", &[(tags::TARGET, GRAPH_RUN), (tags::MODULE, "nowhere")]);
+    assert!(world.refused(unknown).to_string().contains("`nowhere` is not deployed"));
+}

@@ -1,0 +1,152 @@
+//! The promise of a node's attempt: what the node does, as an invocation, a timer, or a promise for
+//! somebody outside.
+
+use std::time::Duration;
+
+use segno_core::{
+    address::GRAPH_RUN,
+    id::PromiseId,
+    promise::{NewPromise, RetryPolicy},
+    tags,
+    time::{Millis, Timestamp},
+    value::{Tags, Value},
+};
+use segno_graph::plan::{Call, Kind, Node, Retry, SubGraph};
+use segno_guest::{FunctionDescription, Payload};
+use serde_json::{Value as Json, json};
+
+use crate::{
+    target::{HTTP, MODULE_HEADER},
+    values,
+};
+
+/// What a run knows of the module whose functions its plan names without a module.
+#[derive(Debug, Default)]
+pub struct OwnModule {
+    /// The name by which policies know it.
+    pub name: String,
+    /// Its functions.
+    pub functions: Vec<FunctionDescription>,
+}
+
+impl OwnModule {
+    fn timeout(&self, function: &str) -> Option<Duration> {
+        let described = self.functions.iter().find(|described| described.name == function)?;
+        described.timeout_ms.map(Duration::from_millis)
+    }
+
+    fn header(&self) -> Tags {
+        Tags::from([(MODULE_HEADER.into(), self.name.clone())])
+    }
+}
+
+/// The promise of an attempt that begins at `begins`, with its input.
+///
+/// # Panics
+/// For a node that waits for a signal, which has no attempts.
+pub fn promise(
+    id: PromiseId,
+    node: &Node,
+    input: Json,
+    module: &OwnModule,
+    (now, begins): (Timestamp, Timestamp),
+) -> NewPromise {
+    let mut tags = Tags::new();
+    let mut timeout = node.timeout;
+    let mut param = match &node.kind {
+        Kind::Call(Call::Own(function)) => {
+            tags.insert(tags::TARGET.into(), format!("wasm:///{function}"));
+            timeout = timeout.or_else(|| module.timeout(function));
+            values::param(function, &json_payload(&input), module.header())
+        }
+        Kind::Call(Call::Module(address)) => called(address, &input, &mut tags),
+        Kind::Call(Call::Worker { address, function }) => {
+            tags.insert(tags::TARGET.into(), address.to_string());
+            values::param_of_arguments(function, &json_payload(&input), Tags::new())
+        }
+        Kind::Http(_) => {
+            tags.insert(tags::TARGET.into(), HTTP.into());
+            values::param(HTTP, &json_payload(&input), module.header())
+        }
+        Kind::Graph(SubGraph::Plan(plan)) => {
+            tags.insert(tags::TARGET.into(), GRAPH_RUN.into());
+            let (plan, digest) = (plan.canonical(), plan.digest_text());
+            // The plan as it is, and not as a value that is written anew.
+            let input = format!(r#"{{"plan":{plan},"digest":"{digest}","input":{input}}}"#);
+            values::param(GRAPH_RUN, &Payload::Json(input), module.header())
+        }
+        Kind::Graph(SubGraph::Offered(name)) if name.contains(':') => {
+            called(name, &input, &mut tags)
+        }
+        Kind::Graph(SubGraph::Offered(name)) => {
+            tags.insert(tags::TARGET.into(), format!("wasm:///{name}"));
+            values::param(name, &json_payload(&input), module.header())
+        }
+        Kind::Sleep(length) => {
+            tags.insert(tags::TIMER.into(), "true".into());
+            timeout = Some(*length);
+            Value::default()
+        }
+        Kind::Promise => values::value(&json_payload(&input)),
+        Kind::Signal(_) => unreachable!("a signal is waited for, and not attempted"),
+    };
+    if let Some(retry) = &node.retry {
+        let policy = json!(policy(retry)).to_string();
+        param.headers.insert(tags::RETRY_HEADER.into(), policy);
+    }
+    if begins > now {
+        tags.insert(tags::DELAY.into(), begins.0.to_string());
+    }
+    NewPromise { id, param, tags, timeout_at: deadline(timeout, begins) }
+}
+
+/// The promise of a signal that a node begins to wait for.
+pub fn signal(run: &PromiseId, name: &str, node: &Node, now: Timestamp) -> NewPromise {
+    NewPromise {
+        id: run.run_signal(name),
+        param: Value::default(),
+        tags: Tags::new(),
+        timeout_at: deadline(node.timeout, now),
+    }
+}
+
+/// A promise that is settled by whoever makes it.
+pub fn bare(id: PromiseId) -> NewPromise {
+    NewPromise { id, param: Value::default(), tags: Tags::new(), timeout_at: Timestamp::NEVER }
+}
+
+/// How a node is repeated, with the host's numbers for those that the plan leaves open.
+pub fn policy(retry: &Retry) -> RetryPolicy {
+    let default = RetryPolicy::default();
+    let ms = |duration: Duration| u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    RetryPolicy {
+        initial_ms: retry.initial.map_or(default.initial_ms, ms),
+        factor: retry.factor.unwrap_or(default.factor),
+        max_ms: retry.max.map_or(default.max_ms, ms),
+        max_attempts: retry.max_attempts,
+        ..default
+    }
+}
+
+/// A call of a function of another module, whose policy applies.
+fn called(address: &str, input: &Json, tags: &mut Tags) -> Value {
+    tags.insert(tags::TARGET.into(), address.to_owned());
+    let function = address.rsplit('/').next().unwrap_or(address);
+    values::param(function, &json_payload(input), Tags::new())
+}
+
+fn json_payload(input: &Json) -> Payload {
+    Payload::Json(input.to_string())
+}
+
+fn deadline(timeout: Option<Duration>, begins: Timestamp) -> Timestamp {
+    timeout.map_or(Timestamp::NEVER, |timeout| {
+        let length = i64::try_from(timeout.as_millis()).unwrap_or(i64::MAX);
+        Timestamp(begins.0.saturating_add(length)).min(Timestamp::NEVER)
+    })
+}
+
+/// A wait before the next attempt.
+pub fn after(now: Timestamp, wait: Millis) -> Timestamp {
+    Timestamp(now.0.saturating_add(wait.0))
+}

@@ -1,0 +1,99 @@
+//! What a settled promise says of the nodes of a run.
+
+use segno_core::{
+    id::PromiseId,
+    promise::{Promise, Settlement, Verdict},
+};
+use segno_graph::{
+    progress::Delivery,
+    state::{FailureDetail, NodeOutcome},
+};
+use segno_guest::{Failure, Outcome};
+use serde_json::Value as Json;
+
+use crate::values::{self, code};
+
+/// A promise of a run that has settled, and who repeats a failure.
+#[derive(Debug)]
+pub struct Settled<'a> {
+    /// The promise.
+    pub promise: &'a Promise,
+    /// Whether hosts have repeated it already as the plan says: activities and requests.
+    pub repeated: bool,
+}
+
+/// The place of a promise in its run.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Place<'a> {
+    /// An attempt of a node.
+    Attempt(&'a str, u32),
+    /// A signal.
+    Signal(&'a str),
+}
+
+/// The place of a promise in this run, if it has one.
+pub fn place<'a>(run: &PromiseId, id: &'a PromiseId) -> Option<Place<'a>> {
+    let rest = id.as_str().strip_prefix(run.as_str())?;
+    if let Some(name) = rest.strip_prefix("/sig/") {
+        return Some(Place::Signal(name));
+    }
+    let (node, attempt) = rest.strip_prefix("/n/")?.split_once('/')?;
+    Some(Place::Attempt(node, attempt.parse().ok()?))
+}
+
+/// How an attempt ended, and its output.
+pub fn outcome(settlement: &Settlement) -> (NodeOutcome<()>, Json) {
+    let outcome = match settlement.verdict {
+        Verdict::Resolved => return (NodeOutcome::Succeeded(()), output(settlement)),
+        Verdict::Rejected => NodeOutcome::Failed(detail(settlement)),
+        Verdict::TimedOut => NodeOutcome::TimedOut,
+        Verdict::Canceled => NodeOutcome::Cancelled,
+    };
+    (outcome, Json::Null)
+}
+
+/// What a signal brought.
+pub fn delivery(settlement: &Settlement) -> Delivery {
+    match settlement.verdict {
+        Verdict::Resolved => Delivery::Value,
+        Verdict::Rejected | Verdict::TimedOut | Verdict::Canceled => Delivery::Failure,
+    }
+}
+
+/// The output of a promise that resolved.
+pub fn output(settlement: &Settlement) -> Json {
+    settlement
+        .value
+        .as_ref()
+        .map_or(Json::Null, |value| values::payload_json(&values::payload(value)))
+}
+
+/// What the failure of a promise says.
+pub fn detail(settlement: &Settlement) -> FailureDetail {
+    match values::outcome(settlement) {
+        Outcome::Failure(Failure { code, message, details }) => FailureDetail {
+            code,
+            message,
+            details: details.as_ref().map(values::payload_json),
+        },
+        Outcome::Success(_) => {
+            FailureDetail { code: code::FAILED, message: "it succeeded".into(), details: None }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_promise_has_its_place_by_its_id() {
+        let run = PromiseId::from("g/n/a/0");
+        let of = |id: &str| format!("{:?}", place(&run, &PromiseId::from(id)));
+        assert_eq!(of("g/n/a/0/n/b/3"), r#"Some(Attempt("b", 3))"#);
+        assert_eq!(of("g/n/a/0/sig/go"), r#"Some(Signal("go"))"#);
+        for other in ["g/n/a/0", "g/n/a/1/n/b/3", "g/n/a/0/n/b/x", "g/n/a/0/n/b", "x"] {
+            assert_eq!(of(other), "None", "{other}");
+        }
+    }
+}

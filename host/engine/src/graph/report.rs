@@ -1,0 +1,103 @@
+//! How a run ends: the outputs of its plan, or what failed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use segno_graph::{
+    NodeIndex, Progress, plan::CheckedPlan, progress::Status, state::FailureDetail,
+};
+use segno_guest::{Failure, Outcome, Payload};
+use serde_json::{Map, Value as Json, json};
+
+use super::outputs::Outputs;
+use crate::values::code;
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// All nodes are done or left out.
+    Completed,
+    /// A node failed.
+    Failed,
+    /// Nothing can go on: a defect.
+    Stuck,
+}
+
+impl End {
+    /// The end by name, for metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::Failed => "failed",
+            Self::Stuck => "stuck",
+        }
+    }
+}
+
+/// The most nodes that a report names.
+const NAMED: usize = 100;
+
+/// The outputs of the plan by node; those that were skipped have none.
+pub fn completed(plan: &CheckedPlan, outputs: &Outputs) -> Outcome {
+    let named = plan.outputs().iter().filter_map(|node| {
+        Some((plan.topology().name(*node).to_string(), outputs.get(*node)?.clone()))
+    });
+    let outputs = Json::Object(named.collect::<Map<_, _>>());
+    Outcome::Success(Payload::Json(outputs.to_string()))
+}
+
+/// What failed, and what did not run because of it.
+pub fn failed(
+    plan: &CheckedPlan,
+    progress: &Progress,
+    failures: &BTreeMap<NodeIndex, FailureDetail>,
+    failed: &BTreeSet<NodeIndex>,
+) -> Outcome {
+    let name = |node: NodeIndex| plan.topology().name(node).to_string();
+    let first = failures.iter().next().map_or_else(
+        || "a node failed".to_owned(),
+        |(node, failure)| format!("`{}` failed: {}", name(*node), failure.message),
+    );
+    let more = match failed.len().saturating_sub(1) {
+        0 => String::new(),
+        1 => "; another node failed as well".to_owned(),
+        more => format!("; {more} other nodes failed as well"),
+    };
+    let told = failures.iter().take(NAMED).map(|(node, failure)| (name(*node), json!(failure)));
+    let did_not_run = |node: &NodeIndex| match progress.status(*node) {
+        Status::Completed | Status::Skipped => false,
+        Status::Failed => !failed.contains(node),
+        Status::Pending | Status::Running | Status::Waiting => true,
+    };
+    let mut not_run = plan.topology().nodes().filter(did_not_run);
+    let named: Vec<String> = not_run.by_ref().take(NAMED).map(name).collect();
+    let mut details = json!({ "failed": told.collect::<Map<_, _>>(), "not_run": named });
+    let more_failed = failed.len().saturating_sub(NAMED);
+    for (field, count) in [("more_failed", more_failed), ("more_not_run", not_run.count())] {
+        if count > 0 {
+            details[field] = json!(count);
+        }
+    }
+    Outcome::Failure(Failure {
+        code: code::FAILED,
+        message: format!("{first}{more}"),
+        details: Some(Payload::Json(details.to_string())),
+    })
+}
+
+/// What blocks the nodes of a run that can neither go on nor end.
+pub fn stuck(progress: &Progress) -> Outcome {
+    let blocked = progress.diagnose().blocked.into_iter().take(NAMED);
+    let details: Map<String, Json> = blocked
+        .map(|(node, by)| {
+            let by: Vec<String> = by.iter().map(|(node, _)| node.to_string()).collect();
+            (node.to_string(), json!(by))
+        })
+        .collect();
+    Outcome::Failure(Failure {
+        code: code::FAILED,
+        message: "the run is stuck: nothing can begin, and not all nodes have ended; this is a \
+                  defect of the host"
+            .into(),
+        details: Some(Payload::Json(Json::Object(details).to_string())),
+    })
+}

@@ -1,0 +1,81 @@
+//! Suspended runs with their coordinators in memory: resuming one reads no rows.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, PoisonError},
+};
+
+use segno_core::id::{PromiseId, Version};
+
+use crate::graph::Coordinator;
+
+/// Keeps the coordinators that were suspended last, up to a number of bytes.
+pub struct RunCache {
+    budget: usize,
+    kept: Mutex<Kept>,
+}
+
+#[derive(Default)]
+struct Kept {
+    runs: BTreeMap<PromiseId, KeptRun>,
+    order: BTreeMap<u64, PromiseId>,
+    bytes: usize,
+    clock: u64,
+}
+
+struct KeptRun {
+    coordinator: Coordinator,
+    version: Version,
+    stamp: u64,
+    bytes: usize,
+}
+
+impl RunCache {
+    /// An empty cache for this number of bytes.
+    pub fn new(budget: usize) -> Self {
+        Self { budget, kept: Mutex::default() }
+    }
+
+    /// Keeps a coordinator that was suspended at this version, and drops the oldest ones beyond the
+    /// budget.
+    pub fn put(&self, id: PromiseId, version: Version, coordinator: Coordinator) {
+        let bytes = coordinator.footprint();
+        if bytes > self.budget {
+            return;
+        }
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.remove(&id);
+        kept.clock += 1;
+        let stamp = kept.clock;
+        kept.bytes += bytes;
+        kept.order.insert(stamp, id.clone());
+        kept.runs.insert(id, KeptRun { coordinator, version, stamp, bytes });
+        while kept.bytes > self.budget
+            && let Some((_, oldest)) = kept.order.pop_first()
+        {
+            kept.remove(&oldest);
+        }
+    }
+
+    /// Hands over the coordinator of `id` if nobody held the claim between its suspension and this
+    /// version; drops it otherwise.
+    pub fn take(&self, id: &PromiseId, version: Version) -> Option<Coordinator> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let run = kept.remove(id)?;
+        (run.version.next() == version).then_some(run.coordinator)
+    }
+
+    /// Drops everything.
+    pub fn clear(&self) {
+        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Kept::default();
+    }
+}
+
+impl Kept {
+    fn remove(&mut self, id: &PromiseId) -> Option<KeptRun> {
+        let run = self.runs.remove(id)?;
+        self.order.remove(&run.stamp);
+        self.bytes -= run.bytes;
+        Some(run)
+    }
+}

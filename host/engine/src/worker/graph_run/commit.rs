@@ -1,0 +1,136 @@
+//! What a turn writes, and how a run ends.
+
+use segno_core::{
+    command::{Command, FenceAct, FenceAction},
+    graph::Persistence,
+    id::{CommandIndex, PromiseId},
+    reply::{Acted, Refusal, Reply},
+};
+
+use super::{Run, Stopped};
+use crate::{
+    graph::End,
+    metrics::ClaimEnd,
+    values,
+    worker::error::ExecutionError,
+};
+
+/// The most acts of a transaction.
+const MOST_ACTS: usize = 2_048;
+/// The most bytes of new promises of a transaction that has several acts.
+const MOST_BYTES: usize = 4 << 20;
+
+impl Run {
+    /// Writes these acts. What has settled by then is noted.
+    pub(super) async fn commit(&mut self, acts: Vec<FenceAct>) -> Result<(), Stopped> {
+        for part in self.parts(acts) {
+            let fence = self.fence(&part);
+            let reply = self.worker.submit(vec![fence]).await?.pop();
+            self.fenced(&part, reply).await?;
+        }
+        Ok(())
+    }
+
+    /// Ends the run.
+    pub(super) async fn finish(mut self, end: End) -> Result<ClaimEnd, Stopped> {
+        let missing = self.coordinator.missing_at_the_end(end);
+        self.learn(missing).await?;
+        let outcome = self.coordinator.report(end);
+        if end == End::Stuck {
+            tracing::error!(run = %self.id, "a graph run is stuck");
+        }
+        let acts = self.coordinator.take_acts();
+        let mut parts = self.parts(acts);
+        let last = parts.pop();
+        self.commit(parts.concat()).await?;
+        let mut commands: Vec<Command> = last.iter().map(|acts| self.fence(acts)).collect();
+        let (verdict, value) = values::verdict(&outcome);
+        let (records, logs) = (Vec::new(), Vec::new());
+        let claim = self.active.claim.clone();
+        commands.push(Command::TaskFulfill { claim, records, logs, verdict, value });
+        match self.worker.submit(commands).await?.pop() {
+            Some(Reply::Promise { .. }) => {
+                self.worker.host.metrics.worker.graph_ended(end);
+                Ok(ClaimEnd::Finished)
+            }
+            Some(Reply::Refused(refusal)) => Err(ExecutionError::refused(refusal).into()),
+            _ => Err(ExecutionError::Lost.into()),
+        }
+    }
+
+    /// The acts in groups, each of which is a transaction: all at once as far as they fit, or each
+    /// fact by itself.
+    pub(super) fn parts(&self, acts: Vec<FenceAct>) -> Vec<Vec<FenceAct>> {
+        let each = self.coordinator.start().persistence == Persistence::Each;
+        let mut parts: Vec<Vec<FenceAct>> = Vec::new();
+        let (mut part, mut bytes) = (Vec::new(), 0);
+        for act in acts {
+            bytes += match &act {
+                FenceAct::Create { new } | FenceAct::CreateLoose { new } => new.param.data.len(),
+                FenceAct::Settle { value, .. } => value.data.len(),
+                FenceAct::Cancel { .. } | FenceAct::Publish { .. } | FenceAct::Node { .. } => 0,
+            };
+            // A node's row is in the transaction that makes its promise.
+            let may_end = matches!(act, FenceAct::Node { .. });
+            let is_fact = matches!(&act, FenceAct::Node { row, .. } if row.state.is_terminal());
+            part.push(act);
+            if may_end && ((each && is_fact) || part.len() >= MOST_ACTS || bytes >= MOST_BYTES) {
+                parts.push(std::mem::take(&mut part));
+                bytes = 0;
+            }
+        }
+        if !part.is_empty() {
+            parts.push(part);
+        }
+        parts
+    }
+
+    pub(super) fn fence(&mut self, acts: &[FenceAct]) -> Command {
+        let made = acts.iter().filter_map(|act| match act {
+            FenceAct::Create { new } => Some(&new.id),
+            _ => None,
+        });
+        made.for_each(|id| self.watch.add(id));
+        self.active.advance(acts.len() as u64);
+        let states = acts.iter().filter_map(|act| match act {
+            FenceAct::Node { row, .. } => Some(row.state),
+            _ => None,
+        });
+        states.for_each(|state| self.worker.host.metrics.worker.graph_node(state));
+        let actions = acts.iter().cloned().zip(0..).map(|(act, index)| FenceAction {
+            index: CommandIndex(index),
+            act,
+        });
+        let (records, logs) = (Vec::new(), Vec::new());
+        let claim = self.active.claim.clone();
+        Command::TaskFence { claim, records, logs, actions: actions.collect() }
+    }
+
+    /// Takes note of promises that were there already and have settled, and of those that were
+    /// refused.
+    pub(super) async fn fenced(
+        &mut self,
+        acts: &[FenceAct],
+        reply: Option<Reply>,
+    ) -> Result<(), Stopped> {
+        let outcomes = match reply {
+            Some(Reply::Fenced { outcomes, .. }) => outcomes,
+            Some(Reply::Refused(refusal)) => return Err(ExecutionError::refused(refusal).into()),
+            _ => return Err(ExecutionError::Lost.into()),
+        };
+        let mut settled: Vec<PromiseId> = Vec::new();
+        for (act, (_, outcome)) in acts.iter().zip(outcomes) {
+            match (act, outcome) {
+                (FenceAct::Create { new }, Err(refusal)) => self.coordinator.refused(&new.id, &refusal)?,
+                (FenceAct::Create { .. }, Ok(Acted::Promise { promise, .. })) if !promise.is_pending() => {
+                    settled.push(promise.id().clone());
+                }
+                // Its promise was refused.
+                (FenceAct::Node { .. }, Err(Refusal::Unprocessable(_))) => {}
+                (_, Err(refusal)) => return Err(ExecutionError::refused(refusal).into()),
+                (_, Ok(_)) => {}
+            }
+        }
+        self.read(&settled).await
+    }
+}

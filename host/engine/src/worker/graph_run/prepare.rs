@@ -1,0 +1,145 @@
+//! The coordinator of a run: kept since the last claim, or made again from its rows.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use segno_core::{
+    graph::{NodeRow, NotARun, Start},
+    id::PromiseId,
+    promise::CancelState,
+    value::Text,
+};
+
+use super::{PAGE, Run, Stopped, failure, is_own};
+use crate::{
+    graph::{Coordinator, OwnModule},
+    target,
+    values::code,
+    worker::{
+        claims::ActiveClaim,
+        context::WorkerContext,
+        error::{ExecutionError, HaltReport},
+        run::Work,
+        settlement_watch::SettlementWatch,
+    },
+};
+
+impl Run {
+    /// A run that is ready for its next turn.
+    pub(super) async fn prepare(
+        worker: Arc<WorkerContext>,
+        active: Arc<ActiveClaim>,
+        work: Work,
+    ) -> Result<Self, Stopped> {
+        let task = &work.acquired.task;
+        if task.cancel == CancelState::Requested {
+            return Err(Stopped::Ended(failure(code::CANCELLED, "cancelled")));
+        }
+        let id = task.id.clone();
+        let watch = SettlementWatch::new(worker.host.notifier.clone());
+        if let Some(coordinator) = worker.runs.take(&id, task.version) {
+            worker.host.metrics.worker.warm_start();
+            return Ok(Self { worker, active, id, coordinator, watch });
+        }
+        let permit = worker.run_limiter.permit().await;
+        let rows = worker.host.store.read().graph_nodes(&id).await?;
+        let start = Start::of(&work.acquired.promise).map_err(|error| refused(&error, &rows))?;
+        let module = own_module(&worker, &work).await?;
+        let continues = start.continues.clone();
+        let coordinator = Coordinator::recover(id.clone(), start, module, &rows);
+        let coordinator = coordinator.map_err(|error| {
+            let message = format!("the rows of the run contradict its plan: {error}");
+            HaltReport::new("damaged", message)
+        })?;
+        let mut run = Self { worker, active, id, coordinator, watch };
+        run.find_attempts().await?;
+        if let Some(from) = continues {
+            run = run.take_over(&from, rows).await?;
+        }
+        drop(permit);
+        Ok(run)
+    }
+
+    /// Looks for the attempts that rows speak of: one that is not there is made again.
+    async fn find_attempts(&mut self) -> Result<(), Stopped> {
+        let said = self.coordinator.said_to_run();
+        let mut found = BTreeSet::new();
+        for page in said.chunks(PAGE) {
+            let rows = self.worker.promises(page).await?.into_iter().flatten();
+            let own = rows.filter(|row| is_own(&self.id, &row.promise));
+            found.extend(own.map(|row| row.promise.id().clone()));
+        }
+        self.coordinator.found(&found);
+        Ok(())
+    }
+
+    /// Takes over what another run of the same plan has done, as far as that has not happened yet.
+    async fn take_over(
+        mut self,
+        from: &PromiseId,
+        mut rows: Vec<(Text, NodeRow)>,
+    ) -> Result<Self, Stopped> {
+        let is_new = rows.is_empty();
+        let before = self.worker.promises(std::slice::from_ref(from)).await?.pop().flatten();
+        let Some(before) = before else {
+            let message = format!("the run to continue, `{from}`, does not exist");
+            return if is_new { Err(Stopped::Ended(failure(code::NOT_FOUND, message))) } else { Ok(self) };
+        };
+        let refuse = |message: String| Err(Stopped::Ended(failure(code::REFUSED, message)));
+        match Start::of(&before.promise) {
+            Err(error) => return refuse(format!("`{from}` cannot be continued: {error}")),
+            Ok(start) if start.plan.digest() != self.coordinator.start().plan.digest() => {
+                return refuse(format!("`{from}` ran another plan: continue it with its own"));
+            }
+            Ok(_) if before.promise.is_pending() => {
+                return refuse(format!("`{from}` has not ended: wait for it, or cancel it"));
+            }
+            Ok(_) => {}
+        }
+        let done = self.worker.host.store.read().graph_nodes(from).await?;
+        let wanted = self.coordinator.to_take_over(from, &done);
+        for page in wanted.chunks(PAGE / 4) {
+            let ids: Vec<PromiseId> = page.iter().filter_map(|node| node.output.clone()).collect();
+            let mut outputs = self.worker.promises(&ids).await?.into_iter();
+            let mut acts = Vec::new();
+            for node in page {
+                let output = node.output.as_ref().and_then(|_| outputs.next().flatten());
+                if node.output.is_some() && output.is_none() {
+                    let message = format!("an output of `{from}` is gone: start a new run");
+                    return refuse(message);
+                }
+                let promise = output.as_ref().map(|row| &row.promise);
+                acts.extend(self.coordinator.take_over(node.node, promise));
+            }
+            self.commit(acts).await?;
+        }
+        if wanted.is_empty() {
+            return Ok(self);
+        }
+        rows = self.worker.host.store.read().graph_nodes(&self.id).await?;
+        self.coordinator = self.coordinator.again(&rows).map_err(|error| {
+            HaltReport::new("damaged", format!("what was taken over from `{from}` is not whole: {error}"))
+        })?;
+        self.find_attempts().await?;
+        Ok(self)
+    }
+}
+
+/// A plan that cannot be run ends the run; one that could, and has changed since, stops it.
+fn refused(error: &NotARun, rows: &[(Text, NodeRow)]) -> Stopped {
+    match rows {
+        [] => Stopped::Ended(failure(code::REFUSED, error.to_string())),
+        _ => HaltReport::new("damaged", format!("the plan of the run has changed: {error}")).into(),
+    }
+}
+
+/// The module whose functions the plan names without a module.
+async fn own_module(worker: &WorkerContext, work: &Work) -> Result<OwnModule, Stopped> {
+    let name = target::module_of(&work.acquired.promise);
+    let functions = match work.acquired.task.module {
+        Some(digest) => {
+            worker.host.guests.describe(digest).await.map_err(ExecutionError::Guest)?.to_vec()
+        }
+        None => Vec::new(),
+    };
+    Ok(OwnModule { name, functions })
+}

@@ -1,0 +1,89 @@
+//! Waiting for what was begun: with the claim for a short time, then without.
+
+use segno_core::{
+    command::{Command, FenceAct},
+    reply::{Refusal, Reply},
+};
+
+use super::{Run, Stopped};
+use crate::{metrics::ClaimEnd, worker::error::ExecutionError};
+
+impl Run {
+    /// Writes what the turn came to, and waits until something settles; the run may be suspended by
+    /// then.
+    pub(super) async fn wait(&mut self) -> Result<Option<ClaimEnd>, Stopped> {
+        let acts = self.coordinator.take_acts();
+        if self.worker.is_draining() || !self.coordinator.is_busy() {
+            return self.suspend(acts).await;
+        }
+        if !acts.is_empty() {
+            self.commit(acts).await?;
+            if self.coordinator.has_acts() || self.take_settled().await? {
+                return Ok(None);
+            }
+        }
+        let hot_wait = self.worker.host.env.runtime.sleep(self.worker.host.config.hot_wait);
+        let settled = tokio::select! {
+            biased;
+            () = self.active.abort.cancelled() => return Err(ExecutionError::Lost.into()),
+            () = self.active.cancel_request() => None,
+            id = self.watch.next() => Some(id),
+            () = self.worker.draining.cancelled() => return self.suspend(Vec::new()).await,
+            () = hot_wait => return self.suspend(Vec::new()).await,
+        };
+        if let Some(id) = settled {
+            self.read(&[id]).await?;
+            self.take_settled().await?;
+        }
+        Ok(None)
+    }
+
+    /// Reads what has settled by now; answers whether anything has.
+    async fn take_settled(&mut self) -> Result<bool, Stopped> {
+        let mut ids = Vec::new();
+        while let Some(id) = self.watch.try_next() {
+            ids.push(id);
+        }
+        self.read(&ids).await?;
+        Ok(!ids.is_empty())
+    }
+
+    async fn suspend(
+        &mut self,
+        acts: Vec<FenceAct>,
+    ) -> Result<Option<ClaimEnd>, Stopped> {
+        let mut parts = self.parts(acts);
+        let last = parts.pop();
+        self.commit(parts.concat()).await?;
+        if self.coordinator.has_acts() {
+            // Something was refused; its node has failed, which comes first.
+            self.commit(last.unwrap_or_default()).await?;
+            return Ok(None);
+        }
+        let claim = self.active.claim.clone();
+        let (records, logs, awaits) = (Vec::new(), Vec::new(), self.coordinator.awaits());
+        let mut commands: Vec<Command> = last.iter().map(|acts| self.fence(acts)).collect();
+        commands.push(Command::TaskSuspend { claim, records, logs, awaits });
+        let mut replies = self.worker.submit(commands).await?;
+        let suspended = replies.pop();
+        if let Some(acts) = last {
+            self.fenced(&acts, replies.pop()).await?;
+        }
+        match suspended {
+            Some(Reply::Suspended) => Ok(Some(ClaimEnd::Suspended)),
+            Some(Reply::Ready { settled, cancelled }) => {
+                if cancelled {
+                    self.active.request_cancel();
+                }
+                self.read(&settled).await?;
+                Ok(None)
+            }
+            // A promise that it would wait for was refused: its node has failed by now.
+            Some(Reply::Refused(Refusal::Unprocessable(_))) if self.coordinator.has_acts() => {
+                Ok(None)
+            }
+            Some(Reply::Refused(refusal)) => Err(ExecutionError::refused(refusal).into()),
+            _ => Err(ExecutionError::Lost.into()),
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! The nodes of graph runs: a newer row of a node replaces the older one.
+
+use std::collections::BTreeSet;
+
+use segno_core::{
+    footprint::Footprint,
+    graph::{NodeRow, NodeState},
+    id::PromiseId,
+    value::Text,
+};
+
+use super::{
+    Again,
+    ColumnKind::{Int, Text as Word},
+    Owned, Table,
+};
+use crate::sql::{
+    CellRow, Failure, Fields,
+    rows::{id, needed, small, text},
+};
+
+pub(super) const ROWS: Owned = Owned {
+    table: Table {
+        name: "graph_nodes",
+        columns: "run, node, state, attempt",
+        kinds: &[Int, Word, Int, Int],
+        key: 2,
+        again: Again::Replaces,
+    },
+    load: "load nodes of graph runs",
+    put: "put nodes of graph runs",
+    remove: "remove nodes of graph runs",
+    wanted: never,
+    read: |row, first, view| {
+        let (run, node, row) = graph_node(&row, first)?;
+        view.put_graph_node(run, node, row);
+        Ok(())
+    },
+    written: |delta, number| {
+        let nodes = delta.graph_nodes.iter();
+        nodes.map(|((run, node), row)| cells(number(run), node, *row)).collect()
+    },
+};
+
+/// No decision reads them: the claim of the run says who may write them.
+fn never(_: &Footprint) -> &BTreeSet<PromiseId> {
+    static NONE: BTreeSet<PromiseId> = BTreeSet::new();
+    &NONE
+}
+
+/// The row of a node of the run with this number.
+fn cells(run: i64, node: &Text, row: NodeRow) -> CellRow {
+    vec![run.into(), node.as_str().into(), i64::from(row.state.number()).into(), row.attempt.into()]
+}
+
+/// The node of a row of these columns from `first` on, with the run's id instead of its number.
+pub(crate) fn graph_node(
+    row: &impl Fields,
+    first: usize,
+) -> Result<(PromiseId, Text, NodeRow), Failure> {
+    let run = id(row, first)?;
+    let state = NodeState::from_number(small(row, first + 2, &run, "state")?);
+    let state = needed(state, &run, "state")?;
+    let attempt = small(row, first + 3, &run, "attempt")?;
+    let node = text(row, first + 1)?;
+    Ok((run, node, NodeRow { state, attempt }))
+}
