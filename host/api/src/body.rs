@@ -38,17 +38,41 @@ impl<T: DeserializeOwned> FromRequest<Api> for Body<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, api: &Api) -> Result<Self, ApiError> {
-        let (parts, body) = request.into_parts();
-        let setting = "the limit of JSON bodies";
-        let (body, entry) = let_in(api, &parts.extensions, body).await?;
-        let (bytes, room) =
-            read(api, &parts.headers, body, Some(entry), JSON_LIMIT, setting).await?;
-        if bytes.is_empty() {
-            return Ok(Self(parse(b"{}")?, room));
-        }
-        check_type(&parts.headers, "application/json")?;
+        let (bytes, room) = json(request, api, JSON_LIMIT, "the limit of JSON bodies").await?;
         Ok(Self(parse(&bytes)?, room))
     }
+}
+
+/// Maximum size of a JSON body with a plan, in bytes.
+const PLAN_LIMIT: usize = 20 * 1024 * 1024;
+
+/// The same as [`Body`] for bodies with plans, which may be large.
+pub struct PlanBody<T>(pub T, pub BodyRoom);
+
+impl<T: DeserializeOwned> FromRequest<Api> for PlanBody<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, api: &Api) -> Result<Self, ApiError> {
+        let (bytes, room) = json(request, api, PLAN_LIMIT, "the limit of plans").await?;
+        Ok(Self(parse(&bytes)?, room))
+    }
+}
+
+/// The bytes of a JSON body.
+async fn json(
+    request: Request,
+    api: &Api,
+    limit: usize,
+    setting: &'static str,
+) -> Result<(Vec<u8>, BodyRoom), ApiError> {
+    let (parts, body) = request.into_parts();
+    let (body, entry) = let_in(api, &parts.extensions, body).await?;
+    let (bytes, room) = read(api, &parts.headers, body, Some(entry), limit, setting).await?;
+    if bytes.is_empty() {
+        return Ok((b"{}".to_vec(), room));
+    }
+    check_type(&parts.headers, "application/json")?;
+    Ok((bytes, room))
 }
 
 /// The query of the URL.

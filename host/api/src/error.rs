@@ -140,6 +140,14 @@ pub enum ApiError {
         /// The functions of the module.
         known: Vec<String>,
     },
+    /// Something is wrong with a plan.
+    #[error("the plan cannot be run:{}", faults_words(.faults, *.more))]
+    BadPlan {
+        /// Each fault.
+        faults: Vec<Misfit>,
+        /// How many more there are.
+        more: usize,
+    },
     /// The input does not fit the function's schema.
     #[error("the input does not fit the schema of `{target}`: {}", misfit_words(.errors))]
     BadInput {
@@ -265,6 +273,7 @@ impl ApiError {
             Self::BadTarget { .. } => "invalid-target",
             Self::UnknownModule { .. } => "unknown-module",
             Self::UnknownFunction { .. } => "unknown-function",
+            Self::BadPlan { .. } => "invalid-plan",
             Self::BadInput { .. } | Self::BadMessage { .. } => "invalid-input",
             Self::UnknownSignal { .. } => "unknown-signal",
             Self::UnknownInvocation(_) => "unknown-invocation",
@@ -316,7 +325,8 @@ impl ApiError {
             Self::NoRights(_) | Self::ForeignHost(_) | Self::ForeignOrigin(_) => {
                 StatusCode::FORBIDDEN
             }
-            Self::BadInput { .. }
+            Self::BadPlan { .. }
+            | Self::BadInput { .. }
             | Self::BadMessage { .. }
             | Self::UnknownSignal { .. }
             | Self::BadModule { .. } => StatusCode::UNPROCESSABLE_ENTITY,
@@ -351,6 +361,7 @@ impl ApiError {
             Self::BadTarget { .. } => "Invalid target",
             Self::UnknownModule { .. } => "Unknown module",
             Self::UnknownFunction { .. } => "Unknown function",
+            Self::BadPlan { .. } => "Invalid plan",
             Self::BadInput { .. } => "Input does not fit",
             Self::BadMessage { .. } => "Value does not fit",
             Self::UnknownSignal { .. } => "Unknown signal",
@@ -381,6 +392,9 @@ impl ApiError {
             Self::UnknownModule { name, known } => json!({ "module": name, "known": known }),
             Self::UnknownFunction { module, function, known } => {
                 json!({ "module": module, "function": function, "known": known })
+            }
+            Self::BadPlan { faults, more } => {
+                json!({ "errors": misfits_json(faults), "more": more })
             }
             Self::BadInput { target, errors } => {
                 json!({ "target": target, "errors": misfits_json(errors) })
@@ -473,6 +487,16 @@ fn known_words(lead: &str, known: &[String], none: &str) -> String {
 fn misfits_json(errors: &[Misfit]) -> Vec<Value> {
     let json = |misfit: &Misfit| json!({ "path": misfit.path, "reason": misfit.reason });
     errors.iter().map(json).collect()
+}
+
+/// The faults of a plan, a line each.
+fn faults_words(faults: &[Misfit], more: usize) -> String {
+    let lines = faults.iter().map(|fault| match fault.path.as_str() {
+        "" => format!("\n  {}", fault.reason),
+        path => format!("\n  {path}: {}", fault.reason),
+    });
+    let rest = (more > 0).then(|| format!("\n  and {more} more"));
+    lines.chain(rest).collect()
 }
 
 fn misfit_words(errors: &[Misfit]) -> String {

@@ -19,6 +19,7 @@ mod state;
 mod catalog;
 mod control;
 mod events;
+mod graphs;
 mod health;
 mod index;
 mod inspector;

@@ -11,7 +11,7 @@ use utoipa::{
 };
 
 use super::{
-    control, events, health, index, invocations, journal, metrics, migrate, model::Problem,
+    control, events, graphs, health, index, invocations, journal, metrics, migrate, model::Problem,
     modules, promises, remove, replay, resources, restart, sagas, schedules, start, tasks, tree,
     wait,
 };
@@ -61,7 +61,7 @@ pub enum Refusals {
     Slow(Problem),
     /// The object's state does not allow the operation: `already-settled`, `wrong-state`,
     /// `is-an-invocation`, `id-taken`, `no-journal`, `journal-damaged`, `resource-busy`,
-    /// `stale-token`.
+    /// `stale-token`, `not-a-graph-run`.
     #[response(status = 409, content_type = "application/problem+json")]
     Conflict(Problem),
     /// `body-too-large`.
@@ -70,7 +70,7 @@ pub enum Refusals {
     /// `unsupported-media-type`.
     #[response(status = 415, content_type = "application/problem+json")]
     MediaType(Problem),
-    /// `invalid-input`, or the fault of an uploaded module.
+    /// `invalid-input`, `invalid-plan`, or the fault of an uploaded module.
     #[response(status = 422, content_type = "application/problem+json")]
     Unfit(Problem),
     /// `internal`.
@@ -105,6 +105,11 @@ pub enum Refusals {
         journal::journal,
         journal::logs,
         sagas::sagas,
+        graphs::start,
+        graphs::check,
+        graphs::describe,
+        graphs::plan,
+        graphs::retry,
         control::cancel,
         control::kill,
         migrate::proceed,
@@ -140,6 +145,7 @@ pub enum Refusals {
     tags(
         (name = "modules", description = "Components, by alias and digest"),
         (name = "invocations", description = "Runs of functions"),
+        (name = "graphs", description = "Plans: graphs of steps, and their runs"),
         (name = "resources", description = "Values that several writers share, under fencing tokens"),
         (name = "schedules", description = "Starting functions at the occurrences of cron expressions"),
         (name = "tasks", description = "Who holds what, and until when"),

@@ -90,7 +90,7 @@ fn again(
 }
 
 /// The first of `{id}-r1`, `{id}-r2`, … that nothing has.
-async fn free(api: &Api, id: &PromiseId) -> Result<String, ApiError> {
+pub(super) async fn free(api: &Api, id: &PromiseId) -> Result<String, ApiError> {
     for number in 1..=NUMBERED {
         let new = PromiseId::new(format!("{id}-r{number}"));
         if api.host.store.read().promise(&new).await?.is_none() {

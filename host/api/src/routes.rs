@@ -8,7 +8,7 @@ use axum::{
 };
 
 use super::{
-    Api, access, control, error::ApiError, events, health, index, invocations, journal, metrics,
+    Api, access, control, error::ApiError, events, graphs, health, index, invocations, journal, metrics,
     migrate, modules, openapi, promises, remove, replay, resources, restart, sagas, schedules,
     start, tasks, tree, wait,
 };
@@ -34,6 +34,11 @@ pub fn router(api: Api) -> Router {
         .route("/invocations/{id}/release", post(control::release))
         .route("/invocations/{id}/signals", post(control::signal))
         .route("/invocations/{id}/replay", post(replay::replay))
+        .route("/graphs", post(graphs::start))
+        .route("/graphs/check", post(graphs::check))
+        .route("/graphs/{id}", get(graphs::describe))
+        .route("/graphs/{id}/plan", get(graphs::plan))
+        .route("/graphs/{id}/retry", post(graphs::retry))
         .route("/resources/{name}", get(resources::describe).put(resources::write))
         .route("/resources/{name}/lease", post(resources::lease))
         .route("/schedules", get(schedules::list).post(schedules::create))

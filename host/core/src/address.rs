@@ -90,13 +90,8 @@ impl Address {
         if let Some(rest) = address.strip_prefix("wasm://") {
             let (module, function) =
                 rest.split_once('/').ok_or_else(|| refuse("the function is missing"))?;
-            let module = match (module, module.strip_prefix(EXACT)) {
-                ("", _) => ModuleRef::Own,
-                (_, Some(hex)) => {
-                    ModuleRef::Exact(hex.parse().map_err(|_| refuse("the digest is malformed"))?)
-                }
-                (alias, None) => ModuleRef::Alias(Text::from(alias)),
-            };
+            let module =
+                ModuleRef::parse(module).ok_or_else(|| refuse("the digest is malformed"))?;
             return match is_name(function) {
                 true => Ok(Self::Wasm { module, function: Text::from(function) }),
                 false => Err(refuse("the function's name is malformed")),
@@ -141,6 +136,17 @@ impl Address {
             Self::Wasm { .. } | Self::BuiltIn(_) => true,
             Self::Poll(_) | Self::Http(_) => false,
         }
+    }
+}
+
+impl ModuleRef {
+    /// Reads what stands before a function; `None`: it is a malformed digest.
+    pub fn parse(module: &str) -> Option<Self> {
+        Some(match (module, module.strip_prefix(EXACT)) {
+            ("", _) => Self::Own,
+            (_, Some(hex)) => Self::Exact(hex.parse().ok()?),
+            (alias, None) => Self::Alias(Text::from(alias)),
+        })
     }
 }
 

@@ -339,9 +339,14 @@ impl Footprint {
     }
 
     fn module_of(&mut self, tags: &Tags) {
-        self.aliases.extend(tags.get(tags::MODULE).map(|alias| Text::from(alias.as_str())));
-        let target = tags::target(tags).map(Address::parse);
-        if let Some(Ok(Address::Wasm { module, .. })) = target {
+        let target = match tags::target(tags).map(Address::parse) {
+            Some(Ok(Address::Wasm { module, .. })) => Some(module),
+            Some(Ok(address)) if address.is_graph_run() => {
+                tags.get(tags::MODULE).and_then(|module| ModuleRef::parse(module))
+            }
+            Some(_) | None => None,
+        };
+        if let Some(module) = target {
             match module {
                 ModuleRef::Own => {}
                 ModuleRef::Alias(alias) => {

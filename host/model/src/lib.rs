@@ -5,6 +5,7 @@
 
 mod cloud;
 mod event;
+mod graph;
 mod health;
 mod invocation;
 mod journal;
@@ -24,6 +25,10 @@ mod whole;
 
 pub use cloud::{CloudEvent, EventId};
 pub use event::{AcknowledgeEvents, Acknowledged, EventPage, EventQuery};
+pub use graph::{
+    GraphChecked, GraphNode, GraphNodeState, GraphPersistence, GraphQuery, GraphRun, GraphStarted, RetryGraph,
+    StartGraph,
+};
 pub use health::{Health, Index, Readiness};
 pub use invocation::{
     CancelProgress, Invocation, InvocationCounts, InvocationOutcome, InvocationPage,

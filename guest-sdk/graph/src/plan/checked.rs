@@ -32,6 +32,18 @@ impl CheckedPlan {
         self.name.as_deref()
     }
 
+    /// The same plan with this many nodes at once.
+    #[must_use]
+    pub fn with_max_parallel(self, max_parallel: u32) -> Self {
+        Self { max_parallel, digest: OnceLock::new(), ..self }
+    }
+
+    /// The same plan with another meaning of a failed node.
+    #[must_use]
+    pub fn with_on_failure(self, on_failure: FailurePolicy) -> Self {
+        Self { on_failure, digest: OnceLock::new(), ..self }
+    }
+
     /// How many nodes run at once.
     pub fn max_parallel(&self) -> u32 {
         self.max_parallel

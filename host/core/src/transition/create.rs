@@ -13,7 +13,7 @@ use crate::{
     saga::StepTags,
     tags,
     time::{Millis, Timestamp},
-    value::{Tags, Text},
+    value::Tags,
 };
 
 /// In whose name a promise is made.
@@ -198,22 +198,15 @@ impl Draft<'_> {
             return self.module_of_run(of_run, maker);
         }
         let Address::Wasm { module, function } = address else { return Ok(None) };
-        match module {
-            ModuleRef::Own => match maker {
-                Maker::Invocation(Task { module: Some(module), .. }) => Ok(Some(*module)),
-                Maker::Invocation(_)
-                | Maker::Client
-                | Maker::Starter(_)
-                | Maker::Schedule { .. } => Err(Refusal::Unprocessable(format!(
-                    "the function `{function}` is named without a module, which only a function of that module may do; \
-                     use wasm://MODULE/{function}"
-                ))),
-            },
-            ModuleRef::Alias(alias) => self.deployed(alias).map(Some),
-            ModuleRef::Exact(digest) if self.view.has_module(digest) => Ok(Some(*digest)),
-            ModuleRef::Exact(digest) => Err(Refusal::Unprocessable(format!(
-                "the module `sha256:{digest}` was never uploaded"
+        match (module, maker) {
+            (ModuleRef::Own, Maker::Invocation(Task { module: Some(module), .. })) => {
+                Ok(Some(*module))
+            }
+            (ModuleRef::Own, _) => Err(Refusal::Unprocessable(format!(
+                "the function `{function}` is named without a module, which only a function of that module may do; \
+                 use wasm://MODULE/{function}"
             ))),
+            (ModuleRef::Alias(_) | ModuleRef::Exact(_), _) => self.known(module).map(Some),
         }
     }
 
@@ -225,16 +218,27 @@ impl Draft<'_> {
         maker: Maker<'_>,
     ) -> Result<Option<Digest>, Refusal> {
         match (named, maker) {
-            (Some(alias), _) => self.deployed(&Text::from(alias.as_str())).map(Some),
+            (Some(name), _) => match ModuleRef::parse(name) {
+                Some(module) => self.known(&module).map(Some),
+                None => Err(Refusal::Unprocessable(format!("`{name}` is not the name of a module"))),
+            },
             (None, Maker::Invocation(task)) => Ok(task.module),
             (None, Maker::Client | Maker::Starter(_) | Maker::Schedule { .. }) => Ok(None),
         }
     }
 
-    fn deployed(&self, alias: &Text) -> Result<Digest, Refusal> {
-        self.view.alias(alias).ok_or_else(|| {
-            Refusal::Unprocessable(format!("the module `{alias}` is not deployed; deploy it first"))
-        })
+    /// The module that stands before a function.
+    fn known(&self, module: &ModuleRef) -> Result<Digest, Refusal> {
+        let missing = match module {
+            ModuleRef::Alias(alias) => match self.view.alias(alias) {
+                Some(module) => return Ok(module),
+                None => format!("the module `{alias}` is not deployed; deploy it first"),
+            },
+            ModuleRef::Exact(digest) if self.view.has_module(digest) => return Ok(*digest),
+            ModuleRef::Exact(digest) => format!("the module `sha256:{digest}` was never uploaded"),
+            ModuleRef::Own => "the name of the module is empty".to_owned(),
+        };
+        Err(Refusal::Unprocessable(missing))
     }
 
     /// The tags of a promise made by an invocation say where it stands in the tree.

@@ -14,7 +14,7 @@ use segno_core::{
 use segno_graph::{
     NodeIndex, NodeName, Progress,
     plan::Kind,
-    progress::{self, Counts, RecordRefused, RecoverError, Status},
+    progress::{self, RecordRefused, RecoverError, Status},
     state::{FailureDetail, NodeOutcome, NodeStatus, RunOutcome, StepKind},
 };
 use segno_guest::{Failure, Outcome};
@@ -115,25 +115,30 @@ impl Coordinator {
         &self.start
     }
 
-    /// How many nodes have each status.
-    pub fn counts(&self) -> Counts {
-        self.progress.counts()
+    /// Where a node stands.
+    pub fn status(&self, node: NodeIndex) -> Status {
+        self.progress.status(node)
+    }
+
+    /// The nodes that can run, or do.
+    pub fn frontier(&self) -> Vec<NodeIndex> {
+        self.progress.frontier()
     }
 
     /// The attempts that the rows say were made.
     pub fn said_to_run(&self) -> Vec<PromiseId> {
-        self.made.iter().map(|node| self.output_id(*node)).collect()
+        self.made.iter().map(|node| self.output_of(*node)).collect()
     }
 
     /// Only those of them exist that were found.
     pub fn found(&mut self, attempts: &BTreeSet<PromiseId>) {
         let made = std::mem::take(&mut self.made);
-        self.made = made.into_iter().filter(|node| attempts.contains(&self.output_id(*node))).collect();
+        self.made = made.into_iter().filter(|node| attempts.contains(&self.output_of(*node))).collect();
     }
 
     /// What the run waits for: attempts that run, and signals.
     pub fn awaits(&self) -> BTreeSet<PromiseId> {
-        let attempts = self.progress.running().map(|node| self.output_id(node));
+        let attempts = self.progress.running().map(|node| self.output_of(node));
         let signals = self.progress.awaited_signals().map(|name| self.run.run_signal(name));
         attempts.chain(signals).collect()
     }
@@ -220,7 +225,7 @@ impl Coordinator {
             End::Completed => self.unread(self.start.plan.outputs().iter().copied()),
             End::Failed => {
                 let unread = self.failed.iter().filter(|node| !self.failures.contains_key(node));
-                unread.take(100).map(|node| self.output_id(*node)).collect()
+                unread.take(100).map(|node| self.output_of(*node)).collect()
             }
             End::Stuck => BTreeSet::new(),
         }
@@ -278,7 +283,7 @@ impl Coordinator {
     /// The attempts of these nodes that were made under an earlier claim.
     pub fn made_before(&self, nodes: &[NodeIndex]) -> Vec<PromiseId> {
         let made = nodes.iter().filter(|node| self.made.contains(node));
-        made.map(|node| self.output_id(*node)).collect()
+        made.map(|node| self.output_of(*node)).collect()
     }
 
     /// What is to be written, in order.
@@ -344,7 +349,7 @@ impl Coordinator {
         let Some(value) = output.and_then(Promise::settlement) else {
             return vec![row(NodeState::Skipped)];
         };
-        let id = self.output_id(node);
+        let id = self.output_of(node);
         vec![
             FenceAct::Create { new: attempt::bare(id.clone()) },
             FenceAct::Settle {
@@ -368,7 +373,7 @@ impl Coordinator {
             self.note(node);
             return Ok(());
         }
-        let id = self.output_id(node);
+        let id = self.output_of(node);
         if let Kind::Signal(name) = &plan.node(node).kind {
             let new = attempt::signal(&self.run, name, plan.node(node), now);
             self.acts.push(FenceAct::Create { new });
@@ -415,7 +420,7 @@ impl Coordinator {
 
     /// The node's failure is the value of a promise like any other.
     fn fail_at_once(&mut self, node: NodeIndex, failure: Failure) -> Result<(), RecordRefused> {
-        let (id, attempt) = (self.output_id(node), self.progress.attempt(node));
+        let (id, attempt) = (self.output_of(node), self.progress.attempt(node));
         self.acts.push(FenceAct::Create { new: attempt::bare(id.clone()) });
         let (verdict, value) = (Verdict::Rejected, values::failure_value(&failure));
         self.acts.push(FenceAct::Settle { id, verdict, value });
@@ -471,11 +476,11 @@ impl Coordinator {
         let unread = nodes.filter(|node| {
             self.progress.status(*node) == Status::Completed && self.outputs.get(*node).is_none()
         });
-        unread.map(|node| self.output_id(node)).collect()
+        unread.map(|node| self.output_of(node)).collect()
     }
 
-    /// The promise whose value is the output of a node.
-    fn output_id(&self, node: NodeIndex) -> PromiseId {
+    /// The promise whose value is the output of a node: its newest attempt, or its signal.
+    pub fn output_of(&self, node: NodeIndex) -> PromiseId {
         match &self.start.plan.node(node).kind {
             Kind::Signal(name) => self.run.run_signal(name),
             _ => {

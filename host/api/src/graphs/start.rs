@@ -1,0 +1,265 @@
+//! Checking plans, and starting runs of them.
+
+use std::collections::BTreeMap;
+
+use axum::{
+    Json,
+    extract::State,
+    http::{HeaderMap, StatusCode},
+};
+use segno_core::{
+    address::GRAPH_RUN,
+    command::Command,
+    graph::{Persistence, Start},
+    id::PromiseId,
+    promise::{NewPromise, Promise},
+    reply::Reply,
+    tags,
+    time::Timestamp,
+    value::Tags,
+};
+use segno_engine::traces::{TRACEPARENT, TraceContext};
+use segno_graph::{
+    plan::{CheckedPlan, MAX_PARALLEL, Plan},
+    state::FailurePolicy,
+};
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::examine::refused as bad_plan;
+use crate::{
+    Api, ApiError,
+    body::{Body, PlanBody, Segment},
+    model::{GraphChecked, GraphPersistence, GraphStarted, RetryGraph, StartGraph},
+    openapi::Refusals,
+    restart::free,
+    start::labelled,
+    state::{new_id, promise_id, refused, unexpected},
+};
+
+/// The label of a run that says which one it continues.
+const RETRY_OF: &str = "retry-of";
+
+/// A [`StartGraph`] in which the plan is as it was written: keys that come twice are told.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    #[serde(default)]
+    id: Option<String>,
+    plan: Plan,
+    #[serde(default)]
+    input: Value,
+    #[serde(default)]
+    module: Option<String>,
+    #[serde(default)]
+    max_parallel: Option<u64>,
+    #[serde(default)]
+    fail_fast: Option<bool>,
+    #[serde(default)]
+    persist: Option<GraphPersistence>,
+    #[serde(default)]
+    labels: BTreeMap<String, String>,
+}
+
+/// Checks a plan: its form, and that this host has everything that it names. Nothing is started.
+#[utoipa::path(
+    post, path = "/v1/graphs/check", tag = "graphs", request_body = StartGraph,
+    responses((status = 200, body = GraphChecked), Refusals),
+)]
+pub async fn check(
+    State(api): State<Api>,
+    PlanBody(request, _room): PlanBody<Request>,
+) -> Result<Json<GraphChecked>, ApiError> {
+    let plan = api.checked(&request).await?;
+    let depths = plan.topology().depths();
+    Ok(Json(GraphChecked {
+        nodes: plan.topology().len() as u64,
+        edges: plan.topology().edges() as u64,
+        depth: depths.into_iter().max().map_or(0, |deepest| u64::from(deepest) + 1),
+        digest: plan.digest_text(),
+    }))
+}
+
+/// Starts a run of a plan. The same id again answers the first run.
+#[utoipa::path(
+    post, path = "/v1/graphs", tag = "graphs", request_body = StartGraph,
+    responses(
+        (status = 200, body = GraphStarted, description = "A run with this id exists"),
+        (status = 201, body = GraphStarted, description = "Started"),
+        Refusals,
+    ),
+)]
+pub async fn start(
+    State(api): State<Api>,
+    headers: HeaderMap,
+    PlanBody(request, _room): PlanBody<Request>,
+) -> Result<(StatusCode, Json<GraphStarted>), ApiError> {
+    let plan = api.checked(&request).await?;
+    let id = match request.id {
+        Some(id) => new_id(id)?,
+        None => {
+            let nonce = api.host.env.runtime.nonce();
+            PromiseId::new(format!("{}-{nonce:016x}", plan.name().unwrap_or("graph")))
+        }
+    };
+    let run = Run {
+        plan: &plan,
+        input: &request.input,
+        module: request.module.as_deref(),
+        persist: request.persist,
+        continues: None,
+    };
+    let new = run.promise(id, &request.labels, &headers)?;
+    api.begin_run(new, &run).await
+}
+
+/// Starts a new run of the same plan, which takes over what the old one has completed. The old one
+/// has ended.
+#[utoipa::path(
+    post, path = "/v1/graphs/{id}/retry", tag = "graphs",
+    params(("id" = String, Path, description = "The run; a slash is written %2F")),
+    request_body = RetryGraph,
+    responses(
+        (status = 200, body = GraphStarted, description = "A run with the new id exists"),
+        (status = 201, body = GraphStarted, description = "Started"),
+        Refusals,
+    ),
+)]
+pub async fn retry(
+    State(api): State<Api>,
+    headers: HeaderMap,
+    Segment(id): Segment,
+    Body(request, _room): Body<RetryGraph>,
+) -> Result<(StatusCode, Json<GraphStarted>), ApiError> {
+    let id = promise_id(id)?;
+    let row = api.invocation(&id).await?;
+    let before = Start::of(&row.promise).map_err(|error| not_a_run(&id, &error.to_string()))?;
+    if row.promise.is_pending() {
+        return Err(ApiError::Refused {
+            status: StatusCode::CONFLICT,
+            code: "wrong-state",
+            reason: format!(
+                "`{id}` has not ended: wait for it, or cancel it (`segno graph cancel {id}`)"
+            ),
+        });
+    }
+    let new = match request.id {
+        Some(new) => new_id(new)?,
+        None => PromiseId::new(free(&api, &id).await?),
+    };
+    let module = row.promise.spec.tags.get(tags::MODULE).map(String::as_str);
+    let run = Run {
+        plan: &before.plan,
+        input: &before.input,
+        module,
+        persist: Some(match before.persistence {
+            Persistence::Wave => GraphPersistence::Wave,
+            Persistence::Each => GraphPersistence::Each,
+        }),
+        continues: Some(&id),
+    };
+    let labels = row.promise.spec.tags.iter().filter_map(|(name, value)| {
+        Some((name.strip_prefix(tags::LABEL_PREFIX)?.to_owned(), value.clone()))
+    });
+    let mut labels: BTreeMap<String, String> = labels.collect();
+    labels.insert(RETRY_OF.to_owned(), id.to_string());
+    let new = run.promise(new, &labels, &headers)?;
+    api.begin_run(new, &run).await
+}
+
+/// The refusal of what is no run.
+pub(super) fn not_a_run(id: &PromiseId, reason: &str) -> ApiError {
+    ApiError::Refused {
+        status: StatusCode::CONFLICT,
+        code: "not-a-graph-run",
+        reason: format!("`{id}` has no plan: {reason}"),
+    }
+}
+
+/// What a run is started with.
+struct Run<'a> {
+    plan: &'a CheckedPlan,
+    input: &'a Value,
+    module: Option<&'a str>,
+    persist: Option<GraphPersistence>,
+    continues: Option<&'a PromiseId>,
+}
+
+impl Run<'_> {
+    fn promise(
+        &self,
+        id: PromiseId,
+        labels: &BTreeMap<String, String>,
+        headers: &HeaderMap,
+    ) -> Result<NewPromise, ApiError> {
+        let mut tags = labelled(labels)?;
+        tags.insert(tags::TARGET.to_owned(), GRAPH_RUN.to_owned());
+        if let Some(module) = self.module {
+            tags.insert(tags::MODULE.to_owned(), module.to_owned());
+        }
+        let mut fields = vec![
+            format!(r#""plan":{}"#, self.plan.canonical()),
+            format!(r#""digest":"{}""#, self.plan.digest_text()),
+            format!(r#""input":{}"#, self.input),
+        ];
+        if self.persist == Some(GraphPersistence::Each) {
+            fields.push(r#""persist":"each""#.to_owned());
+        }
+        if let Some(before) = self.continues {
+            fields.push(format!(r#""continues":{}"#, Value::from(before.as_str())));
+        }
+        let input = segno_guest::Payload::Json(format!("{{{}}}", fields.join(",")));
+        let mut param = segno_engine::values::param(GRAPH_RUN, &input, Tags::new());
+        let parent = headers.get(TRACEPARENT).and_then(|header| header.to_str().ok());
+        if let Some(parent) = parent.filter(|text| TraceContext::parse(text).is_some()) {
+            param.headers.insert(TRACEPARENT.to_owned(), parent.to_owned());
+        }
+        Ok(NewPromise { id, param, tags, timeout_at: Timestamp::NEVER })
+    }
+
+    /// Whether the run with this promise was started with something else.
+    fn differs(&self, stored: &Promise) -> bool {
+        let stored = Start::of(stored);
+        !stored.is_ok_and(|stored| {
+            stored.plan.digest() == self.plan.digest() && stored.input == *self.input
+        })
+    }
+}
+
+impl Api {
+    /// The plan of a request, with what the request changes of it.
+    async fn checked(&self, request: &Request) -> Result<CheckedPlan, ApiError> {
+        let mut plan = request.plan.check().map_err(bad_plan)?;
+        if let Some(most) = request.max_parallel {
+            let most = u32::try_from(most).ok().filter(|most| (1..=MAX_PARALLEL).contains(most));
+            let reason = || format!("is a whole number from 1 to {MAX_PARALLEL}");
+            let field = "max_parallel";
+            let most = most.ok_or_else(|| ApiError::BadField { field, reason: reason() })?;
+            plan = plan.with_max_parallel(most);
+        }
+        if let Some(fail_fast) = request.fail_fast {
+            let policy = if fail_fast { FailurePolicy::FailFast } else { FailurePolicy::Drain };
+            plan = plan.with_on_failure(policy);
+        }
+        self.examine(&plan, request.module.as_deref()).await?;
+        Ok(plan)
+    }
+
+    /// Makes the promise of a run, or answers the one that has its id.
+    async fn begin_run(
+        &self,
+        new: NewPromise,
+        run: &Run<'_>,
+    ) -> Result<(StatusCode, Json<GraphStarted>), ApiError> {
+        let id = new.id.clone();
+        let digest = run.plan.digest_text();
+        let (promise, created) = match self.execute(Command::PromiseCreate(new)).await? {
+            Reply::Promise { promise, changed } => (promise, changed),
+            Reply::Refused(refusal) => return Err(refused(&id, refusal)),
+            other => return Err(unexpected(&other)),
+        };
+        let differs = !created && run.differs(&promise);
+        let status = if created { StatusCode::CREATED } else { StatusCode::OK };
+        Ok((status, Json(GraphStarted { id: id.to_string(), created, differs, digest })))
+    }
+}

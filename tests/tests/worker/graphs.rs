@@ -1,0 +1,475 @@
+//! Runs of graphs: turns, conditions, failures, signals, and what a crash changes.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use segno::{guest::RetryOptions, runtime::Clock as _, store::Store as _};
+use segno_core::{
+    address::GRAPH_RUN,
+    command::Command,
+    graph::NodeState,
+    id::PromiseId,
+    promise::{NewPromise, TaskStatus, Verdict},
+    reply::{Refusal, Reply},
+    tags,
+    time::{Millis, Timestamp},
+    value::{Tags, Value},
+};
+use serde_json::{Value as Json, json};
+use tests::world::{Fault, Faults, Plan, World, script::Script};
+
+use crate::{SECOND, at_once, cold};
+
+/// How often each node's function was begun, by the promise that it is for.
+type Begun = Arc<Mutex<BTreeMap<String, u32>>>;
+
+fn begun_of(begun: &Begun) -> BTreeMap<String, u32> {
+    begun.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+/// A module of activities: `echo` answers its input, `fail` never succeeds, `slow` takes five
+/// seconds, `lap` is a workflow that calls `echo`, and `trip` one that fails.
+fn functions() -> (Arc<Script>, Begun) {
+    let begun = Begun::default();
+    let noted = |begun: &Begun, id: &str| {
+        *begun.lock().unwrap_or_else(PoisonError::into_inner).entry(id.to_owned()).or_default() += 1;
+    };
+    let [echo, slow, fail] = std::array::from_fn(|_| begun.clone());
+    let script = Script::default()
+        .workflow("lap", |ctx| async move {
+            let input = ctx.input();
+            ctx.done(ctx.call("echo", &input)).await
+        })
+        .workflow("trip", |ctx| async move { ctx.done(ctx.call("fail", "1")).await })
+        .activity("echo", move |attempt| {
+            noted(&echo, &attempt.context.idempotency_key);
+            async move { attempt.succeed(attempt.input()) }
+        })
+        .activity("slow", move |attempt| {
+            noted(&slow, &attempt.context.idempotency_key);
+            async move {
+                attempt.sleep(5_000).await;
+                attempt.succeed(attempt.input())
+            }
+        })
+        .activity("fail", move |attempt| {
+            noted(&fail, &attempt.context.idempotency_key);
+            async move { attempt.fail(503) }
+        })
+        .retry(RetryOptions { max_attempts: Some(2), ..at_once(None) });
+    (Arc::new(script), begun)
+}
+
+fn run(id: &str, start: &Json) -> Command {
+    let tags = Tags::from([
+        (tags::TARGET.to_owned(), GRAPH_RUN.to_owned()),
+        (tags::MODULE.to_owned(), "m".to_owned()),
+    ]);
+    let param = json!({ "func": GRAPH_RUN, "args": [start] }).to_string();
+    let param = Value::of(param.as_bytes());
+    Command::PromiseCreate(NewPromise { id: id.into(), param, tags, timeout_at: Timestamp::NEVER })
+}
+
+/// A world in which `g` runs the plan with these nodes.
+async fn world(start: &Json, plan: Plan) -> (World, Begun) {
+    let (script, begun) = functions();
+    let mut world = World::with(plan, &script).await;
+    world.client(run("g", start)).await;
+    world.boot().await;
+    (world, begun)
+}
+
+/// The same with nothing but nodes.
+fn nodes(nodes: Json) -> Json {
+    json!({ "plan": { "nodes": nodes }, "input": { "n": 1 } })
+}
+
+async fn ended(start: &Json) -> (World, Begun, Verdict, Json) {
+    let (mut world, begun) = world(start, Plan::default()).await;
+    let (verdict, value) = world.outcome("g").await;
+    (world, begun, verdict, value)
+}
+
+async fn states(world: &World, id: &str) -> BTreeMap<String, NodeState> {
+    let rows = world.memory.read().graph_nodes(&PromiseId::from(id)).await.expect("memory answers");
+    rows.into_iter().map(|(node, row)| (node.to_string(), row.state)).collect()
+}
+
+fn signal(id: &str, name: &str, payload: &Json) -> Command {
+    Command::Signal {
+        invocation: id.into(),
+        name: name.into(),
+        payload: Value::of(payload.to_string().as_bytes()),
+        key: None,
+    }
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn outputs_flow_along_the_edges() {
+    let (world, begun, verdict, value) = ended(&nodes(json!({
+        "a": { "call": "echo", "input": { "got": { "$from": "input", "at": "/n" } } },
+        "b": { "call": "lap", "needs": ["a"] },
+        "c": { "call": "echo", "needs": ["a"], "input": { "$from": "a", "at": "/got" } },
+        "d": { "call": "echo", "needs": ["b", "c"] },
+    })))
+    .await;
+    assert_eq!(verdict, Verdict::Resolved);
+    assert_eq!(value, json!({ "d": { "b": { "a": { "got": 1 } }, "c": 1 } }));
+    assert!(states(&world, "g").await.values().all(|state| *state == NodeState::Completed));
+    assert_eq!(begun_of(&begun).values().max(), Some(&1));
+    let param = world.promise("g/n/c/0").await.expect("an attempt").spec.param.data.clone();
+    assert_eq!(param.as_slice(), br#"{"func":"echo","args":[1]}"#, "frozen at dispatch");
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_condition_leaves_a_node_out_and_what_follows_goes_on() {
+    let (world, _, verdict, value) = ended(&nodes(json!({
+        "a": { "call": "echo" },
+        "b": { "call": "echo", "needs": ["a"], "when": { "from": "a", "at": "/n", "above": 1 } },
+        "c": { "call": "echo", "needs": ["b"], "input": [{ "$from": "b" }] },
+    })))
+    .await;
+    assert_eq!((verdict, value), (Verdict::Resolved, json!({ "c": [null] })));
+    assert_eq!(states(&world, "g").await["b"], NodeState::Skipped);
+    assert!(world.promise("g/n/b/0").await.is_none(), "nothing was made for it");
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_failure_closes_what_depends_on_it_and_the_rest_goes_on() {
+    let start = nodes(json!({
+        "a": { "call": "fail" },
+        "b": { "call": "echo", "needs": ["a"] },
+        "c": { "call": "slow" },
+        "d": { "call": "echo", "needs": ["c"] },
+    }));
+    let (world, _, verdict, value) = ended(&start).await;
+    assert_eq!((verdict, &value["code"]), (Verdict::Rejected, &json!(500)));
+    assert_eq!(value["message"], "`a` failed: attempt 2 failed");
+    assert_eq!(value["details"]["not_run"], json!(["b"]));
+    assert_eq!(value["details"]["failed"]["a"]["code"], 503);
+    let states = states(&world, "g").await;
+    assert_eq!((states["a"], states["d"]), (NodeState::Failed, NodeState::Completed));
+    assert!(!states.contains_key("b"), "what follows from the plan is not written");
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn failing_fast_ends_the_run_and_stops_what_runs() {
+    let mut start = nodes(json!({
+        "a": { "call": "fail" }, "c": { "promise": true }, "d": { "call": "echo", "needs": ["c"] },
+    }));
+    start["plan"]["on_failure"] = json!("fail-fast");
+    let (mut world, _, verdict, value) = ended(&start).await;
+    assert_eq!(verdict, Verdict::Rejected);
+    assert_eq!(value["details"]["not_run"], json!(["c", "d"]));
+    world.pass(SECOND).await;
+    let cancelled = world.promise("g/n/c/0").await.expect("it was made");
+    assert_eq!(cancelled.settlement().map(|it| it.verdict), Some(Verdict::Canceled));
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn no_more_nodes_run_at_once_than_the_plan_says() {
+    let mut start = nodes((0..7).map(|n| (format!("n{n}"), json!({ "call": "slow" }))).collect());
+    start["plan"]["max_parallel"] = json!(3);
+    let (mut world, _) = world(&start, Plan::default()).await;
+    world.pass(Millis(1_000)).await;
+    let running = states(&world, "g").await;
+    assert_eq!(running.len(), 3, "{running:?}");
+    world.pass(Millis(5_000)).await;
+    assert_eq!(states(&world, "g").await.len(), 6);
+    let began = world.clock.now();
+    assert_eq!(world.outcome("g").await.0, Verdict::Resolved);
+    assert!(world.clock.now() - Millis(10_000) < began);
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_workflow_that_fails_is_repeated_as_the_plan_says() {
+    let start = nodes(json!({
+        "a": { "call": "trip", "retry": { "max_attempts": 3, "initial": "10s", "factor": 1.0 } },
+    }));
+    let (world, begun, verdict, _) = ended(&start).await;
+    assert_eq!(verdict, Verdict::Rejected);
+    // Each attempt is an invocation of its own, whose call has two attempts itself.
+    let expected = ["g/n/a/0/0", "g/n/a/1/0", "g/n/a/2/0"].map(|id| (id.to_owned(), 2));
+    assert_eq!(begun_of(&begun), BTreeMap::from(expected));
+    let mut waits = Vec::new();
+    for attempt in 0..3 {
+        let made = world.promise(&format!("g/n/a/{attempt}")).await.expect("an attempt");
+        let begins = tags::delay(&made.spec.tags).unwrap_or(made.spec.created_at);
+        waits.push(begins.0 - made.spec.created_at.0);
+    }
+    assert_eq!(waits[0], 0);
+    assert!(waits[1..].iter().all(|wait| (8_000..=10_000).contains(wait)), "{waits:?}");
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn an_activity_is_repeated_by_the_host_and_no_more() {
+    let retry = json!({ "max_attempts": 3, "initial": "1s" });
+    let start = nodes(json!({ "a": { "call": "fail", "retry": retry } }));
+    let (_, begun, verdict, _) = ended(&start).await;
+    assert_eq!(verdict, Verdict::Rejected);
+    assert_eq!(begun_of(&begun), BTreeMap::from([("g/n/a/0".to_owned(), 3)]));
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_signal_is_heard_whenever_it_comes_and_by_all_who_wait() {
+    for early in [true, false] {
+        let start = nodes(json!({
+            "a": { "call": "slow" },
+            "b": { "signal": "go", "needs": ["a"] },
+            "c": { "signal": "go" },
+            "d": { "call": "echo", "needs": ["b", "c"] },
+        }));
+        let (mut world, _) = world(&start, Plan::default()).await;
+        if !early {
+            world.pass(Millis(20_000)).await;
+            let states = states(&world, "g").await;
+            assert_eq!((states["b"], states["c"]), (NodeState::Waiting, NodeState::Waiting));
+            assert_eq!(world.task("g").await.status(), TaskStatus::Suspended);
+        }
+        world.client(signal("g", "go", &json!("yes"))).await;
+        let (verdict, value) = world.outcome("g").await;
+        assert_eq!(verdict, Verdict::Resolved, "{value}");
+        assert_eq!(value, json!({ "d": { "b": "yes", "c": "yes" } }), "early: {early}");
+    }
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn timers_people_and_deadlines() {
+    let start = nodes(json!({
+        "nap": { "sleep": "1h" },
+        "ask": { "promise": true, "input": { "may we?": { "$from": "input", "at": "/n" } }, "needs": ["nap"] },
+        "never": { "signal": "s", "timeout": "2h" },
+        "d": { "call": "echo", "needs": ["ask", "nap"] },
+    }));
+    let (mut world, _) = world(&start, Plan::default()).await;
+    world.pass(Millis(3_700_000)).await;
+    let asked = world.promise("g/n/ask/0").await.expect("a promise for a person");
+    assert_eq!(asked.spec.param.data.as_slice(), br#"{"may we?":1}"#);
+    world.resolve("g/n/ask/0", &json!("of course")).await;
+    let (verdict, value) = world.outcome("g").await;
+    assert_eq!(verdict, Verdict::Rejected);
+    assert_eq!(value["details"]["failed"], json!({ "never": { "code": 408, "message": "timed out" } }));
+    let done = world.promise("g/n/d/0").await.expect("an attempt");
+    assert_eq!(done.spec.param.data.as_slice(), br#"{"func":"echo","args":[{"ask":"of course","nap":null}]}"#);
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn graphs_lie_in_graphs() {
+    let inner = json!({ "nodes": { "x": { "call": "echo" }, "y": { "call": "lap", "needs": ["x"] } } });
+    let (_, _, verdict, value) = ended(&nodes(json!({
+        "a": { "graph": inner, "input": { "deep": true } },
+        "b": { "graph": "lap", "needs": ["a"], "input": { "$from": "a", "at": "/y/x/deep" } },
+    })))
+    .await;
+    assert_eq!((verdict, value), (Verdict::Resolved, json!({ "b": true })));
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_cancelled_run_stops_its_nodes() {
+    let start = nodes(json!({ "a": { "call": "slow" }, "b": { "signal": "never" } }));
+    for suspended in [false, true] {
+        let (mut world, _) = world(&start, Plan::default()).await;
+        world.pass(Millis(if suspended { 60_000 } else { 1_000 })).await;
+        world.client(Command::Cancel { invocation: "g".into() }).await;
+        assert_eq!(world.outcome("g").await.0, Verdict::Canceled);
+        world.pass(Millis(10_000)).await;
+        let waited = world.promise("g/sig/never").await.expect("it was waited for");
+        assert_eq!(waited.settlement().map(|it| it.verdict), Some(Verdict::Canceled));
+    }
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn an_attempt_that_was_cancelled_is_made_again_but_not_for_ever() {
+    let start = nodes(json!({ "a": { "promise": true } }));
+    let (mut world, _) = world(&start, Plan::default()).await;
+    for attempt in 0..10 {
+        world.pass(SECOND).await;
+        world.settle(&format!("g/n/a/{attempt}"), Verdict::Canceled, &json!(null)).await;
+    }
+    let (verdict, value) = world.outcome("g").await;
+    assert_eq!((verdict, &value["details"]["failed"]["a"]["code"]), (Verdict::Rejected, &json!(499)));
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_node_that_cannot_begin_fails_by_name() {
+    let (_, _, verdict, value) = ended(&nodes(json!({
+        "a": { "call": "wasm://nowhere/f" },
+        "b": { "call": "nothing" },
+        "c": { "call": "echo" },
+    })))
+    .await;
+    assert_eq!(verdict, Verdict::Rejected);
+    let failed = &value["details"]["failed"];
+    assert_eq!(failed["a"]["message"], "the module `nowhere` is not deployed; deploy it first");
+    assert_eq!(failed["b"]["code"], 404);
+    assert_eq!(failed.as_object().map(serde_json::Map::len), Some(2));
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn what_is_no_plan_is_refused_in_its_own_words() {
+    for (start, message) in [
+        (json!({}), "the input of a graph run is an object of `plan` and `input`"),
+        (nodes(json!({ "a": { "call": "x", "needs": ["a"] } })), "nodes.a.needs: the node needs itself"),
+        (
+            json!({ "plan": { "nodes": { "a": { "call": "echo" } } }, "digest": "00" }),
+            "the plan has the digest ",
+        ),
+        (
+            json!({ "plan": { "nodes": { "a": { "call": "echo" } } }, "continues": "gone" }),
+            "the run to continue, `gone`, does not exist",
+        ),
+    ] {
+        let (world, _, verdict, value) = ended(&start).await;
+        assert_eq!(verdict, Verdict::Rejected);
+        let told = value["message"].as_str().unwrap_or_default();
+        assert!(told.contains(message), "{told}");
+        assert!(states(&world, "g").await.is_empty(), "nothing was started");
+    }
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_new_run_takes_over_what_is_completed() {
+    let plan = json!({
+        "a": { "call": "echo" },
+        "s": { "signal": "go" },
+        "k": { "call": "echo", "when": { "from": "input", "at": "/n", "is": 2 } },
+        "b": { "promise": true, "needs": ["a", "s", "k"] },
+        "c": { "call": "echo", "needs": ["b", "a", "s"] },
+    });
+    let mut start = nodes(plan.clone());
+    let (mut world, begun) = world(&start, Plan::default()).await;
+    world.client(signal("g", "go", &json!(7))).await;
+    world.pass(SECOND).await;
+    start["continues"] = json!("g");
+    world.client(run("too-soon", &start)).await;
+    let (_, refused) = world.outcome("too-soon").await;
+    assert_eq!(refused["message"], "`g` has not ended: wait for it, or cancel it");
+    world.settle("g/n/b/0", Verdict::Rejected, &json!({ "code": 422, "message": "no" })).await;
+    assert_eq!(world.outcome("g").await.0, Verdict::Rejected);
+    world.client(run("h", &start)).await;
+    world.pass(SECOND).await;
+    world.resolve("h/n/b/0", &json!("now")).await;
+    let (verdict, value) = world.outcome("h").await;
+    assert_eq!(verdict, Verdict::Resolved, "{value}");
+    assert_eq!(value, json!({ "c": { "a": { "n": 1 }, "b": "now", "s": 7 } }));
+    let ran: Vec<String> = begun_of(&begun).into_keys().collect();
+    assert_eq!(ran, ["g/n/a/0", "h/n/c/0"]);
+    let mut other = nodes(json!({ "a": { "call": "echo" } }));
+    other["continues"] = json!("g");
+    world.client(run("other", &other)).await;
+    let (_, refused) = world.outcome("other").await;
+    assert_eq!(refused["message"], "`g` ran another plan: continue it with its own");
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn only_the_holder_of_the_claim_writes() {
+    let start = nodes(json!({ "a": { "promise": true } }));
+    let (mut world, _) = world(&start, Plan::default()).await;
+    world.pass(SECOND).await;
+    let claim = segno_core::id::Claim { id: "g".into(), version: world.task("g").await.version };
+    let row = segno_core::graph::NodeRow { state: NodeState::Skipped, attempt: 0 };
+    let act = segno_core::command::FenceAct::Node { node: "a".into(), row };
+    let action = segno_core::command::FenceAction { index: segno_core::id::CommandIndex(0), act };
+    let (records, logs) = (Vec::new(), Vec::new());
+    let refused =
+        world.client(Command::TaskFence { claim, records, logs, actions: vec![action] }).await;
+    assert!(matches!(refused, Reply::Refused(Refusal::Conflict(_))), "{refused:?}");
+}
+
+/// Twenty nodes of every kind: a failure that closes two, a condition that leaves one out, a signal,
+/// a repetition, and a graph in the graph.
+fn twenty() -> Json {
+    let inner = json!({ "nodes": {
+        "x": { "call": "echo" },
+        "y": { "call": "lap", "needs": ["x"] },
+        "z": { "call": "echo", "needs": ["x"] },
+    } });
+    let retry = json!({ "max_attempts": 2, "initial": "1s" });
+    json!({
+        "a1": { "call": "echo" },
+        "a2": { "call": "echo", "needs": ["a1"] },
+        "a3": { "call": "lap", "needs": ["a1"] },
+        "a4": { "call": "echo", "needs": ["a2", "a3"] },
+        "b1": { "call": "fail" },
+        "b2": { "call": "echo", "needs": ["b1"] },
+        "b3": { "call": "echo", "needs": ["b2", "a1"] },
+        "c1": { "call": "echo", "when": { "from": "input", "at": "/n", "above": 5 } },
+        "c2": { "call": "echo", "needs": ["c1", "a1"] },
+        "d1": { "signal": "go", "needs": ["a1"] },
+        "d2": { "call": "echo", "needs": ["d1"] },
+        "d3": { "signal": "go", "needs": ["d2"] },
+        "e1": { "sleep": "2s" },
+        "e2": { "call": "slow", "needs": ["e1"] },
+        "f1": { "call": "trip", "retry": retry },
+        "f2": { "call": "echo", "needs": ["f1"] },
+        "g1": { "graph": inner, "needs": ["a4"] },
+        "g2": { "call": "echo", "needs": ["g1", "e2"] },
+        "h1": { "call": "echo", "needs": ["c2", "d2"] },
+        "h2": { "call": "echo", "needs": ["h1", "d3"] },
+    })
+}
+
+/// The end, the states, and how often each effect was accepted.
+async fn twenty_with(faults: Faults, persist: &str, plan: Plan) -> (String, World) {
+    let (script, _) = functions();
+    let mut world = World::with(Plan { faults, ..plan }, &script).await;
+    let start = json!({
+        "plan": { "nodes": twenty(), "max_parallel": 4 }, "input": { "n": 1 }, "persist": persist,
+    });
+    world.client(run("g", &start)).await;
+    world.until("it waits for the signal", async |world| {
+        states(world, "g").await.get("d1") == Some(&NodeState::Waiting)
+    })
+    .await;
+    world.client(signal("g", "go", &json!("yes"))).await;
+    let (verdict, value) = world.outcome("g").await;
+    world.pass(Millis(5_000)).await;
+    let mut seen = format!("{verdict:?} {value}\n{:?}\n", states(&world, "g").await);
+    // Each output is that of one promise, and was accepted once.
+    let promises: Vec<String> = {
+            let rows = world.memory.read().dump().await.expect("memory answers");
+        let told = rows.promises.values().map(|promise| {
+            let settled = promise.settlement().map(|it| (it.verdict, it.value.clone()));
+            format!("{} {settled:?}", promise.id())
+        });
+        told.collect()
+    };
+    seen.push_str(&promises.join("\n"));
+    // Which attempt of an activity was the last one depends on who died.
+    for attempt in 1..5 {
+        seen = seen.replace(&format!("attempt {attempt} failed"), "failed");
+    }
+    (seen, world)
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn twenty_nodes_survive_every_fault_at_every_commit() {
+    let (expected, undisturbed) = twenty_with(Faults::default(), "wave", Plan::default()).await;
+    assert!(expected.starts_with("Rejected"), "{expected}");
+    let commits = undisturbed.faults.commits();
+    assert!((60..400).contains(&commits), "{commits}");
+    for commit in 0..commits {
+        // The one after which the host knows least, and one of the others.
+        let others = [Fault::CrashBefore, Fault::UnknownButDone, Fault::UnknownAndLost];
+        for fault in [Fault::CrashAfter, others[commit as usize % 3]] {
+            let (seen, world) = twenty_with(Faults::at(commit, fault), "wave", Plan::default()).await;
+            assert_eq!(seen, expected, "{fault:?} at commit {commit}");
+            assert!(world.faults.injected() || commit + 20 > commits, "{fault:?} at {commit}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn each_fact_by_itself_ends_as_a_wave_at_once() {
+    let (expected, _) = twenty_with(Faults::default(), "wave", Plan::default()).await;
+    let (each, world) = twenty_with(Faults::default(), "each", cold()).await;
+    assert_eq!(each, expected);
+    let commits = world.faults.commits();
+    for commit in (0..commits).step_by(4) {
+        let faults = Faults::at(commit, Fault::CrashAfter);
+        let (seen, _) = twenty_with(faults, "each", cold()).await;
+        assert_eq!(seen, expected, "a crash after commit {commit}");
+    }
+}
