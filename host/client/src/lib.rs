@@ -2,6 +2,7 @@
 
 mod error;
 mod events;
+mod graphs;
 mod http;
 mod invocations;
 mod modules;

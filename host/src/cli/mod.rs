@@ -27,6 +27,7 @@ mod deploy;
 mod doctor;
 mod events;
 mod export;
+mod graph;
 mod halt;
 mod import;
 mod inspect;
@@ -166,6 +167,7 @@ enum Command {
     Signal(signal::Signal),
     Promise(promise::Promise),
     Saga(saga::Saga),
+    Graph(graph::Graph),
     Task(task::Task),
     Schedule(schedule::Schedule),
     Resource(resource::Resource),
@@ -250,6 +252,7 @@ impl Cli {
             Command::Signal(command) => command.run(&client()?, console).await,
             Command::Promise(command) => command.run(&client()?, console).await,
             Command::Saga(command) => command.run(&client()?, console).await,
+            Command::Graph(command) => command.run(client, console).await,
             Command::Task(command) => command.run(&client()?, console).await,
             Command::Resource(command) => command.run(&client()?, console).await,
             Command::Schedule(command) => command.run(&client()?, console).await,

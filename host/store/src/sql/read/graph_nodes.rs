@@ -6,7 +6,7 @@ use super::{Select, Session};
 use crate::sql::{Failure, table::graph_node};
 
 const NODES: Select = Select::common(
-    "SELECT promises.id, node, state, attempt
+    "SELECT promises.id, graph_nodes.node, graph_nodes.state, graph_nodes.attempt
      FROM promises JOIN graph_nodes ON graph_nodes.run = promises.n
      WHERE promises.id = $1",
 );

@@ -1,0 +1,294 @@
+//! `segno graph show`.
+
+use anstyle::Style;
+use clap::{Args, ValueEnum};
+use comfy_table::Color;
+use segno_graph::{
+    NodeIndex,
+    plan::{CheckedPlan, Plan, dot, mermaid},
+    progress::Status,
+};
+
+use super::drawing::draw;
+use crate::{
+    api::model::{GraphNode, GraphNodeState, GraphQuery, GraphRun},
+    cli::{
+        CliError, Console, Exit,
+        console::{BOLD, CYAN, DIM, GREEN, RED, YELLOW},
+        show::{failure_line, plain, short_digest, state_style},
+        table::{Cell, Column, Table},
+        text,
+        time::{length, now_ms, relative},
+    },
+    client::Client,
+};
+
+/// The most nodes that are drawn; more are counted.
+const DRAWN: usize = 400;
+/// How many nodes are asked for at once.
+const PAGE: u32 = 10_000;
+
+/// Show how a run stands: its graph with states and times
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  segno graph show prices-1
+  segno graph show prices-1 --format mermaid > prices.mmd
+  segno graph show prices-1 --format dot | dot -Tsvg > prices.svg
+  segno graph show prices-1 --json")]
+pub struct Show {
+    /// Id of the run
+    id: String,
+    /// How the graph is shown
+    #[arg(long, value_enum, default_value = "tree")]
+    format: Format,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Drawn with lines
+    Tree,
+    /// A table
+    Table,
+    /// In Mermaid's language, coloured by state
+    Mermaid,
+    /// In the language of Graphviz, coloured by state
+    Dot,
+    /// The plan as JSON, in its canonical form
+    Plan,
+}
+
+impl Show {
+    pub(super) async fn run(
+        self,
+        client: &Client,
+        console: &mut Console,
+    ) -> Result<Exit, CliError> {
+        match self.format {
+            Format::Tree => return show(&self.id, client, console).await.map(|()| Exit::Done),
+            Format::Table => {
+                let run = whole(&self.id, client).await?;
+                head(&run, console)?;
+                list(&run.nodes, console)?;
+            }
+            Format::Plan => {
+                let plan = client.graph_plan(&self.id).await?;
+                console.document(&plan)?;
+            }
+            Format::Mermaid | Format::Dot => {
+                let run = whole(&self.id, client).await?;
+                let plan = plan(&self.id, client).await?;
+                let status = |node: NodeIndex| {
+                    let node = run.nodes.get(node.at())?;
+                    status(node.state)
+                };
+                let text = match self.format {
+                    Format::Mermaid => mermaid(&plan, status),
+                    _ => dot(&plan, status),
+                };
+                console.raw(text.as_bytes())?;
+            }
+        }
+        Ok(Exit::Done)
+    }
+}
+
+/// Shows a run: its nodes as a graph, and what failed.
+pub(super) async fn show(
+    id: &str,
+    client: &Client,
+    console: &mut Console,
+) -> Result<(), CliError> {
+    let run = whole(id, client).await?;
+    if console.json() {
+        return console.document(&run);
+    }
+    head(&run, console)?;
+    match run.nodes.len() <= DRAWN {
+        true => picture(&run.nodes, console)?,
+        false => {
+            console.line(format!(
+                "\n{} nodes are too many to be drawn; --format table lists them",
+                run.nodes.len()
+            ))?;
+        }
+    }
+    failures(&run, console)
+}
+
+/// A run with all its nodes.
+async fn whole(id: &str, client: &Client) -> Result<GraphRun, CliError> {
+    let mut run = client.graph(id, &GraphQuery { after: None, limit: Some(PAGE) }).await?;
+    while let Some(after) = run.next.take() {
+        let query = GraphQuery { after: Some(after), limit: Some(PAGE) };
+        let page = client.graph(id, &query).await?;
+        run.nodes.extend(page.nodes);
+        run.next = page.next;
+    }
+    Ok(run)
+}
+
+async fn plan(id: &str, client: &Client) -> Result<CheckedPlan, CliError> {
+    let text = client.graph_plan(id).await?.to_string();
+    let plan = Plan::from_json(&text).and_then(|plan| plan.check());
+    plan.map_err(|errors| CliError::Other { code: "invalid-plan", message: errors.to_string() })
+}
+
+fn head(run: &GraphRun, console: &mut Console) -> Result<(), CliError> {
+    let now = now_ms();
+    let state = console.paint(state_style(run.state), run.state.as_str());
+    let took = length(run.settled_at_ms.unwrap_or(now) - run.created_at_ms);
+    let id = console.paint(BOLD, &plain(&run.id));
+    let named = run.name.as_ref().map(|name| format!("  {}", plain(name))).unwrap_or_default();
+    let when = relative(run.created_at_ms, now);
+    let rest = console.paint(DIM, &format!("started {when}, {took}, plan {}", short_digest(&run.digest)));
+    console.line(format!("{id}{named}  {state}  {rest}"))?;
+    let counts = run.counts.iter().map(|(state, count)| format!("{count} {}", state.as_str()));
+    let counts = counts.collect::<Vec<_>>().join(", ");
+    console.line(counts)?;
+    if let Some(before) = &run.continues {
+        console.line(format!("takes over what {} completed", console.paint(CYAN, &plain(before))))?;
+    }
+    Ok(())
+}
+
+/// The drawing, each node with what it does, its state and how long it took.
+fn picture(nodes: &[GraphNode], console: &mut Console) -> Result<(), CliError> {
+    let order = ordered(nodes);
+    let place = |name: &str| order.iter().position(|node| node.name == name);
+    let mut successors = vec![Vec::new(); order.len()];
+    for (at, node) in order.iter().enumerate() {
+        node.needs.iter().filter_map(|need| place(need)).for_each(|need| successors[need].push(at));
+    }
+    let Some(rows) = draw(&successors) else {
+        console.line("")?;
+        return list(nodes, console);
+    };
+    let width = rows.iter().map(|row| text::width(&row.lines)).max().unwrap_or_default();
+    let names = order.iter().map(|node| text::width(&node.name)).max().unwrap_or_default();
+    let whats = order.iter().map(|node| text::width(&node.what)).max().unwrap_or_default();
+    let room = console.width().map(|all| all.saturating_sub(width + names + 30).max(8));
+    let whats = room.map_or(whats, |room| whats.min(room));
+    let now = now_ms();
+    console.line("")?;
+    for row in rows {
+        let Some(node) = row.node.map(|at| order[at]) else {
+            let lines = console.paint(DIM, &row.lines);
+            console.line(lines)?;
+            continue;
+        };
+        let mut lines = console.paint(style(node.state), &row.lines);
+        lines.push_str(&" ".repeat(width - text::width(&row.lines)));
+        let what = text::cut(&plain(&node.what), whats);
+        let state = console.paint(style(node.state), &padded(node.state.as_str(), 9));
+        let what = console.paint(DIM, &padded(&what, whats));
+        let name = padded(&node.name, names);
+        console.line(format!("{lines}  {name}  {what}  {state}  {}", took(node, now)).trim_end())?;
+    }
+    Ok(())
+}
+
+/// The nodes, each after those that it needs.
+fn ordered(nodes: &[GraphNode]) -> Vec<&GraphNode> {
+    let mut order: Vec<&GraphNode> = nodes.iter().collect();
+    order.sort_by(|one, other| (one.layer, &one.name).cmp(&(other.layer, &other.name)));
+    order
+}
+
+fn list(nodes: &[GraphNode], console: &mut Console) -> Result<(), CliError> {
+    let now = now_ms();
+    let mut table = Table::new(&[
+        Column::text("NODE"),
+        Column::text("WHAT").rank(1),
+        Column::whole("STATE"),
+        Column::number("TOOK"),
+        Column::number("ATTEMPT").rank(3),
+        Column::text("NEEDS").rank(2),
+    ]);
+    for node in ordered(nodes) {
+        table.row([
+            Cell::from(plain(&node.name)),
+            Cell::from(plain(&node.what)),
+            Cell::colored(node.state.as_str(), color(node.state)),
+            Cell::from(took(node, now)),
+            Cell::from(node.attempt + 1),
+            Cell::from(node.needs.join(", ")),
+        ]);
+    }
+    console.table(&table)
+}
+
+fn failures(run: &GraphRun, console: &mut Console) -> Result<(), CliError> {
+    for node in &run.nodes {
+        if let Some(failure) = &node.failure {
+            let line = console.paint(RED, &failure_line(failure));
+            console.line(format!("\n{}: {line}", node.name))?;
+        }
+    }
+    let waiting = run.nodes.iter().filter(|node| node.state == GraphNodeState::Waiting);
+    for node in waiting {
+        let signal = node.what.trim_start_matches("signal ");
+        let hint = console.paint(DIM, &format!("segno signal {} {signal} JSON", run.id));
+        console.line(format!("\n{} waits: {hint}", node.name))?;
+    }
+    let asked = run.nodes.iter().filter(|node| {
+        node.what == "promise" && node.state == GraphNodeState::Running
+    });
+    for node in asked {
+        let promise = node.promise.as_deref().unwrap_or_default();
+        let hint = console.paint(DIM, &format!("segno resolve {promise} JSON"));
+        console.line(format!("\n{} waits: {hint}", node.name))?;
+    }
+    if run.nodes.iter().all(|node| node.failure.is_none())
+        && let Some(failure) = &run.failure
+    {
+        let line = console.paint(RED, &failure_line(failure));
+        console.line(format!("\n{line}"))?;
+    }
+    if run.state.is_settled() && run.failure.is_some() {
+        let hint = console.paint(DIM, &format!("segno graph retry-failed {}", run.id));
+        console.line(format!("\na new run takes over what is completed: {hint}"))?;
+    }
+    Ok(())
+}
+
+fn took(node: &GraphNode, now: i64) -> String {
+    let Some(started) = node.started_at_ms else { return String::new() };
+    length(node.settled_at_ms.unwrap_or(now) - started)
+}
+
+fn padded(text: &str, columns: usize) -> String {
+    format!("{text}{}", " ".repeat(columns.saturating_sub(text::width(text))))
+}
+
+fn style(state: GraphNodeState) -> Style {
+    match state {
+        GraphNodeState::Pending | GraphNodeState::Skipped | GraphNodeState::NotRun => DIM,
+        GraphNodeState::Ready | GraphNodeState::Running => CYAN,
+        GraphNodeState::Waiting => YELLOW,
+        GraphNodeState::Completed => GREEN,
+        GraphNodeState::Failed => RED,
+    }
+}
+
+fn color(state: GraphNodeState) -> Option<Color> {
+    match state {
+        GraphNodeState::Pending | GraphNodeState::Skipped | GraphNodeState::NotRun => None,
+        GraphNodeState::Ready | GraphNodeState::Running => Some(Color::Cyan),
+        GraphNodeState::Waiting => Some(Color::Yellow),
+        GraphNodeState::Completed => Some(Color::Green),
+        GraphNodeState::Failed => Some(Color::Red),
+    }
+}
+
+/// The state as drawings know it.
+fn status(state: GraphNodeState) -> Option<Status> {
+    Some(match state {
+        GraphNodeState::Pending | GraphNodeState::Ready | GraphNodeState::NotRun => Status::Pending,
+        GraphNodeState::Running => Status::Running,
+        GraphNodeState::Waiting => Status::Waiting,
+        GraphNodeState::Completed => Status::Completed,
+        GraphNodeState::Skipped => Status::Skipped,
+        GraphNodeState::Failed => Status::Failed,
+    })
+}
