@@ -1,17 +1,17 @@
-//! A store in memory behind a gate: every read passes the gate first.
+//! A store behind a gate: every read passes the gate first.
 //!
 //! The gates are the faults of a test (`world::faults`) and a link of the simulation
 //! (`sim::remote`).
 
-use segno::store::{MemoryStore, StoreError};
+use segno::store::{Store, StoreError};
 
-/// What a read passes before it reaches the memory.
+/// What a read passes before it reaches the store.
 pub trait Gate {
     /// Lets a read pass, later, or never.
     fn pass(&self) -> impl Future<Output = Result<(), StoreError>> + Send;
 
     /// The store behind the gate.
-    fn memory(&self) -> &MemoryStore;
+    fn behind(&self) -> &dyn Store;
 
     /// The number of records that a read of a journal shows.
     fn shown(&self) -> u32;
@@ -48,7 +48,7 @@ macro_rules! gated_reads {
             impl Read for $store {
                 async fn promise(&self, id: &PromiseId) -> Result<Option<PromiseRow>, StoreError> {
                     self.pass().await?;
-                    self.memory().read().promise(id).await
+                    self.behind().read().promise(id).await
                 }
 
                 async fn promises(
@@ -56,7 +56,7 @@ macro_rules! gated_reads {
                     ids: &[PromiseId],
                 ) -> Result<Vec<Option<PromiseRow>>, StoreError> {
                     self.pass().await?;
-                    self.memory().read().promises(ids).await
+                    self.behind().read().promises(ids).await
                 }
 
                 async fn journal(
@@ -67,7 +67,7 @@ macro_rules! gated_reads {
                 ) -> Result<Vec<Record>, StoreError> {
                     self.pass().await?;
                     let limit = limit.min(self.shown().saturating_sub(from));
-                    self.memory().read().journal(id, from, limit).await
+                    self.behind().read().journal(id, from, limit).await
                 }
 
                 async fn logs(
@@ -77,12 +77,12 @@ macro_rules! gated_reads {
                     limit: u32,
                 ) -> Result<Vec<LogRow>, StoreError> {
                     self.pass().await?;
-                    self.memory().read().logs(id, from, limit).await
+                    self.behind().read().logs(id, from, limit).await
                 }
 
                 async fn log_count(&self, id: &PromiseId) -> Result<u32, StoreError> {
                     self.pass().await?;
-                    self.memory().read().log_count(id).await
+                    self.behind().read().log_count(id).await
                 }
 
                 async fn histories(
@@ -90,7 +90,7 @@ macro_rules! gated_reads {
                     of: &[(PromiseId, u32)],
                 ) -> Result<Vec<History>, StoreError> {
                     self.pass().await?;
-                    let mut histories = self.memory().read().histories(of).await?;
+                    let mut histories = self.behind().read().histories(of).await?;
                     for history in &mut histories {
                         history.records.truncate(self.shown() as usize);
                     }
@@ -99,12 +99,12 @@ macro_rules! gated_reads {
 
                 async fn waits(&self, id: &PromiseId) -> Result<Waits, StoreError> {
                     self.pass().await?;
-                    self.memory().read().waits(id).await
+                    self.behind().read().waits(id).await
                 }
 
                 async fn facts(&self, id: &PromiseId) -> Result<Vec<(FactKey, Fact)>, StoreError> {
                     self.pass().await?;
-                    self.memory().read().facts(id).await
+                    self.behind().read().facts(id).await
                 }
 
                 async fn graph_nodes(
@@ -112,7 +112,7 @@ macro_rules! gated_reads {
                     run: &PromiseId,
                 ) -> Result<Vec<(Text, NodeRow)>, StoreError> {
                     self.pass().await?;
-                    self.memory().read().graph_nodes(run).await
+                    self.behind().read().graph_nodes(run).await
                 }
 
                 async fn list(
@@ -120,7 +120,7 @@ macro_rules! gated_reads {
                     filter: &InvocationFilter,
                 ) -> Result<Page<InvocationRow>, StoreError> {
                     self.pass().await?;
-                    self.memory().read().list(filter).await
+                    self.behind().read().list(filter).await
                 }
 
                 async fn counts_by_state(
@@ -128,12 +128,12 @@ macro_rules! gated_reads {
                     filter: &InvocationFilter,
                 ) -> Result<StateCounts, StoreError> {
                     self.pass().await?;
-                    self.memory().read().counts_by_state(filter).await
+                    self.behind().read().counts_by_state(filter).await
                 }
 
                 async fn schedule(&self, id: &ScheduleId) -> Result<Option<Schedule>, StoreError> {
                     self.pass().await?;
-                    self.memory().read().schedule(id).await
+                    self.behind().read().schedule(id).await
                 }
 
                 async fn schedules(
@@ -141,7 +141,7 @@ macro_rules! gated_reads {
                     filter: &ScheduleFilter,
                 ) -> Result<SchedulePage, StoreError> {
                     self.pass().await?;
-                    self.memory().read().schedules(filter).await
+                    self.behind().read().schedules(filter).await
                 }
 
                 async fn find(
@@ -149,7 +149,7 @@ macro_rules! gated_reads {
                     filter: &PromiseFilter,
                 ) -> Result<Page<PromiseRow, PromiseId>, StoreError> {
                     self.pass().await?;
-                    self.memory().read().find(filter).await
+                    self.behind().read().find(filter).await
                 }
 
                 async fn events(
@@ -158,17 +158,17 @@ macro_rules! gated_reads {
                     limit: u32,
                 ) -> Result<Vec<EventRow>, StoreError> {
                     self.pass().await?;
-                    self.memory().read().events(after, limit).await
+                    self.behind().read().events(after, limit).await
                 }
 
                 async fn counts(&self) -> Result<Counts, StoreError> {
                     self.pass().await?;
-                    self.memory().read().counts().await
+                    self.behind().read().counts().await
                 }
 
                 async fn dump(&self) -> Result<Snapshot, StoreError> {
                     self.pass().await?;
-                    self.memory().read().dump().await
+                    self.behind().read().dump().await
                 }
             }
 
@@ -176,7 +176,7 @@ macro_rules! gated_reads {
             impl WorkQueue for $store {
                 async fn due(&self, now: Timestamp, limit: u32) -> Result<Due, StoreError> {
                     self.pass().await?;
-                    self.memory().work_queue().due(now, limit).await
+                    self.behind().work_queue().due(now, limit).await
                 }
 
                 async fn ready(
@@ -186,7 +186,7 @@ macro_rules! gated_reads {
                     limit: u32,
                 ) -> Result<Vec<Ready>, StoreError> {
                     self.pass().await?;
-                    self.memory().work_queue().ready(now, after, limit).await
+                    self.behind().work_queue().ready(now, after, limit).await
                 }
 
                 async fn outbox_due(
@@ -196,7 +196,7 @@ macro_rules! gated_reads {
                     limit: u32,
                 ) -> Result<Due, StoreError> {
                     self.pass().await?;
-                    self.memory().work_queue().outbox_due(kind, now, limit).await
+                    self.behind().work_queue().outbox_due(kind, now, limit).await
                 }
             }
 
@@ -208,7 +208,7 @@ macro_rules! gated_reads {
                     limit: u32,
                 ) -> Result<Found<PromiseId>, StoreError> {
                     self.pass().await?;
-                    self.memory().scan().candidates(after, limit).await
+                    self.behind().scan().candidates(after, limit).await
                 }
 
                 async fn finished(
@@ -218,7 +218,7 @@ macro_rules! gated_reads {
                     before: Timestamp,
                 ) -> Result<Found<Promise>, StoreError> {
                     self.pass().await?;
-                    self.memory().scan().finished(after, limit, before).await
+                    self.behind().scan().finished(after, limit, before).await
                 }
 
                 async fn examine(
@@ -228,21 +228,21 @@ macro_rules! gated_reads {
                     limit: u32,
                 ) -> Result<Examined, StoreError> {
                     self.pass().await?;
-                    self.memory().scan().examine(maker, after, limit).await
+                    self.behind().scan().examine(maker, after, limit).await
                 }
 
                 async fn integrity(&self) -> Result<Vec<String>, StoreError> {
                     self.pass().await?;
-                    self.memory().scan().integrity().await
+                    self.behind().scan().integrity().await
                 }
 
                 async fn export(&self, sink: &mut dyn ArchiveSink) -> Result<(), ArchiveError> {
-                    self.memory().scan().export(sink).await
+                    self.behind().scan().export(sink).await
                 }
 
                 async fn size(&self, top: u32) -> Result<SizeReport, StoreError> {
                     self.pass().await?;
-                    self.memory().scan().size(top).await
+                    self.behind().scan().size(top).await
                 }
             }
 
@@ -256,22 +256,22 @@ macro_rules! gated_reads {
                     now: Timestamp,
                 ) -> Result<(), StoreError> {
                     self.pass().await?;
-                    self.memory().modules().put(digest, component, description, now).await
+                    self.behind().modules().put(digest, component, description, now).await
                 }
 
                 async fn component(&self, digest: Digest) -> Result<Option<Arc<[u8]>>, StoreError> {
                     self.pass().await?;
-                    self.memory().modules().component(digest).await
+                    self.behind().modules().component(digest).await
                 }
 
                 async fn list(&self) -> Result<Vec<ModuleRow>, StoreError> {
                     self.pass().await?;
-                    self.memory().modules().list().await
+                    self.behind().modules().list().await
                 }
 
                 async fn in_use(&self) -> Result<BTreeMap<Digest, u64>, StoreError> {
                     self.pass().await?;
-                    self.memory().modules().in_use().await
+                    self.behind().modules().in_use().await
                 }
 
                 async fn remove(
@@ -280,7 +280,7 @@ macro_rules! gated_reads {
                     before: Timestamp,
                 ) -> Result<bool, StoreError> {
                     self.pass().await?;
-                    self.memory().modules().remove(digest, before).await
+                    self.behind().modules().remove(digest, before).await
                 }
             }
         };

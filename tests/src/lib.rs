@@ -6,6 +6,7 @@ pub mod documents;
 pub mod fixtures;
 pub mod fuzz;
 pub mod gate;
+pub mod graphs;
 pub mod guests;
 pub mod host_group;
 pub mod linear;

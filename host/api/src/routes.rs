@@ -8,9 +8,9 @@ use axum::{
 };
 
 use super::{
-    Api, access, control, error::ApiError, events, graphs, health, index, invocations, journal, metrics,
-    migrate, modules, openapi, promises, remove, replay, resources, restart, sagas, schedules,
-    start, tasks, tree, wait,
+    Api, access, control, error::ApiError, events, graphs, health, index, invocations, journal,
+    metrics, migrate, modules, openapi, promises, remove, replay, resources, restart, sagas,
+    schedules, start, tasks, tree, wait,
 };
 
 /// The API as a service.

@@ -12,6 +12,7 @@ use axum::{
 use segno_core::{
     command::{ClaimRequest, Command, FenceAct, FenceAction},
     config::Config,
+    graph::{NodeRow, NodeState},
     id::{Claim, CommandIndex, Digest, Holder, NodeName, PromiseId, Version},
     invocation::{
         CommandKind, LogLine, Outcome, Record, RecordBody, Request as Asked, Seed, StepResult,
@@ -191,6 +192,43 @@ impl World {
         };
         self.make(&claim, steps.iter().enumerate().map(step)).await;
         claim
+    }
+
+    /// Writes what a run came to, as its coordinator does: for each node the promise of its attempt,
+    /// settled with a value (or a rejection), and its state; none: the promise is not made.
+    pub async fn nodes(
+        &self,
+        claim: &Claim,
+        nodes: &[(&str, NodeState, Option<Result<&str, &str>>)],
+    ) {
+        let mut acts = Vec::new();
+        for (node, state, value) in nodes {
+            let id = claim.id.attempt(node, 0);
+            if *state != NodeState::Skipped {
+                acts.push(FenceAct::Create {
+                    new: NewPromise {
+                        id: id.clone(),
+                        param: Stored::default(),
+                        tags: Tags::new(),
+                        timeout_at: Timestamp::NEVER,
+                    },
+                });
+            }
+            if let Some(value) = value {
+                let (verdict, value) = match value {
+                    Ok(value) => (Verdict::Resolved, value),
+                    Err(value) => (Verdict::Rejected, value),
+                };
+                let value = Stored::of(value.as_bytes());
+                acts.push(FenceAct::Settle { id, verdict, value });
+            }
+            let row = NodeRow { state: *state, attempt: 0 };
+            acts.push(FenceAct::Node { node: Text::from(*node), row });
+        }
+        let actions = (0..).zip(acts);
+        let actions = actions.map(|(index, act)| FenceAction { index: CommandIndex(index), act });
+        let (claim, actions) = (claim.clone(), actions.collect());
+        self.command(Command::TaskFence { claim, records: vec![], logs: vec![], actions }).await;
     }
 
     /// Begins to undo a step of the saga `trip`.

@@ -20,6 +20,7 @@ mod cold_start;
 mod cpu_fairness;
 mod disk;
 mod fan;
+mod graphs;
 mod idle;
 mod lists;
 mod long;
@@ -71,6 +72,8 @@ pub enum Scenario {
     Starts,
     /// Children started at once and waited for
     Fan,
+    /// Graphs of up to 100,000 nodes, next to plain calls
+    Graphs,
     /// Workflows that wake up within one second
     Timers,
     /// Resuming a suspended workflow, warm and by replay
@@ -158,6 +161,7 @@ async fn run(scenario: Scenario, context: &Arc<BenchContext>) -> anyhow::Result<
         Scenario::Disk => |context| disk::run(context).boxed(),
         Scenario::Starts => |context| starts::run(context).boxed(),
         Scenario::Fan => |context| fan::run(context).boxed(),
+        Scenario::Graphs => |context| graphs::run(context).boxed(),
         Scenario::Long => |context| long::run(context).boxed(),
         Scenario::Timers => |context| timers::run(context).boxed(),
         Scenario::Resume => |context| resume::run(context).boxed(),

@@ -26,8 +26,8 @@ mod whole;
 pub use cloud::{CloudEvent, EventId};
 pub use event::{AcknowledgeEvents, Acknowledged, EventPage, EventQuery};
 pub use graph::{
-    GraphChecked, GraphNode, GraphNodeState, GraphPersistence, GraphQuery, GraphRun, GraphStarted, RetryGraph,
-    StartGraph,
+    GraphChecked, GraphNode, GraphNodeState, GraphPersistence, GraphQuery, GraphRun, GraphStarted,
+    RetryGraph, StartGraph,
 };
 pub use health::{Health, Index, Readiness};
 pub use invocation::{

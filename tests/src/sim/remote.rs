@@ -121,8 +121,8 @@ impl Gate for Link {
         self.way().await
     }
 
-    fn memory(&self) -> &MemoryStore {
-        &self.network.database.memory
+    fn behind(&self) -> &dyn Store {
+        &*self.network.database.memory
     }
 
     fn shown(&self) -> u32 {

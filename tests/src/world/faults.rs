@@ -8,7 +8,7 @@ use std::sync::{
 use async_trait::async_trait;
 use segno::{
     runtime::Runtime as _,
-    store::{CallTree, MemoryStore, Modules, Read, Scan, Store, StoreError, WorkQueue},
+    store::{CallTree, Modules, Read, Scan, Store, StoreError, WorkQueue},
 };
 use segno_core::{command::Command, invariants, reply::Reply, time::Millis};
 use tokio::sync::Notify;
@@ -133,7 +133,7 @@ impl Faults {
 /// The store as one incarnation of a host sees it: after its crash it never answers again.
 pub struct FaultyStore {
     /// What it keeps.
-    pub memory: Arc<MemoryStore>,
+    pub inner: Arc<dyn Store>,
     /// When it fails.
     pub faults: Arc<Faults>,
     dead: AtomicBool,
@@ -141,8 +141,8 @@ pub struct FaultyStore {
 
 impl FaultyStore {
     /// A life's view of the store.
-    pub fn new(memory: Arc<MemoryStore>, faults: Arc<Faults>) -> Self {
-        Self { memory, faults, dead: AtomicBool::new(false) }
+    pub fn new(inner: Arc<dyn Store>, faults: Arc<Faults>) -> Self {
+        Self { inner, faults, dead: AtomicBool::new(false) }
     }
 
     async fn die(&self) -> ! {
@@ -171,7 +171,7 @@ impl Store for FaultyStore {
             Some(Fault::CrashBefore) => self.die().await,
             Some(Fault::UnknownAndLost) => return Err(unknown()),
             Some(fault @ (Fault::CrashAfter | Fault::UnknownButDone)) => {
-                self.memory.execute(commands).await?;
+                self.inner.execute(commands).await?;
                 match fault {
                     Fault::CrashAfter => self.die().await,
                     _ => return Err(unknown()),
@@ -183,8 +183,8 @@ impl Store for FaultyStore {
             SimRuntime::default().sleep(length).await;
         }
         self.faults.keep(&commands);
-        let replies = self.memory.execute(commands).await?;
-        let violations = invariants::check(&self.memory.dump().await?);
+        let replies = self.inner.execute(commands).await?;
+        let violations = invariants::check(&self.inner.read().dump().await?);
         assert!(violations.is_empty(), "after commit {}: {violations:?}", self.faults.commits());
         Ok(replies)
     }
@@ -206,7 +206,7 @@ impl Store for FaultyStore {
     }
 
     fn call_tree(&self) -> &dyn CallTree {
-        self.memory.call_tree()
+        self.inner.call_tree()
     }
 
     fn modules(&self) -> &dyn Modules {
@@ -219,16 +219,16 @@ impl Store for FaultyStore {
 
     async fn check_writes(&self) -> Result<(), StoreError> {
         self.alive().await;
-        self.memory.check_writes().await
+        self.inner.check_writes().await
     }
 
     async fn vacuum(&self) -> Result<bool, StoreError> {
         self.alive().await;
-        self.memory.vacuum().await
+        self.inner.vacuum().await
     }
 
     async fn wipe(&self) -> Result<(), StoreError> {
-        self.memory.wipe().await
+        self.inner.wipe().await
     }
 
     async fn close(&self) {}
@@ -240,8 +240,8 @@ impl Gate for FaultyStore {
         Ok(())
     }
 
-    fn memory(&self) -> &MemoryStore {
-        &self.memory
+    fn behind(&self) -> &dyn Store {
+        &*self.inner
     }
 
     /// A read shows as much of a journal as the faults allow.

@@ -1,80 +1,29 @@
 //! Runs of graphs: turns, conditions, failures, signals, and what a crash changes.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::collections::BTreeMap;
 
-use segno::{guest::RetryOptions, runtime::Clock as _, store::Store as _};
+use segno::{runtime::Clock as _, store::Store as _};
 use segno_core::{
-    address::GRAPH_RUN,
     command::Command,
     graph::NodeState,
     id::PromiseId,
-    promise::{NewPromise, TaskStatus, Verdict},
+    promise::{TaskStatus, Verdict},
     reply::{Refusal, Reply},
     tags,
-    time::{Millis, Timestamp},
-    value::{Tags, Value},
+    time::Millis,
+    value::Value,
 };
 use serde_json::{Value as Json, json};
-use tests::world::{Fault, Faults, Plan, World, script::Script};
+use tests::{
+    graphs::{Begun, begun_of, functions, run, twenty},
+    world::{Fault, Faults, Plan, World},
+};
 
-use crate::{SECOND, at_once, cold};
-
-/// How often each node's function was begun, by the promise that it is for.
-type Begun = Arc<Mutex<BTreeMap<String, u32>>>;
-
-fn begun_of(begun: &Begun) -> BTreeMap<String, u32> {
-    begun.lock().unwrap_or_else(PoisonError::into_inner).clone()
-}
-
-/// A module of activities: `echo` answers its input, `fail` never succeeds, `slow` takes five
-/// seconds, `lap` is a workflow that calls `echo`, and `trip` one that fails.
-fn functions() -> (Arc<Script>, Begun) {
-    let begun = Begun::default();
-    let noted = |begun: &Begun, id: &str| {
-        *begun.lock().unwrap_or_else(PoisonError::into_inner).entry(id.to_owned()).or_default() += 1;
-    };
-    let [echo, slow, fail] = std::array::from_fn(|_| begun.clone());
-    let script = Script::default()
-        .workflow("lap", |ctx| async move {
-            let input = ctx.input();
-            ctx.done(ctx.call("echo", &input)).await
-        })
-        .workflow("trip", |ctx| async move { ctx.done(ctx.call("fail", "1")).await })
-        .activity("echo", move |attempt| {
-            noted(&echo, &attempt.context.idempotency_key);
-            async move { attempt.succeed(attempt.input()) }
-        })
-        .activity("slow", move |attempt| {
-            noted(&slow, &attempt.context.idempotency_key);
-            async move {
-                attempt.sleep(5_000).await;
-                attempt.succeed(attempt.input())
-            }
-        })
-        .activity("fail", move |attempt| {
-            noted(&fail, &attempt.context.idempotency_key);
-            async move { attempt.fail(503) }
-        })
-        .retry(RetryOptions { max_attempts: Some(2), ..at_once(None) });
-    (Arc::new(script), begun)
-}
-
-fn run(id: &str, start: &Json) -> Command {
-    let tags = Tags::from([
-        (tags::TARGET.to_owned(), GRAPH_RUN.to_owned()),
-        (tags::MODULE.to_owned(), "m".to_owned()),
-    ]);
-    let param = json!({ "func": GRAPH_RUN, "args": [start] }).to_string();
-    let param = Value::of(param.as_bytes());
-    Command::PromiseCreate(NewPromise { id: id.into(), param, tags, timeout_at: Timestamp::NEVER })
-}
+use crate::{SECOND, cold};
 
 /// A world in which `g` runs the plan with these nodes.
 async fn world(start: &Json, plan: Plan) -> (World, Begun) {
-    let (script, begun) = functions();
+    let (script, begun) = functions(1_000);
     let mut world = World::with(plan, &script).await;
     world.client(run("g", start)).await;
     world.boot().await;
@@ -250,14 +199,21 @@ async fn timers_people_and_deadlines() {
     world.resolve("g/n/ask/0", &json!("of course")).await;
     let (verdict, value) = world.outcome("g").await;
     assert_eq!(verdict, Verdict::Rejected);
-    assert_eq!(value["details"]["failed"], json!({ "never": { "code": 408, "message": "timed out" } }));
+    assert_eq!(
+        value["details"]["failed"],
+        json!({ "never": { "code": 408, "message": "timed out" } })
+    );
     let done = world.promise("g/n/d/0").await.expect("an attempt");
-    assert_eq!(done.spec.param.data.as_slice(), br#"{"func":"echo","args":[{"ask":"of course","nap":null}]}"#);
+    assert_eq!(
+        done.spec.param.data.as_slice(),
+        br#"{"func":"echo","args":[{"ask":"of course","nap":null}]}"#
+    );
 }
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn graphs_lie_in_graphs() {
-    let inner = json!({ "nodes": { "x": { "call": "echo" }, "y": { "call": "lap", "needs": ["x"] } } });
+    let inner =
+        json!({ "nodes": { "x": { "call": "echo" }, "y": { "call": "lap", "needs": ["x"] } } });
     let (_, _, verdict, value) = ended(&nodes(json!({
         "a": { "graph": inner, "input": { "deep": true } },
         "b": { "graph": "lap", "needs": ["a"], "input": { "$from": "a", "at": "/y/x/deep" } },
@@ -289,7 +245,10 @@ async fn an_attempt_that_was_cancelled_is_made_again_but_not_for_ever() {
         world.settle(&format!("g/n/a/{attempt}"), Verdict::Canceled, &json!(null)).await;
     }
     let (verdict, value) = world.outcome("g").await;
-    assert_eq!((verdict, &value["details"]["failed"]["a"]["code"]), (Verdict::Rejected, &json!(499)));
+    assert_eq!(
+        (verdict, &value["details"]["failed"]["a"]["code"]),
+        (Verdict::Rejected, &json!(499))
+    );
 }
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]
@@ -311,7 +270,10 @@ async fn a_node_that_cannot_begin_fails_by_name() {
 async fn what_is_no_plan_is_refused_in_its_own_words() {
     for (start, message) in [
         (json!({}), "the input of a graph run is an object of `plan` and `input`"),
-        (nodes(json!({ "a": { "call": "x", "needs": ["a"] } })), "nodes.a.needs: the node needs itself"),
+        (
+            nodes(json!({ "a": { "call": "x", "needs": ["a"] } })),
+            "nodes.a.needs: the node needs itself",
+        ),
         (
             json!({ "plan": { "nodes": { "a": { "call": "echo" } } }, "digest": "00" }),
             "the plan has the digest ",
@@ -378,58 +340,26 @@ async fn only_the_holder_of_the_claim_writes() {
     assert!(matches!(refused, Reply::Refused(Refusal::Conflict(_))), "{refused:?}");
 }
 
-/// Twenty nodes of every kind: a failure that closes two, a condition that leaves one out, a signal,
-/// a repetition, and a graph in the graph.
-fn twenty() -> Json {
-    let inner = json!({ "nodes": {
-        "x": { "call": "echo" },
-        "y": { "call": "lap", "needs": ["x"] },
-        "z": { "call": "echo", "needs": ["x"] },
-    } });
-    let retry = json!({ "max_attempts": 2, "initial": "1s" });
-    json!({
-        "a1": { "call": "echo" },
-        "a2": { "call": "echo", "needs": ["a1"] },
-        "a3": { "call": "lap", "needs": ["a1"] },
-        "a4": { "call": "echo", "needs": ["a2", "a3"] },
-        "b1": { "call": "fail" },
-        "b2": { "call": "echo", "needs": ["b1"] },
-        "b3": { "call": "echo", "needs": ["b2", "a1"] },
-        "c1": { "call": "echo", "when": { "from": "input", "at": "/n", "above": 5 } },
-        "c2": { "call": "echo", "needs": ["c1", "a1"] },
-        "d1": { "signal": "go", "needs": ["a1"] },
-        "d2": { "call": "echo", "needs": ["d1"] },
-        "d3": { "signal": "go", "needs": ["d2"] },
-        "e1": { "sleep": "2s" },
-        "e2": { "call": "slow", "needs": ["e1"] },
-        "f1": { "call": "trip", "retry": retry },
-        "f2": { "call": "echo", "needs": ["f1"] },
-        "g1": { "graph": inner, "needs": ["a4"] },
-        "g2": { "call": "echo", "needs": ["g1", "e2"] },
-        "h1": { "call": "echo", "needs": ["c2", "d2"] },
-        "h2": { "call": "echo", "needs": ["h1", "d3"] },
-    })
-}
-
 /// The end, the states, and how often each effect was accepted.
 async fn twenty_with(faults: Faults, persist: &str, plan: Plan) -> (String, World) {
-    let (script, _) = functions();
+    let (script, _) = functions(1_000);
     let mut world = World::with(Plan { faults, ..plan }, &script).await;
     let start = json!({
-        "plan": { "nodes": twenty(), "max_parallel": 4 }, "input": { "n": 1 }, "persist": persist,
+        "plan": { "nodes": twenty(1_000), "max_parallel": 4 }, "input": { "n": 1 }, "persist": persist,
     });
     world.client(run("g", &start)).await;
-    world.until("it waits for the signal", async |world| {
-        states(world, "g").await.get("d1") == Some(&NodeState::Waiting)
-    })
-    .await;
+    world
+        .until("it waits for the signal", async |world| {
+            states(world, "g").await.get("d1") == Some(&NodeState::Waiting)
+        })
+        .await;
     world.client(signal("g", "go", &json!("yes"))).await;
     let (verdict, value) = world.outcome("g").await;
     world.pass(Millis(5_000)).await;
     let mut seen = format!("{verdict:?} {value}\n{:?}\n", states(&world, "g").await);
     // Each output is that of one promise, and was accepted once.
     let promises: Vec<String> = {
-            let rows = world.memory.read().dump().await.expect("memory answers");
+        let rows = world.memory.read().dump().await.expect("memory answers");
         let told = rows.promises.values().map(|promise| {
             let settled = promise.settlement().map(|it| (it.verdict, it.value.clone()));
             format!("{} {settled:?}", promise.id())
@@ -454,7 +384,8 @@ async fn twenty_nodes_survive_every_fault_at_every_commit() {
         // The one after which the host knows least, and one of the others.
         let others = [Fault::CrashBefore, Fault::UnknownButDone, Fault::UnknownAndLost];
         for fault in [Fault::CrashAfter, others[commit as usize % 3]] {
-            let (seen, world) = twenty_with(Faults::at(commit, fault), "wave", Plan::default()).await;
+            let (seen, world) =
+                twenty_with(Faults::at(commit, fault), "wave", Plan::default()).await;
             assert_eq!(seen, expected, "{fault:?} at commit {commit}");
             assert!(world.faults.injected() || commit + 20 > commits, "{fault:?} at {commit}");
         }

@@ -62,12 +62,13 @@ pub async fn describe(
     let topology = start.plan.topology();
     let first = match &query.after {
         None => 0,
-        Some(after) => topology.nodes().position(|node| topology.name(node).as_str() > after.as_str())
+        Some(after) => topology
+            .nodes()
+            .position(|node| topology.name(node).as_str() > after.as_str())
             .unwrap_or(topology.len()),
     };
     let page: Vec<NodeIndex> = topology.nodes().skip(first).take(limit as usize).collect();
-    let ids: Vec<PromiseId> =
-        page.iter().filter_map(|node| promises.get(node).cloned()).collect();
+    let ids: Vec<PromiseId> = page.iter().filter_map(|node| promises.get(node).cloned()).collect();
     let found = store.read().promises(&ids).await?.into_iter().flatten();
     drop(store);
     let found: BTreeMap<PromiseId, Promise> =
@@ -82,7 +83,8 @@ pub async fn describe(
     let nodes = page.iter().map(|node| {
         let name = topology.name(*node);
         let promise = promises.get(node).and_then(|id| found.get(id));
-        let needs = topology.predecessors(*node).iter().map(|need| topology.name(*need).to_string());
+        let needs =
+            topology.predecessors(*node).iter().map(|need| topology.name(*need).to_string());
         GraphNode {
             name: name.to_string(),
             what: what(&start.plan, *node),
@@ -95,7 +97,9 @@ pub async fn describe(
             settled_at_ms: promise
                 .and_then(|promise| promise.settlement())
                 .map(|settlement| settlement.settled_at.0),
-            failure: promise.filter(|_| states[node.at()] == GraphNodeState::Failed).and_then(view::failure),
+            failure: promise
+                .filter(|_| states[node.at()] == GraphNodeState::Failed)
+                .and_then(view::failure),
         }
     });
     let nodes: Vec<GraphNode> = nodes.collect();

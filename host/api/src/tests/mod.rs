@@ -7,6 +7,7 @@ mod access;
 mod bodies;
 mod document;
 mod events;
+mod graphs;
 mod invocations;
 mod messages;
 mod metrics;

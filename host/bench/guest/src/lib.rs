@@ -61,6 +61,16 @@ pub async fn fan(ctx: Context, width: Width) -> Result<u64> {
     Ok(echoes.into_iter().map(u64::from).sum())
 }
 
+/// Activities, one after the other.
+#[segno::workflow]
+pub async fn chain(ctx: Context, width: Width) -> Result<u64> {
+    let mut sum = 0;
+    for number in 0..width.children {
+        sum += u64::from(ctx.call(leaf, &number).await?);
+    }
+    Ok(sum)
+}
+
 /// One child's share of the work.
 #[segno::activity]
 pub async fn leaf(_ctx: ActivityContext, number: u32) -> Result<u32> {
@@ -98,4 +108,4 @@ async fn step(ctx: &Context, bytes: u32) -> Result<String> {
     ctx.run("step", move || "x".repeat(text)).await
 }
 
-segno::module!(noop, steps, fan, leaf, nap, turns, crossings);
+segno::module!(noop, steps, fan, chain, leaf, nap, turns, crossings);

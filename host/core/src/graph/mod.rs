@@ -13,5 +13,5 @@
 mod row;
 mod start;
 
-pub use row::{NodeState, NodeRow};
+pub use row::{NodeRow, NodeState};
 pub use start::{NotARun, Persistence, Start, is_run};

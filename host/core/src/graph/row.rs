@@ -34,14 +34,8 @@ pub enum NodeState {
 
 impl NodeState {
     /// All states.
-    pub const ALL: [Self; 6] = [
-        Self::Pending,
-        Self::Running,
-        Self::Waiting,
-        Self::Completed,
-        Self::Failed,
-        Self::Skipped,
-    ];
+    pub const ALL: [Self; 6] =
+        [Self::Pending, Self::Running, Self::Waiting, Self::Completed, Self::Failed, Self::Skipped];
 
     /// The stored number.
     pub fn number(self) -> u8 {

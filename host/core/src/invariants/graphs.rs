@@ -53,10 +53,11 @@ impl Run<'_> {
 
     fn recovered(&self) -> Result<Progress, RecoverError> {
         let rows = self.nodes.iter().filter_map(|(node, row)| {
-            let signal = match self.plan.topology().index_of(node).map(|at| &self.plan.node(at).kind) {
-                Some(Kind::Signal(name)) => name.to_string(),
-                Some(_) | None => String::new(),
-            };
+            let signal =
+                match self.plan.topology().index_of(node).map(|at| &self.plan.node(at).kind) {
+                    Some(Kind::Signal(name)) => name.to_string(),
+                    Some(_) | None => String::new(),
+                };
             let status = match row.state {
                 NodeState::Pending => NodeStatus::Pending,
                 NodeState::Running => NodeStatus::Running,
@@ -69,12 +70,7 @@ impl Run<'_> {
             Some(progress::NodeRow { node, status, attempt: row.attempt })
         });
         let delivered: [(String, Delivery); 0] = [];
-        Progress::recover(
-            self.plan.topology().clone(),
-            self.plan.on_failure(),
-            rows,
-            delivered,
-        )
+        Progress::recover(self.plan.topology().clone(), self.plan.on_failure(), rows, delivered)
     }
 }
 

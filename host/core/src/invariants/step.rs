@@ -407,7 +407,9 @@ fn graph_nodes_move_forward(step: &StepView<'_>) -> Found {
         });
         !forward && !is_pruned(step, run)
     });
-    wrong.map(|((run, node), before)| (vec![run.clone()], format!("`{node}` was {before:?}"))).collect()
+    wrong
+        .map(|((run, node), before)| (vec![run.clone()], format!("`{node}` was {before:?}")))
+        .collect()
 }
 
 /// Whatever changes of a resource or its lease, its token rises.

@@ -220,7 +220,9 @@ impl Draft<'_> {
         match (named, maker) {
             (Some(name), _) => match ModuleRef::parse(name) {
                 Some(module) => self.known(&module).map(Some),
-                None => Err(Refusal::Unprocessable(format!("`{name}` is not the name of a module"))),
+                None => {
+                    Err(Refusal::Unprocessable(format!("`{name}` is not the name of a module")))
+                }
             },
             (None, Maker::Invocation(task)) => Ok(task.module),
             (None, Maker::Client | Maker::Starter(_) | Maker::Schedule { .. }) => Ok(None),

@@ -60,12 +60,7 @@ pub(super) fn signal(
 
 impl Draft<'_> {
     /// Signals of graph runs have names, and each one payload.
-    fn signal_run(
-        &mut self,
-        task: &Task,
-        name: &Text,
-        payload: &Value,
-    ) -> Result<Reply, Refusal> {
+    fn signal_run(&mut self, task: &Task, name: &Text, payload: &Value) -> Result<Reply, Refusal> {
         let id = task.id.run_signal(name);
         if let Err(refused) = NodeName::new(name) {
             let InvalidName(name) = refused;

@@ -33,9 +33,11 @@ impl View {
 
     /// The nodes of all runs, by run.
     pub fn graph_nodes(&self) -> impl Iterator<Item = (&PromiseId, &Text, &NodeRow)> {
-        self.lookups.graph_nodes.0.iter().flat_map(|(run, nodes)| {
-            nodes.iter().map(move |(node, row)| (run, node, row))
-        })
+        self.lookups
+            .graph_nodes
+            .0
+            .iter()
+            .flat_map(|(run, nodes)| nodes.iter().map(move |(node, row)| (run, node, row)))
     }
 
     /// Puts a node of a run.

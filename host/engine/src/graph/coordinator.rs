@@ -133,7 +133,8 @@ impl Coordinator {
     /// Only those of them exist that were found.
     pub fn found(&mut self, attempts: &BTreeSet<PromiseId>) {
         let made = std::mem::take(&mut self.made);
-        self.made = made.into_iter().filter(|node| attempts.contains(&self.output_of(*node))).collect();
+        self.made =
+            made.into_iter().filter(|node| attempts.contains(&self.output_of(*node))).collect();
     }
 
     /// What the run waits for: attempts that run, and signals.
@@ -192,8 +193,14 @@ impl Coordinator {
                 self.note(node);
             }
             Some(Place::Signal(name)) => {
-                let waiting: Vec<NodeIndex> = self.signals.get(name).into_iter().flatten().copied()
-                    .filter(|node| self.progress.status(*node) == Status::Waiting).collect();
+                let waiting: Vec<NodeIndex> = self
+                    .signals
+                    .get(name)
+                    .into_iter()
+                    .flatten()
+                    .copied()
+                    .filter(|node| self.progress.status(*node) == Status::Waiting)
+                    .collect();
                 self.progress.deliver(name, outcome::delivery(settlement));
                 for node in waiting {
                     self.learn_of(node, promise);
@@ -306,7 +313,9 @@ impl Coordinator {
     pub fn report(&self, end: End) -> Outcome {
         match end {
             End::Completed => report::completed(&self.start.plan, &self.outputs),
-            End::Failed => report::failed(&self.start.plan, &self.progress, &self.failures, &self.failed),
+            End::Failed => {
+                report::failed(&self.start.plan, &self.progress, &self.failures, &self.failed)
+            }
             End::Stuck => report::stuck(&self.progress),
         }
     }

@@ -71,11 +71,9 @@ pub fn output(settlement: &Settlement) -> Json {
 /// What the failure of a promise says.
 pub fn detail(settlement: &Settlement) -> FailureDetail {
     match values::outcome(settlement) {
-        Outcome::Failure(Failure { code, message, details }) => FailureDetail {
-            code,
-            message,
-            details: details.as_ref().map(values::payload_json),
-        },
+        Outcome::Failure(Failure { code, message, details }) => {
+            FailureDetail { code, message, details: details.as_ref().map(values::payload_json) }
+        }
         Outcome::Success(_) => {
             FailureDetail { code: code::FAILED, message: "it succeeded".into(), details: None }
         }

@@ -2,9 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use segno_graph::{
-    NodeIndex, Progress, plan::CheckedPlan, progress::Status, state::FailureDetail,
-};
+use segno_graph::{NodeIndex, Progress, plan::CheckedPlan, progress::Status, state::FailureDetail};
 use segno_guest::{Failure, Outcome, Payload};
 use serde_json::{Map, Value as Json, json};
 

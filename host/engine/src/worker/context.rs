@@ -12,8 +12,8 @@ use segno_store::{PromiseRow, StoreError};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    claims::Claims, error::ExecutionError, graph_run::RunCache, log_span, put_off::PutOff, run_limiter::RunLimiter,
-    task_versions::TaskVersions, warm::WarmCache,
+    claims::Claims, error::ExecutionError, graph_run::RunCache, log_span, put_off::PutOff,
+    run_limiter::RunLimiter, task_versions::TaskVersions, warm::WarmCache,
 };
 use crate::{
     host::Host,

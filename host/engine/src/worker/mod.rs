@@ -48,8 +48,9 @@ pub use trap_report::{TrapLine, TrapReport};
 pub use warm::WarmBudget;
 
 use self::{
-    claims::Claims, context::WorkerContext, graph_run::RunCache, heartbeat::RenewAtOnce, put_off::PutOff,
-    run_limiter::RunLimiter, start::SpeculativeStart, task_versions::TaskVersions, warm::WarmCache,
+    claims::Claims, context::WorkerContext, graph_run::RunCache, heartbeat::RenewAtOnce,
+    put_off::PutOff, run_limiter::RunLimiter, start::SpeculativeStart, task_versions::TaskVersions,
+    warm::WarmCache,
 };
 use crate::{
     host::Host,

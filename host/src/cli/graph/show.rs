@@ -94,11 +94,7 @@ impl Show {
 }
 
 /// Shows a run: its nodes as a graph, and what failed.
-pub(super) async fn show(
-    id: &str,
-    client: &Client,
-    console: &mut Console,
-) -> Result<(), CliError> {
+pub(super) async fn show(id: &str, client: &Client, console: &mut Console) -> Result<(), CliError> {
     let run = whole(id, client).await?;
     if console.json() {
         return console.document(&run);
@@ -141,13 +137,15 @@ fn head(run: &GraphRun, console: &mut Console) -> Result<(), CliError> {
     let id = console.paint(BOLD, &plain(&run.id));
     let named = run.name.as_ref().map(|name| format!("  {}", plain(name))).unwrap_or_default();
     let when = relative(run.created_at_ms, now);
-    let rest = console.paint(DIM, &format!("started {when}, {took}, plan {}", short_digest(&run.digest)));
+    let rest =
+        console.paint(DIM, &format!("started {when}, {took}, plan {}", short_digest(&run.digest)));
     console.line(format!("{id}{named}  {state}  {rest}"))?;
     let counts = run.counts.iter().map(|(state, count)| format!("{count} {}", state.as_str()));
     let counts = counts.collect::<Vec<_>>().join(", ");
     console.line(counts)?;
     if let Some(before) = &run.continues {
-        console.line(format!("takes over what {} completed", console.paint(CYAN, &plain(before))))?;
+        console
+            .line(format!("takes over what {} completed", console.paint(CYAN, &plain(before))))?;
     }
     Ok(())
 }
@@ -183,7 +181,8 @@ fn picture(nodes: &[GraphNode], console: &mut Console) -> Result<(), CliError> {
         let state = console.paint(style(node.state), &padded(node.state.as_str(), 9));
         let what = console.paint(DIM, &padded(&what, whats));
         let name = padded(&node.name, names);
-        console.line(format!("{lines}  {name}  {what}  {state}  {}", took(node, now)).trim_end())?;
+        console
+            .line(format!("{lines}  {name}  {what}  {state}  {}", took(node, now)).trim_end())?;
     }
     Ok(())
 }
@@ -231,9 +230,10 @@ fn failures(run: &GraphRun, console: &mut Console) -> Result<(), CliError> {
         let hint = console.paint(DIM, &format!("segno signal {} {signal} JSON", run.id));
         console.line(format!("\n{} waits: {hint}", node.name))?;
     }
-    let asked = run.nodes.iter().filter(|node| {
-        node.what == "promise" && node.state == GraphNodeState::Running
-    });
+    let asked = run
+        .nodes
+        .iter()
+        .filter(|node| node.what == "promise" && node.state == GraphNodeState::Running);
     for node in asked {
         let promise = node.promise.as_deref().unwrap_or_default();
         let hint = console.paint(DIM, &format!("segno resolve {promise} JSON"));

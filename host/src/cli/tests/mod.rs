@@ -3,6 +3,7 @@
 mod usage;
 
 mod damage;
+mod graphs;
 mod invocations;
 mod modules;
 mod promises;

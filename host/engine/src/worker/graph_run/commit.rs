@@ -8,12 +8,7 @@ use segno_core::{
 };
 
 use super::{Run, Stopped};
-use crate::{
-    graph::End,
-    metrics::ClaimEnd,
-    values,
-    worker::error::ExecutionError,
-};
+use crate::{graph::End, metrics::ClaimEnd, values, worker::error::ExecutionError};
 
 /// The most acts of a transaction.
 const MOST_ACTS: usize = 2_048;
@@ -97,10 +92,11 @@ impl Run {
             _ => None,
         });
         states.for_each(|state| self.worker.host.metrics.worker.graph_node(state));
-        let actions = acts.iter().cloned().zip(0..).map(|(act, index)| FenceAction {
-            index: CommandIndex(index),
-            act,
-        });
+        let actions = acts
+            .iter()
+            .cloned()
+            .zip(0..)
+            .map(|(act, index)| FenceAction { index: CommandIndex(index), act });
         let (records, logs) = (Vec::new(), Vec::new());
         let claim = self.active.claim.clone();
         Command::TaskFence { claim, records, logs, actions: actions.collect() }
@@ -121,8 +117,12 @@ impl Run {
         let mut settled: Vec<PromiseId> = Vec::new();
         for (act, (_, outcome)) in acts.iter().zip(outcomes) {
             match (act, outcome) {
-                (FenceAct::Create { new }, Err(refusal)) => self.coordinator.refused(&new.id, &refusal)?,
-                (FenceAct::Create { .. }, Ok(Acted::Promise { promise, .. })) if !promise.is_pending() => {
+                (FenceAct::Create { new }, Err(refusal)) => {
+                    self.coordinator.refused(&new.id, &refusal)?
+                }
+                (FenceAct::Create { .. }, Ok(Acted::Promise { promise, .. }))
+                    if !promise.is_pending() =>
+                {
                     settled.push(promise.id().clone());
                 }
                 // Its promise was refused.

@@ -12,8 +12,8 @@ mod wait;
 use std::{collections::BTreeSet, sync::Arc};
 
 use segno_core::{id::PromiseId, promise::Promise};
-use segno_guest::{Failure, FunctionKind, Outcome};
 use segno_graph::progress::RecordRefused;
+use segno_guest::{Failure, FunctionKind, Outcome};
 use segno_store::PromiseRow;
 
 pub use self::cache::RunCache;
@@ -122,7 +122,8 @@ impl Run {
             let rows = self.worker.promises(page).await?;
             for (id, row) in page.iter().zip(rows) {
                 let Some(row) = row else {
-                    let message = format!("the run needs the output in `{id}`, which does not exist");
+                    let message =
+                        format!("the run needs the output in `{id}`, which does not exist");
                     return Err(ExecutionError::from(HaltReport::new("damaged", message)).into());
                 };
                 self.coordinator.learn(&row.promise);

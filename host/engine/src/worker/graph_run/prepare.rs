@@ -82,7 +82,11 @@ impl Run {
         let before = self.worker.promises(std::slice::from_ref(from)).await?.pop().flatten();
         let Some(before) = before else {
             let message = format!("the run to continue, `{from}`, does not exist");
-            return if is_new { Err(Stopped::Ended(failure(code::NOT_FOUND, message))) } else { Ok(self) };
+            return if is_new {
+                Err(Stopped::Ended(failure(code::NOT_FOUND, message)))
+            } else {
+                Ok(self)
+            };
         };
         let refuse = |message: String| Err(Stopped::Ended(failure(code::REFUSED, message)));
         match Start::of(&before.promise) {
@@ -117,7 +121,10 @@ impl Run {
         }
         rows = self.worker.host.store.read().graph_nodes(&self.id).await?;
         self.coordinator = self.coordinator.again(&rows).map_err(|error| {
-            HaltReport::new("damaged", format!("what was taken over from `{from}` is not whole: {error}"))
+            HaltReport::new(
+                "damaged",
+                format!("what was taken over from `{from}` is not whole: {error}"),
+            )
         })?;
         self.find_attempts().await?;
         Ok(self)

@@ -48,10 +48,7 @@ impl Run {
         Ok(!ids.is_empty())
     }
 
-    async fn suspend(
-        &mut self,
-        acts: Vec<FenceAct>,
-    ) -> Result<Option<ClaimEnd>, Stopped> {
+    async fn suspend(&mut self, acts: Vec<FenceAct>) -> Result<Option<ClaimEnd>, Stopped> {
         let mut parts = self.parts(acts);
         let last = parts.pop();
         self.commit(parts.concat()).await?;

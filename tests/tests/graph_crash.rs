@@ -1,0 +1,273 @@
+//! A run of twenty nodes on real stores, with a crash at a commit: on SQLite the host comes back, on
+//! PostgreSQL there are two. Every end is that of the undisturbed run, and each output was accepted
+//! once.
+//!
+//! `SEGNO_EVERY` says how far apart the commits are at which something goes wrong (9); 1 is every
+//! commit.
+
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicU64, Ordering},
+};
+
+use segno::{
+    boot::{self, Running},
+    guest::{Guests, NoGuests},
+    host::Host,
+    notifier::CommitNotifier,
+    runtime::{Clock, Env},
+    store::{
+        Hints, Store,
+        postgres::{PostgresConfig, PostgresStore},
+        sqlite::{SqliteConfig, SqliteStore},
+    },
+    worker::WorkerSettings,
+};
+use segno_core::{
+    command::Command,
+    config::Config,
+    effect::Effect,
+    graph::NodeState,
+    id::{Digest, NodeName, PromiseId},
+    promise::Promise,
+    time::Millis,
+    value::Value,
+};
+use serde_json::json;
+use tests::{
+    graphs::{functions, run, twenty},
+    seed,
+    world::{Fault, Faults, FaultyStore, SimRuntime},
+};
+use throwaway_postgres::Cluster;
+
+/// A second of these runs, in milliseconds.
+const SECOND: i64 = 40;
+/// How long anything may take.
+const PATIENCE: Millis = Millis(60_000);
+
+/// The rules of the hosts: a dead host's claims are given on soon.
+fn config() -> Config {
+    Config { ttl: Millis(2_000), ..Config::default() }
+}
+
+/// Hints go to the life that is up.
+#[derive(Default)]
+struct Switch(Mutex<Option<Arc<CommitNotifier>>>);
+
+impl Hints for Switch {
+    fn committed(&self, effects: &[Effect]) {
+        if let Some(notifier) = &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
+            notifier.committed(effects);
+        }
+    }
+}
+
+/// A host over a store, in one life after the other.
+struct TestHost {
+    name: &'static str,
+    store: Arc<dyn Store>,
+    switch: Arc<Switch>,
+    guests: Arc<dyn Guests>,
+    faults: Arc<Faults>,
+    life: Option<(Arc<SimRuntime>, Running)>,
+}
+
+static LIVES: AtomicU64 = AtomicU64::new(1);
+
+impl TestHost {
+    /// Starts a life; one that goes on ends where it stands.
+    async fn boot(&mut self) {
+        loop {
+            if let Some((runtime, _)) = self.life.take() {
+                runtime.crash();
+            }
+            let runtime = Arc::new(SimRuntime::life(LIVES.fetch_add(1, Ordering::Relaxed)));
+            let notifier = Arc::new(CommitNotifier::default());
+            *self.switch.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(notifier.clone());
+            let host = Host::new(
+                Env { clock: Env::system().clock, runtime: runtime.clone() },
+                config(),
+                Arc::new(FaultyStore::new(self.store.clone(), self.faults.clone())),
+                self.guests.clone(),
+                Arc::new(NoGuests),
+                notifier,
+            );
+            let starting = boot::start(host, NodeName::from(self.name), WorkerSettings::default());
+            let started = tokio::select! {
+                biased;
+                () = self.faults.crash.notified() => None,
+                started = starting => started.ok(),
+            };
+            match started {
+                Some(running) => {
+                    self.life = Some((runtime, running));
+                    return;
+                }
+                None => runtime.crash(),
+            }
+        }
+    }
+}
+
+/// Hosts over one database.
+struct Stage {
+    hosts: Vec<TestHost>,
+    env: Env,
+}
+
+impl Stage {
+    /// A store behind each of these hosts, the first of which fails as `faults` say.
+    async fn new(stores: Vec<(&'static str, Arc<dyn Store>, Arc<Switch>)>, faults: Faults) -> Self {
+        let (script, _) = functions(SECOND);
+        let env = Env::system();
+        let component: Arc<[u8]> = Arc::from(&b"a script"[..]);
+        let digest = Digest::of(&component);
+        let store = stores[0].1.clone();
+        let put = store.modules().put(digest, component, String::new(), env.clock.now());
+        put.await.expect("the module is kept");
+        let deploy = Command::Deploy { alias: "m".into(), module: digest };
+        store.execute(vec![deploy]).await.expect("it is deployed");
+        let (mut hosts, mut faults) = (Vec::new(), Some(faults));
+        for (name, store, switch) in stores {
+            let faults = Arc::new(faults.take().unwrap_or_default());
+            let guests: Arc<dyn Guests> = script.clone();
+            let mut host = TestHost { name, store, switch, guests, faults, life: None };
+            host.boot().await;
+            hosts.push(host);
+        }
+        Self { hosts, env }
+    }
+
+    async fn promise(&self, id: &str) -> Option<Promise> {
+        let last = self.hosts.last().expect("there is a host");
+        let row = last.store.read().promise(&PromiseId::from(id)).await.expect("the store answers");
+        row.map(|row| row.promise)
+    }
+
+    /// Waits for this; a host that dies comes back.
+    async fn until(&mut self, what: &str, is_so: impl AsyncFn(&Self) -> bool) {
+        let end = self.env.clock.now() + PATIENCE;
+        while !is_so(self).await {
+            assert!(self.env.clock.now() < end, "not in time: {what}");
+            let pause = self.env.runtime.sleep(Millis(10));
+            let dead = tokio::select! {
+                () = self.hosts[0].faults.crash.notified() => true,
+                () = pause => false,
+            };
+            if dead {
+                self.hosts[0].boot().await;
+            }
+        }
+    }
+
+    /// The end of a run of twenty nodes, with everything that was made for it.
+    async fn twenty(mut self) -> (String, u64, bool) {
+        let plan = json!({ "nodes": twenty(SECOND), "max_parallel": 4 });
+        let start = run("g", &json!({ "plan": plan, "input": { "n": 1 } }));
+        let store = self.hosts.last().expect("there is a host").store.clone();
+        store.execute(vec![start]).await.expect("it is started");
+        let nodes = async |stage: &Self| {
+            let store = &stage.hosts[0].store;
+            store.read().graph_nodes(&PromiseId::from("g")).await.expect("the store answers")
+        };
+        self.until("it waits for the signal", async |stage| {
+            let rows = nodes(stage).await;
+            rows.iter().any(|(node, row)| node.as_str() == "d1" && row.state == NodeState::Waiting)
+        })
+        .await;
+        let signal = Command::Signal {
+            invocation: "g".into(),
+            name: "go".into(),
+            payload: Value::of(&b"\"yes\""[..]),
+            key: None,
+        };
+        store.execute(vec![signal]).await.expect("it is sent");
+        self.until("it ends", async |stage| {
+            stage.promise("g").await.is_some_and(|promise| !promise.is_pending())
+        })
+        .await;
+        let rows = store.read().dump().await.expect("the store answers");
+        let violations = segno_core::invariants::check(&rows);
+        assert!(violations.is_empty(), "{violations:?}");
+        let nodes =
+            rows.graph_nodes.iter().map(|((run, node), row)| format!("{run} {node} {row:?}"));
+        let promises = rows.promises.values().map(|promise| {
+            let settled = promise.settlement().map(|it| (it.verdict, it.value.clone()));
+            format!("{} {settled:?}", promise.id())
+        });
+        let mut seen = nodes.chain(promises).collect::<Vec<_>>().join("\n");
+        // Which attempt of an activity was the last one depends on who died.
+        for attempt in 1..5 {
+            seen = seen.replace(&format!("attempt {attempt} failed"), "failed");
+        }
+        let (commits, injected) = {
+            let faults = &self.hosts[0].faults;
+            (faults.commits(), faults.injected())
+        };
+        for host in &mut self.hosts {
+            if let Some((runtime, running)) = host.life.take() {
+                running.shutdown(Millis(1_000)).await;
+                runtime.crash();
+            }
+        }
+        for host in &self.hosts {
+            host.store.close().await;
+        }
+        (seen, commits, injected)
+    }
+}
+
+async fn sqlite(faults: Faults) -> (String, u64, bool) {
+    let dir = tempfile::tempdir().expect("a folder");
+    let switch = Arc::new(Switch::default());
+    let opened =
+        SqliteStore::open(SqliteConfig::new(dir.path()), config(), Env::system(), switch.clone());
+    let store = opened.await.expect("a database");
+    Stage::new(vec![("one", store, switch)], faults).await.twenty().await
+}
+
+async fn postgres(cluster: &Cluster, faults: Faults) -> (String, u64, bool) {
+    let database = cluster.database();
+    let mut stores: Vec<(&'static str, Arc<dyn Store>, Arc<Switch>)> = Vec::new();
+    for name in ["one", "two"] {
+        let switch = Arc::new(Switch::default());
+        let at = PostgresConfig::new(&database.url()).expect("an address");
+        let opened = PostgresStore::open(at, config(), Env::system(), switch.clone()).await;
+        stores.push((name, opened.expect("a database"), switch));
+    }
+    Stage::new(stores, faults).await.twenty().await
+}
+
+/// The commits at which something goes wrong, and what.
+fn faults(commits: u64) -> impl Iterator<Item = (u64, Fault)> {
+    let every = usize::try_from(seed::number("SEGNO_EVERY").unwrap_or(9)).expect("it is small");
+    (0..commits).step_by(every.max(1)).zip(Fault::ALL.into_iter().cycle())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn on_sqlite_a_run_ends_alike_whatever_crashes() {
+    let (expected, commits, _) = sqlite(Faults::default()).await;
+    assert!(expected.contains("g a4 NodeRow { state: Completed, attempt: 0 }"), "{expected}");
+    let mut hits = 0;
+    for (commit, fault) in faults(commits) {
+        let (seen, _, injected) = sqlite(Faults::at(commit, fault)).await;
+        assert_eq!(seen, expected, "{fault:?} at commit {commit}");
+        hits += u64::from(injected);
+    }
+    assert!(hits > 3, "{hits} faults in {commits} commits");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn on_postgresql_with_two_hosts_a_run_ends_alike_whatever_crashes() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let (expected, commits, _) = postgres(cluster, Faults::default()).await;
+    assert!(expected.contains("g a4 NodeRow { state: Completed, attempt: 0 }"), "{expected}");
+    let mut hits = 0;
+    for (commit, fault) in faults(commits) {
+        let (seen, _, injected) = postgres(cluster, Faults::at(commit, fault)).await;
+        assert_eq!(seen, expected, "{fault:?} at commit {commit} of the first host");
+        hits += u64::from(injected);
+    }
+    assert!(hits > 1, "{hits} faults in {commits} commits of the first host");
+}
