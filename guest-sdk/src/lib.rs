@@ -42,6 +42,7 @@ mod context;
 mod call;
 mod combine;
 mod handle;
+mod plan;
 mod promise;
 mod random;
 mod run;
