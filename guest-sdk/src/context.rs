@@ -41,6 +41,12 @@ impl Context {
         Self(invocation)
     }
 
+    /// Announces a function of this crate that is about to be called by its name.
+    #[cfg(feature = "graph")]
+    pub(crate) fn learn(&self, entry: fn() -> Entry) {
+        self.0.journal.learn(entry);
+    }
+
     /// The id of this invocation.
     pub fn id(&self) -> &str {
         &self.0.facts.invocation
