@@ -29,7 +29,7 @@
 //! | fail, and say whether another attempt helps | [`Error`], [`RetryPolicy`] |
 //! | send HTTP requests | [`http::Request`] |
 //! | undo steps when the whole does not come about | [`Saga`] |
-//! | declare steps and what each needs, for the host to run | [`macro@graph`], [`mod@graph`], [`Context::graph`] |
+//! | have the host run a graph of steps | [`Context::graph`]; with the feature `graph`, `#[segno::graph]` |
 //! | declare functions and their data | [`macro@workflow`], [`macro@activity`], [`macro@data`], [`module!`] |
 //! | run a workflow natively, in virtual time | [`testing::Test`] |
 //!

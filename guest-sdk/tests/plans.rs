@@ -266,7 +266,7 @@ fn a_signal_gives_its_value_to_all_that_wait_for_it_also_later() {
     let mut test = Test::new();
     test.promise("sig/approved").after(HOUR).resolve("yes");
     let waits = json!({ "signal": "approved" });
-    let later = json!({ "signal": "approved", "needs": ["pause"] });
+    let later = json!({ "signal": "approved", "needs": ["pause"], "timeout": "1h" });
     let nodes = json!({ "a": waits, "b": waits, "pause": { "sleep": "2h" }, "c": later });
     let outputs = run_plan(&mut test, nodes.clone()).unwrap();
     assert_eq!(outputs, json!({ "a": "yes", "b": "yes", "c": "yes" }));
@@ -291,14 +291,18 @@ fn a_signal_may_fail_or_not_come_in_time() {
         "a": { "signal": "go", "timeout": "2h" },
         "b": { "call": "echo", "needs": ["a"] },
         "c": { "signal": "go", "needs": ["pause"] },
+        "other": { "signal": "other" },
         "pause": { "sleep": "4h" },
     });
     let mut test = Test::new();
+    test.promise("sig/other").after(2 * HOUR).resolve(&1);
     test.promise("sig/go").after(HOUR).reject(Error::terminal(403, "not you"));
     let failed = failed_with(&run_plan(&mut test, nodes.clone()).unwrap_err());
     let no = json!({ "code": 403, "message": "not you" });
     assert_eq!(failed, json!({ "failed": { "a": no, "c": no }, "not_run": ["b"] }));
-    let failed = failed_with(&run_plan(&mut Test::new(), nodes).unwrap_err());
+    let mut test = Test::new();
+    test.promise("sig/other").resolve(&1);
+    let failed = failed_with(&run_plan(&mut test, nodes).unwrap_err());
     assert_eq!(failed["failed"]["a"]["code"], 408);
 }
 

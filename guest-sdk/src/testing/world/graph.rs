@@ -1,7 +1,10 @@
 //! Graphs in a test. What a run does next is decided by the rules that the host uses; the world
 //! carries out its nodes as it does the commands of a workflow.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use segno_graph::{
     NodeIndex, Progress,
@@ -53,14 +56,12 @@ struct Asked {
 impl Run {
     fn new(plan: Arc<CheckedPlan>, input: Value, parent: (String, u32)) -> Self {
         let kinds = plan.topology().nodes().map(|node| &plan.node(node).kind);
-        let mut signals: Vec<Box<str>> = kinds
+        let signals: BTreeSet<Box<str>> = kinds
             .filter_map(|kind| match kind {
                 Kind::Signal(name) => Some(name.clone()),
                 _ => None,
             })
             .collect();
-        signals.sort_unstable();
-        signals.dedup();
         let progress = Progress::new(plan.topology().clone(), plan.on_failure());
         Self {
             plan,
@@ -68,7 +69,7 @@ impl Run {
             input,
             outputs: BTreeMap::new(),
             failed: Vec::new(),
-            signals,
+            signals: signals.into_iter().collect(),
             delivered: BTreeMap::new(),
             parent,
         }
