@@ -405,6 +405,20 @@ fn an_output_that_may_be_missing_is_not_taken_for_one_that_is_there() {
 }
 
 #[test]
+#[should_panic(
+    expected = "the output of `north` may be missing: take the one that its `when` gives"
+)]
+fn an_output_that_may_be_missing_is_not_returned_as_one_that_is_there() {
+    #[segno::graph]
+    fn wrong(graph: &Graph) -> Output<Table> {
+        let north = graph.call("north", fetch, "a");
+        let _ = north.when(north.exists());
+        north
+    }
+    drop(Test::new().run(wrong, &()));
+}
+
+#[test]
 #[should_panic(expected = "the output of `north` is taken before its `when`")]
 fn an_output_that_is_taken_gets_no_condition() {
     #[segno::graph]

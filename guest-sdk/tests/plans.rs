@@ -244,16 +244,18 @@ fn a_node_is_repeated_by_its_own_policy_or_that_of_its_function() {
 #[test]
 fn a_node_that_is_over_its_time_fails() {
     let mut test = Test::new();
+    test.on_http("GET", "http://shop/", |_| Ok(Response::new(503, "")));
     let inner =
         json!({ "nodes": { "sleep": { "sleep": "50h" }, "sleeper": { "call": "sleeper" } } });
     let nodes = json!({
         "call": { "call": "work", "input": 2, "timeout": "90m" },
+        "http": { "http": { "url": "http://shop/" }, "timeout": "1h" },
         "promise": { "promise": true, "timeout": "3h" },
         "graph": { "graph": inner, "timeout": "2h" },
         "end": { "sleep": "10h" },
     });
     let failed = failed_with(&run_plan(&mut test, nodes).unwrap_err());
-    for node in ["call", "promise", "graph"] {
+    for node in ["call", "http", "promise", "graph"] {
         let message = format!("node `{node}` timed out");
         assert_eq!(failed["failed"][node], json!({ "code": 408, "message": message }));
     }

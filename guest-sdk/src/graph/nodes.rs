@@ -191,7 +191,11 @@ impl Graph {
     pub fn returns<V>(&self, returned: impl Returned<Value = V>) {
         let (outputs, is_one) = returned.outputs();
         let mut nodes = self.0.borrow_mut();
-        (nodes.returned, nodes.is_one) = (outputs, is_one);
+        nodes.is_one = is_one;
+        for (node, may_be_missing) in outputs {
+            nodes.take(node, may_be_missing);
+            nodes.returned.push(node);
+        }
     }
 
     fn add<T>(
@@ -277,16 +281,21 @@ impl Nodes {
                 Value::Object(fields.map(|(key, one)| (key, self.written(one, needs))).collect())
             }
             Expression::Output { node, may_be_missing } => {
-                let Node { name, fields, is_taken, .. } = &mut self.list[node as usize];
-                assert!(
-                    may_be_missing || !fields.contains_key("when"),
-                    "the output of `{name}` may be missing: take the one that its `when` gives"
-                );
-                *is_taken |= !may_be_missing;
+                self.take(node, may_be_missing);
                 self.place(Origin::Node(node), "", "$from", needs)
             }
             Expression::Place { origin, at } => self.place(origin, &at, "$from", needs),
         }
+    }
+
+    /// Notes that something takes the output of a node, perhaps as one that may be missing.
+    fn take(&mut self, node: u32, may_be_missing: bool) {
+        let Node { name, fields, is_taken, .. } = &mut self.list[node as usize];
+        assert!(
+            may_be_missing || !fields.contains_key("when"),
+            "the output of `{name}` may be missing: take the one that its `when` gives"
+        );
+        *is_taken |= !may_be_missing;
     }
 
     fn condition(&self, condition: Part, needs: &mut BTreeSet<u32>) -> Value {

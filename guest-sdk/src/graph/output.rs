@@ -17,7 +17,7 @@ pub struct Output<'g, T> {
     graph: &'g Graph,
     pub(super) node: u32,
     /// The node has a condition, so that there may be no output.
-    may_be_missing: bool,
+    pub(super) may_be_missing: bool,
     value: PhantomData<fn() -> T>,
 }
 

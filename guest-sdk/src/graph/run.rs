@@ -33,16 +33,17 @@ pub trait Returned {
     /// The result of the function.
     type Value;
 
-    /// The nodes, and whether it is one rather than a tuple.
+    /// The nodes, each with whether its output may be missing; and whether it is one rather than a
+    /// tuple.
     #[doc(hidden)]
-    fn outputs(self) -> (Vec<u32>, bool);
+    fn outputs(self) -> (Vec<(u32, bool)>, bool);
 }
 
 impl<T> Returned for Output<'_, T> {
     type Value = T;
 
-    fn outputs(self) -> (Vec<u32>, bool) {
-        (vec![self.node], true)
+    fn outputs(self) -> (Vec<(u32, bool)>, bool) {
+        (vec![(self.node, self.may_be_missing)], true)
     }
 }
 
@@ -51,8 +52,8 @@ macro_rules! tuple {
         impl<$($type),+> Returned for ($(Output<'_, $type>,)+) {
             type Value = ($($type,)+);
 
-            fn outputs(self) -> (Vec<u32>, bool) {
-                (vec![$(self.$place.node),+], false)
+            fn outputs(self) -> (Vec<(u32, bool)>, bool) {
+                (vec![$((self.$place.node, self.$place.may_be_missing)),+], false)
             }
         }
     };
