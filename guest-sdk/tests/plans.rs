@@ -24,6 +24,7 @@ async fn run(ctx: Context, (plan, input): (Value, Value)) -> Result<Value> {
 /// Fails as often as its input says, then gives the input.
 #[segno::activity(retry(initial = "1h", max = "1h", max_attempts = 3))]
 async fn work(ctx: ActivityContext, failures: u32) -> Result<u32> {
+    segno::info!(ctx, "attempt {}", ctx.attempt());
     match ctx.attempt() <= failures {
         true => Err(Error::retryable(format!("attempt {}", ctx.attempt()))),
         false => Ok(failures),
@@ -198,9 +199,15 @@ fn a_failure_ends_what_still_runs() {
         ctx.sleep(200 * HOUR).await
     }
     let mut test = Test::new();
-    let nodes = json!({ "sleeper": { "call": "sleeper" }, "bad": { "call": "fail" } });
+    let nodes = json!({
+        "early": { "call": "work", "input": 9 },
+        "late": { "sleep": "90m" },
+        "bad": { "call": "fail", "needs": ["late"], "input": 0 },
+        "sleeper": { "call": "sleeper" },
+    });
     let plan = json!({ "nodes": nodes, "on_failure": "fail-fast" });
     test.run(lingers, &plan).unwrap();
+    assert_eq!(test.logs().len(), 2, "the third attempt would be after two hours");
     assert_eq!(test.published(), [("woken".to_owned(), json!(499))]);
 }
 
