@@ -366,6 +366,12 @@ fn a_request_is_sent_with_its_places_filled_in() {
     let error = run_plan(&mut test, json!({ "post": http("other") })).unwrap_err();
     assert_eq!(error.message(), "node `post` failed: POST http://shop/a answered 500");
     assert_eq!(test.requests().len(), 3);
+    test.on_http("GET", "http://shop/a", |request| {
+        assert!(request.json::<Value>().is_err(), "there is no body");
+        Ok(Response::new(200, ""))
+    });
+    let get = json!({ "get": { "http": { "url": "http://shop/a" } } });
+    assert_eq!(run_plan(&mut test, get).unwrap()["get"]["body"], "");
     let no_url = json!({ "get": { "http": { "url": { "$from": "input", "at": "/n" } } } });
     let error = run_plan(&mut test, no_url).unwrap_err();
     assert_eq!(error.message(), "node `get` failed: the url of the request is no text: 5");
