@@ -302,6 +302,19 @@ fn a_list_of_outputs_is_the_input_of_one_that_takes_a_list() {
     assert_eq!(Test::new().run(fan, &sources).unwrap(), 6);
 }
 
+#[test]
+fn a_part_has_parts() {
+    #[segno::graph]
+    fn again(graph: &Graph, tables: Input<Vec<Table>>) -> Output<Option<Table>> {
+        let first = tables.at::<Table>("/0");
+        let rows = first.at::<u64>("/rows");
+        graph.call("fetch", fetch, first.at("/source")).when(rows.below(5))
+    }
+    let table = Table { source: "a".to_owned(), rows: 4 };
+    let fetched = Test::new().run(again, &vec![table]).unwrap();
+    assert_eq!(fetched, Some(Table { source: "a".to_owned(), rows: 1 }));
+}
+
 /// A diamond, and a row, of an hour each.
 #[segno::graph]
 fn ordered(graph: &Graph) -> Output<()> {
