@@ -15,6 +15,7 @@ use crate::{
     journal::{Request, When},
     log::Level,
     payload::{self, Payload},
+    plan,
     promise::Promise,
     random::Random,
     run::{Run, RunOutput},
@@ -38,6 +39,12 @@ pub struct Context(Arc<Invocation>);
 impl Context {
     pub(crate) fn new(invocation: Arc<Invocation>) -> Self {
         Self(invocation)
+    }
+
+    /// Announces a function of this crate that is about to be called by its name.
+    #[cfg(feature = "graph")]
+    pub(crate) fn learn(&self, entry: fn() -> Entry) {
+        self.0.journal.learn(entry);
     }
 
     /// The id of this invocation.
@@ -165,6 +172,48 @@ impl Context {
         arguments: &In,
     ) -> Call<Out> {
         self.call_named(&format!("{address}#{function}"), arguments)
+    }
+
+    /// Runs a plan, a graph of steps that was made at run time: a value that is written as JSON, or
+    /// the JSON of one as text. Functions that the plan names plainly are of this module. For a graph
+    /// that is known when the crate is compiled, see `#[segno::graph]`.
+    ///
+    /// The result is an object of the outputs of the plan's output nodes by name, without those of
+    /// nodes that were skipped; read it as a `serde_json::Value`, or as a type whose fields have
+    /// the names of the nodes.
+    ///
+    /// ```
+    /// # extern crate segno_sdk as segno;
+    /// # use segno::{Context, Result, serde_json::Value};
+    /// #[segno::data]
+    /// struct Outputs {
+    ///     report: Option<String>,
+    /// }
+    ///
+    /// #[segno::workflow]
+    /// async fn run(ctx: Context, (plan, url): (Value, String)) -> Result<Option<String>> {
+    ///     let outputs: Outputs = ctx.graph(&plan, &url).await?;
+    ///     Ok(outputs.report)
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// Code 422 if something is wrong with the plan; the message has all of it. 500 if a node
+    /// failed: the message names the first one that did, and the details are
+    /// `{"failed": {NODE: {"code", "message", "details"}}, "not_run": [NODE]}`.
+    pub fn graph<Plan, In, Out>(&self, plan: &Plan, input: &In) -> Call<Out>
+    where
+        Plan: Serialize + ?Sized,
+        In: Serialize + ?Sized,
+        Out: DeserializeOwned,
+    {
+        let request = plan::encode(plan, input).map(|input| Request::Call {
+            function: plan::GRAPH.to_owned(),
+            input,
+            options: no_options(),
+            step: None,
+        });
+        Call(Step::new(&self.0, request, decode_result))
     }
 
     /// Starts a durable function of this crate without waiting for its end. It outlives this

@@ -45,6 +45,10 @@ pub trait Function: 'static {
         Vec::new()
     }
 
+    /// Refuses, by a panic, what shows only when the crate is executed.
+    #[doc(hidden)]
+    fn check() {}
+
     /// Begins the function.
     fn begin(context: Self::Context, input: Self::Input) -> Body<Self>
     where
@@ -264,6 +268,7 @@ fn begin<F: Function>(context: F::Context, input: &Payload) -> Result<OutcomeFut
 }
 
 fn describe<F: Function>() -> wit::FunctionDescription {
+    F::check();
     let defaults = F::defaults();
     let (input, output) = (F::Input::schema(), F::Output::schema());
     wit::FunctionDescription {

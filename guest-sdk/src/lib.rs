@@ -29,6 +29,7 @@
 //! | fail, and say whether another attempt helps | [`Error`], [`RetryPolicy`] |
 //! | send HTTP requests | [`http::Request`] |
 //! | undo steps when the whole does not come about | [`Saga`] |
+//! | have the host run a graph of steps | [`Context::graph`]; with the feature `graph`, `#[segno::graph]` |
 //! | declare functions and their data | [`macro@workflow`], [`macro@activity`], [`macro@data`], [`module!`] |
 //! | run a workflow natively, in virtual time | [`testing::Test`] |
 //!
@@ -42,6 +43,7 @@ mod context;
 mod call;
 mod combine;
 mod handle;
+mod plan;
 mod promise;
 mod random;
 mod run;
@@ -58,6 +60,9 @@ mod log;
 mod payload;
 mod retry;
 mod time;
+
+#[cfg(feature = "graph")]
+pub mod graph;
 
 mod function;
 mod message;
@@ -98,6 +103,8 @@ pub use retry::RetryPolicy;
 pub use run::{Run, RunOutput};
 pub use saga::{OnUnknown, Saga, SagaCall, SagaReport, SagaStep, StepReport, Undo};
 pub use secret::Secret;
+#[cfg(feature = "graph")]
+pub use segno_macro::graph;
 pub use segno_macro::{activity, data, workflow};
 pub use signals::{Receive, Signal, Signals};
 pub use time::Timestamp;
@@ -115,6 +122,8 @@ pub mod __private {
     pub use crate::bindings::exports::segno::workflow::messages;
     pub use crate::bindings::segno::workflow::types;
     pub use crate::function::Entry;
+    #[cfg(feature = "graph")]
+    pub use crate::graph::{check as check_graph, run as run_graph};
     #[cfg(not(target_arch = "wasm32"))]
     pub use crate::module::no_module;
     pub use crate::module::{bytes, describe, describe_messages, perform, resume, start};

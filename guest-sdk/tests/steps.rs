@@ -365,3 +365,16 @@ fn a_workflow_that_depends_on_something_else_does_not_replay() {
     test.run(fickle, &()).unwrap();
     test.replay_check();
 }
+
+#[cfg(not(feature = "graph"))]
+#[test]
+#[should_panic(
+    expected = "`test/0` is a graph, which a test runs only with the feature `graph` of the SDK"
+)]
+fn without_its_feature_a_test_says_what_a_graph_takes() {
+    #[segno::workflow]
+    async fn graph(ctx: Context) -> Result<()> {
+        ctx.graph("{}", &()).await
+    }
+    drop(Test::new().run(graph, &()));
+}

@@ -73,7 +73,13 @@ fn check(kind: Kind, item: &ItemFn) -> syn::Result<Signature<'_>> {
     Ok(Signature { context, input, output })
 }
 
-pub fn expand(kind: Kind, arguments: &Arguments, item: &ItemFn) -> syn::Result<TokenStream> {
+/// `more` is added to the implementation of `segno::Function`.
+pub fn expand(
+    kind: Kind,
+    arguments: &Arguments,
+    item: &ItemFn,
+    more: &TokenStream,
+) -> syn::Result<TokenStream> {
     let Signature { context, input, output } = check(kind, item)?;
     if let (Kind::Activity, Some(signals)) = (kind, &arguments.signals) {
         return Err(Error::new(signals.span(), "an activity takes no signals"));
@@ -129,6 +135,8 @@ pub fn expand(kind: Kind, arguments: &Arguments, item: &ItemFn) -> syn::Result<T
             }
 
             #messages
+
+            #more
 
             fn begin(context: Self::Context, input: Self::Input) -> ::segno::Body<Self> {
                 #ident(context, input)

@@ -1,8 +1,9 @@
-//! The attributes `#[segno::workflow]`, `#[segno::activity]` and `#[segno::data]`. They write paths
-//! that begin with `::segno`, so the SDK has to be a dependency under that name.
+//! The attributes `#[segno::workflow]`, `#[segno::activity]`, `#[segno::graph]` and `#[segno::data]`.
+//! They write paths that begin with `::segno`, so the SDK has to be a dependency under that name.
 
 mod arguments;
 mod function;
+mod graph;
 
 use proc_macro::TokenStream;
 use quote::quote;
@@ -42,7 +43,22 @@ pub fn activity(arguments: TokenStream, item: TokenStream) -> TokenStream {
 fn expand(kind: Kind, arguments: TokenStream, item: TokenStream) -> TokenStream {
     let arguments = parse_macro_input!(arguments as Arguments);
     let item = parse_macro_input!(item as ItemFn);
-    function::expand(kind, &arguments, &item).unwrap_or_else(syn::Error::into_compile_error).into()
+    function::expand(kind, &arguments, &item, &quote!())
+        .unwrap_or_else(syn::Error::into_compile_error)
+        .into()
+}
+
+/// Makes a workflow of a function that builds a graph.
+///
+/// The function takes a `&segno::graph::Graph`, then perhaps a `segno::graph::Input<T>`, and returns
+/// a `segno::graph::Output<T>`, or a tuple of them. It becomes a workflow that takes the `T` of the
+/// input and gives those of the outputs. Arguments: `name = "…"` and `timeout = "1h"`, as for a
+/// workflow.
+#[proc_macro_attribute]
+pub fn graph(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    let arguments = parse_macro_input!(arguments as Arguments);
+    let item = parse_macro_input!(item as ItemFn);
+    graph::expand(&arguments, &item).unwrap_or_else(syn::Error::into_compile_error).into()
 }
 
 /// Derives the traits of inputs, outputs and messages (`Serialize`, `Deserialize` and

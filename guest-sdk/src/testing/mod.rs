@@ -7,6 +7,9 @@
 //! workflow still waits for. If the workflow is in the list of [`module!`](crate::module!), so must
 //! be whatever it calls in its own module: a host knows no other functions.
 //!
+//! With the feature `graph` of this package, graphs run by the rules of the host, and their nodes as
+//! the commands of a workflow do.
+//!
 //! ```
 //! # extern crate segno_sdk as segno;
 //! use segno::testing::Test;

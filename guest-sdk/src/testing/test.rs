@@ -136,7 +136,9 @@ impl Test {
         lock(&self.doubles).files.0.get(path).cloned()
     }
 
-    /// Defines how a promise with this name, or this whole id, will be settled.
+    /// Defines how a promise with this name, or this whole id, will be settled. In a graph, the
+    /// promise of a node has the name of the node, and a signal is the promise `sig/{name}`, which
+    /// is made when the run begins.
     pub fn promise(&mut self, name: &str) -> PromiseScript<'_> {
         let which = Which::Named(name.to_owned());
         PromiseScript { scenario: &mut self.scenario, which, after: Duration::ZERO }

@@ -1,5 +1,8 @@
 //! The host's part in a test: starts invocations, answers their commands, and moves virtual time.
 
+#[cfg(feature = "graph")]
+mod graph;
+
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex},
@@ -23,7 +26,9 @@ use crate::{
     execution::Execution,
     function::{Entry, Kind},
     journal::Request,
+    module::Module,
     payload::Payload,
+    plan,
     time::{Timestamp, millis},
 };
 
@@ -49,9 +54,16 @@ pub(super) struct World<'a> {
     /// Future actions by time, and in the order of their definition at equal times.
     due: BTreeMap<(u64, u64), Action>,
     decided: u64,
+    /// Commands without an answer, by who issued them and their index, with descriptions for
+    /// messages. A node of a graph is a command of its run.
+    open: BTreeMap<(String, u32), String>,
+    #[cfg(feature = "graph")]
+    runs: BTreeMap<String, graph::Run>,
     promises: BTreeMap<String, (String, u32)>,
     unnamed_promises: usize,
     commands: Vec<(u64, Request)>,
+    /// The functions of the crate under test.
+    module: Option<Module>,
     /// The names of the functions of the module, if the function under test is one of them.
     listed: Option<Vec<&'static str>>,
 }
@@ -64,8 +76,6 @@ struct Running {
     execution: Execution,
     /// The command that waits for the result.
     parent: Option<(String, u32)>,
-    /// Commands without an answer, with descriptions for messages.
-    open: BTreeMap<u32, String>,
     outcome: Option<wit::Outcome>,
 }
 
@@ -102,9 +112,13 @@ impl<'a> World<'a> {
             invocations: BTreeMap::new(),
             due: BTreeMap::new(),
             decided: 0,
+            open: BTreeMap::new(),
+            #[cfg(feature = "graph")]
+            runs: BTreeMap::new(),
             promises: BTreeMap::new(),
             unnamed_promises: 0,
             commands: Vec::new(),
+            module: None,
             listed: None,
         }
     }
@@ -123,8 +137,9 @@ impl<'a> World<'a> {
             let at_ms = self.now_ms + millis(arrival.after);
             self.decide(at_ms, Action::Tell { invocation: root.to_owned(), event: arrival.event });
         }
-        let module = (entry.module)().filter(|module| module.find(entry.name).is_some());
-        self.listed = module.map(|module| module.names().collect());
+        self.module = (entry.module)();
+        let listing = self.module.as_ref().filter(|module| module.find(entry.name).is_some());
+        self.listed = listing.map(|module| module.names().collect());
         self.begin(root.to_owned(), entry, input, None);
         loop {
             let running = &self.invocations[root];
@@ -187,9 +202,7 @@ impl<'a> World<'a> {
         let recorder = Recorder::new(&id, self.now_ms, false, &self.common);
         let execution =
             Execution::start(Some(&entry), entry.name, &input, facts.clone(), recorder.clone());
-        let open = BTreeMap::new();
-        let running =
-            Running { entry, input, facts, recorder, execution, parent, open, outcome: None };
+        let running = Running { entry, input, facts, recorder, execution, parent, outcome: None };
         self.invocations.insert(id.clone(), running);
         self.attend(&id);
     }
@@ -223,7 +236,10 @@ impl<'a> World<'a> {
                     let running =
                         self.invocations.get_mut(id).expect("only a known invocation is attended");
                     running.outcome = Some(outcome.clone());
-                    if let Some((parent, command)) = running.parent.clone() {
+                    let parent = running.parent.clone();
+                    #[cfg(feature = "graph")]
+                    self.stop_graphs_of(id);
+                    if let Some((parent, command)) = parent {
                         self.answer(self.now_ms, &parent, command, outcome);
                     }
                 }
@@ -232,8 +248,7 @@ impl<'a> World<'a> {
     }
 
     fn open(&mut self, id: &str, command: u32, description: String) {
-        let running = self.invocations.get_mut(id).expect("only a known invocation is attended");
-        running.open.insert(command, description);
+        self.open.insert((id.to_owned(), command), description);
     }
 
     fn perform(&mut self, id: &str, command: u32, request: Request) {
@@ -291,6 +306,31 @@ impl<'a> World<'a> {
         }
     }
 
+    /// The function of the crate under test with this name, if it was called by the item, or is in
+    /// the list.
+    fn known(&self, function: &str) -> Option<Entry> {
+        let learned = lock(&self.common).learned.get(function).copied();
+        learned.or_else(|| self.module.as_ref()?.find(function).copied())
+    }
+
+    /// What this invocation runs, for messages.
+    fn name_of(&self, id: &str) -> &str {
+        #[cfg(feature = "graph")]
+        if let Some(run) = self.runs.get(id) {
+            return run.name();
+        }
+        self.invocations[id].entry.name
+    }
+
+    #[cfg(not(feature = "graph"))]
+    fn begin_graph(&mut self, id: String, _: &Payload, _: (String, u32)) {
+        panic!(
+            "`{id}` is a graph, which a test runs only with the feature `graph` of the SDK; without it, \
+             say `test.on_named(\"{}\", |input| …)`",
+            plan::GRAPH,
+        );
+    }
+
     /// Refuses a function that `segno::module!` does not list. A test could run it; a host could not.
     fn check_list(&self, does: &str, id: &str, function: &str) {
         let Some(listed) = &self.listed else { return };
@@ -301,7 +341,7 @@ impl<'a> World<'a> {
         panic!(
             "`{caller}` {does} `{function}`, which is not in the list of the module: a host would answer 404. \
              Add it: `segno::module!({listed}, {function});`",
-            caller = self.invocations[id].entry.name,
+            caller = self.name_of(id),
             listed = listed.join(", "),
         );
     }
@@ -316,7 +356,7 @@ impl<'a> World<'a> {
         options: wit::CallOptions,
     ) {
         self.check_list("calls", id, function);
-        let entry = lock(&self.common).learned.get(function).copied();
+        let entry = self.known(function);
         let defaults = entry.map(|entry| (entry.describe)());
         let timeout_ms =
             options.timeout_ms.or(defaults.as_ref().and_then(|defaults| defaults.timeout_ms));
@@ -330,9 +370,13 @@ impl<'a> World<'a> {
                 self.overdue(id, command, timeout_ms);
                 return self.begin(child, entry, input, Some((id.to_owned(), command)));
             }
+            None if function == plan::GRAPH => {
+                self.overdue(id, command, timeout_ms);
+                return self.begin_graph(child, &input, (id.to_owned(), command));
+            }
             None => panic!(
                 "`{caller}` calls `{function}`, of which this test knows nothing: say `test.on_named(\"{function}\", |input| …)`",
-                caller = self.invocations[id].entry.name,
+                caller = self.name_of(id),
             ),
         };
         let attempting = Attempting::new(body, input, child, &options, retry);
@@ -356,7 +400,7 @@ impl<'a> World<'a> {
     /// Fails the command at its deadline, unless it has an answer.
     fn overdue(&mut self, id: &str, command: u32, timeout_ms: Option<u64>) {
         if let Some(timeout_ms) = timeout_ms {
-            let what = self.invocations[id].open[&command].clone();
+            let what = self.open[&(id.to_owned(), command)].clone();
             self.answer(
                 self.now_ms.saturating_add(timeout_ms),
                 id,
@@ -392,18 +436,19 @@ impl<'a> World<'a> {
 
     /// Settles a promise if it exists and is pending; the answer for the settler.
     fn settle(&mut self, promise: &str, outcome: wit::Outcome) -> wit::Outcome {
-        let Some((owner, command)) = self.promises.get(promise).cloned() else {
+        let Some(place) = self.promises.get(promise).cloned() else {
             return failure(Error::terminal(
                 Error::NOT_FOUND,
                 format!("there is no promise `{promise}`"),
             ));
         };
-        if !self.invocations[&owner].open.contains_key(&command) {
+        if !self.open.contains_key(&place) {
             return failure(Error::terminal(
                 409,
                 format!("promise `{promise}` is settled already"),
             ));
         }
+        let (owner, command) = place;
         self.answer(self.now_ms, &owner, command, outcome);
         null()
     }
@@ -431,7 +476,7 @@ impl<'a> World<'a> {
                 self.settle(&promise, outcome);
             }
             Action::Attempt { invocation, command, mut attempting } => {
-                if !self.invocations[&invocation].open.contains_key(&command) {
+                if !self.open.contains_key(&(invocation.clone(), command)) {
                     return;
                 }
                 match attempting.attempt(self.now_ms, &self.doubles, &self.common) {
@@ -452,7 +497,7 @@ impl<'a> World<'a> {
             double(&input);
             return;
         }
-        let Some(entry) = lock(&self.common).learned.get(function).copied() else { return };
+        let Some(entry) = self.known(function) else { return };
         match entry.kind {
             Kind::Workflow(_) => self.begin(id, entry, input, None),
             Kind::Activity(_) => {
@@ -466,9 +511,18 @@ impl<'a> World<'a> {
     }
 
     fn complete(&mut self, id: &str, command: u32, outcome: wit::Outcome) {
-        let Some(running) = self.invocations.get_mut(id) else { return };
         // The first answer counts, and a forgotten command gets none.
-        if running.open.remove(&command).is_none() || running.recorder.is_forgotten(command) {
+        if self.open.remove(&(id.to_owned(), command)).is_none() {
+            return;
+        }
+        #[cfg(feature = "graph")]
+        if self.runs.contains_key(id) {
+            return self.node_ended(id, command, outcome);
+        }
+        #[cfg(feature = "graph")]
+        self.stop_graph(&format!("{id}/{command}"));
+        let Some(running) = self.invocations.get(id) else { return };
+        if running.recorder.is_forgotten(command) {
             return;
         }
         self.tell(id, wit::Event::Completed(wit::Completion { command, outcome }));
@@ -476,16 +530,14 @@ impl<'a> World<'a> {
 
     fn stuck(&self, root: &str) -> ! {
         let mut waits = Vec::new();
-        for (id, running) in
-            self.invocations.iter().filter(|(_, running)| running.outcome.is_none())
-        {
-            let open = running
-                .open
-                .iter()
-                .filter(|(command, _)| !running.recorder.is_forgotten(**command));
-            waits.extend(open.map(|(command, what)| {
-                format!("`{}` ({id}): command {command}, {what}", running.entry.name)
-            }));
+        for ((id, command), what) in &self.open {
+            let command = match self.invocations.get(id) {
+                Some(running) if running.outcome.is_some() => continue,
+                Some(running) if running.recorder.is_forgotten(*command) => continue,
+                Some(_) => format!("command {command}, "),
+                None => String::new(),
+            };
+            waits.push(format!("`{}` ({id}): {command}{what}", self.name_of(id)));
         }
         let name = self.invocations[root].entry.name;
         if waits.is_empty() {

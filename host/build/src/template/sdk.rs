@@ -9,14 +9,15 @@ use include_dir::{Dir, include_dir};
 use toml::{Table, Value};
 
 /// The folders with sources only, without target folders.
-const FOLDERS: [(&str, Dir<'_>); 4] = [
+const FOLDERS: [(&str, Dir<'_>); 5] = [
     ("src", include_dir!("$CARGO_MANIFEST_DIR/../../guest-sdk/src")),
     ("wit", include_dir!("$CARGO_MANIFEST_DIR/../../guest-sdk/wit")),
     ("macro/src", include_dir!("$CARGO_MANIFEST_DIR/../../guest-sdk/macro/src")),
     ("saga/src", include_dir!("$CARGO_MANIFEST_DIR/../../guest-sdk/saga/src")),
+    ("graph/src", include_dir!("$CARGO_MANIFEST_DIR/../../guest-sdk/graph/src")),
 ];
 
-const MANIFESTS: [(&str, &str); 3] = [
+const MANIFESTS: [(&str, &str); 4] = [
     (
         "Cargo.toml",
         include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../guest-sdk/Cargo.toml")),
@@ -29,6 +30,10 @@ const MANIFESTS: [(&str, &str); 3] = [
         "saga/Cargo.toml",
         include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../guest-sdk/saga/Cargo.toml")),
     ),
+    (
+        "graph/Cargo.toml",
+        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../guest-sdk/graph/Cargo.toml")),
+    ),
 ];
 
 const WORKSPACE: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.toml"));
@@ -36,7 +41,8 @@ const WORKSPACE: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../..
 const LICENSE: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../LICENSE"));
 
 /// Packages of the workspace that the SDK uses, with their paths from the SDK.
-const PATHS: [(&str, &str); 2] = [("segno-macro", "macro"), ("segno-saga", "saga")];
+const PATHS: [(&str, &str); 3] =
+    [("segno-macro", "macro"), ("segno-saga", "saga"), ("segno-graph", "graph")];
 
 /// All files of the SDK, by their paths in the SDK's folder.
 pub(super) fn files() -> Vec<(PathBuf, Vec<u8>)> {

@@ -1,0 +1,362 @@
+//! The graph that is being built: its nodes, as a plan has them.
+
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
+
+use serde_json::{Map, Value, json};
+
+use super::{
+    Condition, GraphFunction, OneOutput, Order, Output, Request, Returned, Source,
+    condition::Part,
+    source::{Expression, Origin},
+};
+use crate::{
+    function::{Entry, Function, Item},
+    http,
+};
+
+/// A graph that is being built; see the [module](super).
+///
+/// Each method adds a node under a name, 1 to 64 letters, digits, `-` and `_`, by which the node is
+/// listed, its promise is settled, and an error names it. It begins when every node whose output
+/// is its input, or part of its condition, has ended.
+///
+/// # Panics
+/// If two nodes have one name.
+pub struct Graph(RefCell<Nodes>);
+
+#[derive(Default)]
+pub(super) struct Nodes {
+    list: Vec<Node>,
+    max_parallel: Option<u32>,
+    fails_fast: bool,
+    /// The nodes that are returned, and whether there is one, rather than a tuple.
+    returned: Vec<u32>,
+    is_one: bool,
+    /// The functions of this crate that are called.
+    pub(super) entries: Vec<fn() -> Entry>,
+}
+
+struct Node {
+    name: String,
+    /// As in a plan, without `needs`.
+    fields: Map<String, Value>,
+    needs: BTreeSet<u32>,
+    /// Where in the output of the node its value is.
+    result: String,
+    /// Something takes its output for one that is there.
+    is_taken: bool,
+}
+
+/// A plan, and how the result of the function is made of its outputs.
+pub(super) struct Built {
+    pub(super) plan: Value,
+    /// The names of nodes, each with the place of its value.
+    pub(super) returned: Vec<(String, String)>,
+    pub(super) is_one: bool,
+    pub(super) entries: Vec<fn() -> Entry>,
+}
+
+impl Graph {
+    pub(super) fn new() -> Self {
+        Self(RefCell::default())
+    }
+
+    /// A call of a durable function of this crate. The types of input and output are checked at
+    /// compile time.
+    ///
+    /// ```compile_fail,E0277
+    /// # extern crate segno_sdk as segno;
+    /// # use segno::graph::{Graph, Input, Output};
+    /// # #[segno::activity]
+    /// # async fn ship(_ctx: segno::ActivityContext, item: String) -> segno::Result<u32> {
+    /// #     Ok(item.len() as u32)
+    /// # }
+    /// #[segno::graph]
+    /// fn order(graph: &Graph, item: Input<String>) -> Output<u32> {
+    ///     let number = graph.call("ship", ship, item);
+    ///     graph.call("ship_again", ship, number) // `ship` takes a `String`
+    /// }
+    /// ```
+    pub fn call<A, I: Item<A>>(
+        &self,
+        node: impl Into<String>,
+        function: I,
+        input: impl Source<<I::Function as Function>::Input>,
+    ) -> Output<'_, <I::Function as Function>::Output> {
+        let _ = function;
+        self.0.borrow_mut().entries.push(Entry::of::<I::Function>);
+        self.call_named(node, <I::Function as Function>::NAME, input)
+    }
+
+    /// A call of a function by its name: a bare one is of this module, `wasm://MODULE/FUNCTION` of
+    /// another. The types are not checked at compile time.
+    pub fn call_named<In, Out>(
+        &self,
+        node: impl Into<String>,
+        function: &str,
+        input: impl Source<In>,
+    ) -> Output<'_, Out> {
+        self.add(node, "call", json!(function), Some(input.expression()))
+    }
+
+    /// A call of a function of an external worker; `arguments` is the tuple of the function's
+    /// arguments. See [`Context::call_remote`](crate::Context::call_remote).
+    pub fn call_remote<In, Out>(
+        &self,
+        node: impl Into<String>,
+        address: &str,
+        function: &str,
+        arguments: impl Source<In>,
+    ) -> Output<'_, Out> {
+        let output = self.add(node, "call", json!(address), Some(arguments.expression()));
+        self.set(output.node, "function", json!(function));
+        output
+    }
+
+    /// An HTTP request by the host; see [`Context::http`](crate::Context::http).
+    pub fn http(&self, node: impl Into<String>, request: Request) -> Output<'_, http::Response> {
+        let output = self.add(node, "http", Value::Null, None);
+        let template = self.template(output.node, request.into_expression());
+        self.set(output.node, "http", template);
+        output
+    }
+
+    /// Waits so long, once its turn has come.
+    pub fn sleep(&self, node: impl Into<String>, length: Duration) -> Output<'_, ()> {
+        self.add(node, "sleep", json!(written(length)), None)
+    }
+
+    /// Waits until its promise is settled from outside, for example by a person. Its id is
+    /// `{run}/n/{node}/0`; `shown` is what the one who settles it is shown, as the promise's input.
+    pub fn promise<In, Out>(
+        &self,
+        node: impl Into<String>,
+        shown: impl Source<In>,
+    ) -> Output<'_, Out> {
+        self.add(node, "promise", json!(true), Some(shown.expression()))
+    }
+
+    /// Waits for the run's signal with this name, the promise `{run}/sig/{name}`. Its value is the
+    /// output of every node that waits for it, also of one that begins later.
+    pub fn signal<Out>(&self, node: impl Into<String>, signal: &str) -> Output<'_, Out> {
+        self.add(node, "signal", json!(signal), None)
+    }
+
+    /// Another graph of this crate as a node: its nodes run under this one, with a limit of their
+    /// own on how many run at once.
+    pub fn graph<A, I: Item<A>>(
+        &self,
+        node: impl Into<String>,
+        graph: I,
+        input: impl Source<<I::Function as Function>::Input>,
+    ) -> Output<'_, <I::Function as Function>::Output>
+    where
+        I::Function: GraphFunction + OneOutput,
+    {
+        let _ = graph;
+        let Built { plan, returned, entries, .. } = Self::build::<I::Function>();
+        self.0.borrow_mut().entries.extend(entries);
+        let output = self.add(node, "graph", plan, Some(input.expression()));
+        let [(name, at)] = &returned[..] else { unreachable!("a graph of one output returns one") };
+        self.0.borrow_mut().list[output.node as usize].result = format!("/{name}{at}");
+        output
+    }
+
+    /// Order without data: `graph.order(a >> (b + c) >> d)`; see [`Order`].
+    pub fn order(&self, order: Order) {
+        let mut nodes = self.0.borrow_mut();
+        for (before, after) in order.edges {
+            nodes.list[after as usize].needs.insert(before);
+        }
+    }
+
+    /// How many nodes run at once, 1 to 1000. Without it, 16.
+    pub fn max_parallel(&self, most: u32) -> &Self {
+        self.0.borrow_mut().max_parallel = Some(most);
+        self
+    }
+
+    /// Has the first failure end the run. Without it, what does not depend on a failed node is
+    /// finished first.
+    pub fn fail_fast(&self) -> &Self {
+        self.0.borrow_mut().fails_fast = true;
+        self
+    }
+
+    #[doc(hidden)]
+    pub fn returns<V>(&self, returned: impl Returned<Value = V>) {
+        let (outputs, is_one) = returned.outputs();
+        let mut nodes = self.0.borrow_mut();
+        nodes.is_one = is_one;
+        for (node, may_be_missing) in outputs {
+            nodes.take(node, may_be_missing);
+            nodes.returned.push(node);
+        }
+    }
+
+    fn add<T>(
+        &self,
+        name: impl Into<String>,
+        kind: &str,
+        what: Value,
+        input: Option<Expression>,
+    ) -> Output<'_, T> {
+        let name = name.into();
+        let mut nodes = self.0.borrow_mut();
+        let is_taken = nodes.list.iter().any(|node| node.name == name);
+        assert!(!is_taken, "there are two nodes `{name}` in the graph: give each its own name");
+        let node = u32::try_from(nodes.list.len()).expect("a graph has few nodes");
+        nodes.list.push(Node {
+            name,
+            fields: Map::from_iter([(kind.to_owned(), what)]),
+            needs: BTreeSet::new(),
+            result: String::new(),
+            is_taken: false,
+        });
+        drop(nodes);
+        if let Some(input) = input {
+            let template = self.template(node, input);
+            self.set(node, "input", template);
+        }
+        Output::new(self, node)
+    }
+
+    pub(super) fn set(&self, node: u32, field: &str, value: Value) {
+        self.0.borrow_mut().list[node as usize].fields.insert(field.to_owned(), value);
+    }
+
+    /// The node needs what the order puts before it.
+    pub(super) fn add_needs(&self, node: u32, before: Order) {
+        self.0.borrow_mut().list[node as usize].needs.extend(before.nodes);
+    }
+
+    /// Adds a condition to the node's own.
+    pub(super) fn add_condition(&self, node: u32, condition: Condition) {
+        let mut nodes = self.0.borrow_mut();
+        let Node { name, is_taken, .. } = &nodes.list[node as usize];
+        assert!(
+            !is_taken,
+            "the output of `{name}` is taken before its `when`, without which it would always be there"
+        );
+        let mut needs = BTreeSet::new();
+        let mut written = nodes.condition(condition.0, &mut needs);
+        let node = &mut nodes.list[node as usize];
+        if let Some(earlier) = node.fields.remove("when") {
+            written = json!({ "all": [earlier, written] });
+        }
+        node.fields.insert("when".to_owned(), written);
+        node.needs.extend(needs);
+    }
+
+    /// An expression as the template of a node, which needs what is in it.
+    fn template(&self, node: u32, expression: Expression) -> Value {
+        let mut nodes = self.0.borrow_mut();
+        let mut needs = BTreeSet::new();
+        let template = nodes.written(expression, &mut needs);
+        nodes.list[node as usize].needs.extend(needs);
+        template
+    }
+
+    /// The plan of a function.
+    pub(super) fn build<F: GraphFunction>() -> Built {
+        let graph = Self::new();
+        F::build(&graph);
+        graph.0.into_inner().built(F::NAME)
+    }
+}
+
+impl Nodes {
+    fn written(&mut self, expression: Expression, needs: &mut BTreeSet<u32>) -> Value {
+        match expression {
+            Expression::Value(value) => value,
+            Expression::List(list) => {
+                list.into_iter().map(|one| self.written(one, needs)).collect()
+            }
+            Expression::Object(fields) => {
+                let fields = fields.into_iter();
+                Value::Object(fields.map(|(key, one)| (key, self.written(one, needs))).collect())
+            }
+            Expression::Output { node, may_be_missing } => {
+                self.take(node, may_be_missing);
+                self.place(Origin::Node(node), "", "$from", needs)
+            }
+            Expression::Place { origin, at } => self.place(origin, &at, "$from", needs),
+        }
+    }
+
+    /// Notes that something takes the output of a node, perhaps as one that may be missing.
+    fn take(&mut self, node: u32, may_be_missing: bool) {
+        let Node { name, fields, is_taken, .. } = &mut self.list[node as usize];
+        assert!(
+            may_be_missing || !fields.contains_key("when"),
+            "the output of `{name}` may be missing: take the one that its `when` gives"
+        );
+        *is_taken |= !may_be_missing;
+    }
+
+    fn condition(&self, condition: Part, needs: &mut BTreeSet<u32>) -> Value {
+        let mut each = |list: Vec<Part>| -> Value {
+            list.into_iter().map(|one| self.condition(one, needs)).collect()
+        };
+        match condition {
+            Part::All(list) => json!({ "all": each(list) }),
+            Part::Any(list) => json!({ "any": each(list) }),
+            Part::Not(one) => json!({ "not": self.condition(*one, needs) }),
+            Part::Test { origin, at, test, value } => {
+                let mut written = self.place(origin, &at, "from", needs);
+                written[test] = value;
+                written
+            }
+        }
+    }
+
+    /// Where a value is: the node, under this key, and the place in its output.
+    fn place(&self, origin: Origin, at: &str, key: &str, needs: &mut BTreeSet<u32>) -> Value {
+        let (name, at) = match origin {
+            Origin::Input => ("input", at.to_owned()),
+            Origin::Node(node) => {
+                needs.insert(node);
+                let Node { name, result, .. } = &self.list[node as usize];
+                (name.as_str(), format!("{result}{at}"))
+            }
+        };
+        match at.is_empty() {
+            true => json!({ key: name }),
+            false => json!({ key: name, "at": at }),
+        }
+    }
+
+    fn built(self, name: &str) -> Built {
+        let names: Vec<String> = self.list.iter().map(|node| node.name.clone()).collect();
+        let returned = self.returned.iter().map(|node| &self.list[*node as usize]);
+        let returned: Vec<(String, String)> =
+            returned.map(|node| (node.name.clone(), node.result.clone())).collect();
+        let outputs: BTreeSet<&String> = returned.iter().map(|(name, _)| name).collect();
+        let mut plan = json!({ "name": name, "outputs": outputs });
+        if let Some(most) = self.max_parallel {
+            plan["max_parallel"] = json!(most);
+        }
+        if self.fails_fast {
+            plan["on_failure"] = json!("fail-fast");
+        }
+        let mut nodes = BTreeMap::new();
+        for Node { name, mut fields, needs, .. } in self.list {
+            if !needs.is_empty() {
+                let needs: Vec<&String> = needs.iter().map(|need| &names[*need as usize]).collect();
+                fields.insert("needs".to_owned(), json!(needs));
+            }
+            nodes.insert(name, fields);
+        }
+        plan["nodes"] = json!(nodes);
+        Built { plan, returned, is_one: self.is_one, entries: self.entries }
+    }
+}
+
+/// A length of time as it is written in a plan.
+pub(super) fn written(length: Duration) -> String {
+    humantime::format_duration(length).to_string()
+}

@@ -1,0 +1,232 @@
+//! Handles of what there will be: the input of a run, the outputs of its nodes, and parts of them.
+
+use std::{marker::PhantomData, time::Duration};
+
+use serde_json::{Map, json};
+
+use super::{
+    Condition, Graph, Order,
+    nodes::written,
+    source::{Expression, Origin, Source},
+};
+use crate::retry::RetryPolicy;
+
+/// The output that a node will have, a `T`; what a node is given as its input. It is copied
+/// freely.
+pub struct Output<'g, T> {
+    graph: &'g Graph,
+    pub(super) node: u32,
+    /// The node has a condition, so that there may be no output.
+    pub(super) may_be_missing: bool,
+    value: PhantomData<fn() -> T>,
+}
+
+/// The input that a run will have, a `T`.
+pub struct Input<T>(PhantomData<fn() -> T>);
+
+/// A part of an input or an output. What `T` it is, was stated and is not checked.
+pub struct Place<T> {
+    pub(super) origin: Origin,
+    pub(super) at: String,
+    value: PhantomData<fn() -> T>,
+}
+
+impl<T> Clone for Output<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Output<'_, T> {}
+
+impl<T> Clone for Input<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Input<T> {}
+
+impl<T> Clone for Place<T> {
+    fn clone(&self) -> Self {
+        Self { origin: self.origin, at: self.at.clone(), value: PhantomData }
+    }
+}
+
+impl<'g, T> Output<'g, T> {
+    pub(super) fn new(graph: &'g Graph, node: u32) -> Self {
+        Self { graph, node, may_be_missing: false, value: PhantomData }
+    }
+
+    /// How a call or a request is repeated, in place of the function's own policy. What part of a
+    /// delay is random, the host decides.
+    ///
+    /// # Panics
+    /// If the policy names codes as final: a plan has no word for that. The function's own may.
+    pub fn retry(self, policy: RetryPolicy) -> Self {
+        let policy = policy.into_options();
+        assert!(
+            policy.non_retryable.is_empty(),
+            "a node's policy names no codes: say `non_retryable` with the function itself"
+        );
+        let mut retry = Map::new();
+        let length = |ms| json!(written(Duration::from_millis(ms)));
+        retry.insert("initial".to_owned(), length(policy.initial_ms));
+        retry.insert("factor".to_owned(), json!(policy.factor));
+        retry.insert("max".to_owned(), length(policy.max_ms));
+        if let Some(most) = policy.max_attempts {
+            retry.insert("max_attempts".to_owned(), json!(most));
+        }
+        self.graph.set(self.node, "retry", retry.into());
+        self
+    }
+
+    /// The time from the node's beginning to its deadline, at which it fails with code 408.
+    pub fn timeout(self, length: Duration) -> Self {
+        self.graph.set(self.node, "timeout", json!(written(length)));
+        self
+    }
+
+    /// Has the node begin after these have ended, beside those that it takes something from:
+    /// `.after(a)`, `.after(a + b)`.
+    pub fn after(self, before: impl Into<Order>) -> Self {
+        self.graph.add_needs(self.node, before.into());
+        self
+    }
+
+    /// Has the node run only if this holds when its turn has come. If it does not, the node is
+    /// skipped: there is no output, and what needs it goes on.
+    ///
+    /// # Panics
+    /// If the output was taken before, as one that is always there.
+    pub fn when(self, condition: Condition) -> Output<'g, Option<T>> {
+        self.graph.add_condition(self.node, condition);
+        Output { may_be_missing: true, ..Output::new(self.graph, self.node) }
+    }
+
+    fn origin(&self) -> Origin {
+        Origin::Node(self.node)
+    }
+
+    fn base(&self) -> &str {
+        ""
+    }
+}
+
+impl<T> Input<T> {
+    #[doc(hidden)]
+    pub fn new() -> Self {
+        Self(PhantomData)
+    }
+
+    fn origin(&self) -> Origin {
+        Origin::Input
+    }
+
+    fn base(&self) -> &str {
+        ""
+    }
+}
+
+impl<T> Place<T> {
+    fn origin(&self) -> Origin {
+        self.origin
+    }
+
+    fn base(&self) -> &str {
+        &self.at
+    }
+}
+
+/// Parts of a value, and conditions on it.
+macro_rules! with_parts {
+    ($type:ty $(, $lifetime:lifetime)?) => {
+        impl<$($lifetime,)? T> $type {
+            /// The part to which a JSON pointer leads, such as `/rows/0`; null where there is none.
+            /// Its type is stated by the use, or as in `at::<u64>("/rows")`.
+            pub fn at<Part>(&self, pointer: &str) -> Place<Part> {
+                let at = format!("{}{pointer}", self.base());
+                Place { origin: self.origin(), at, value: PhantomData }
+            }
+
+            fn test(&self, test: &'static str, value: impl serde::Serialize) -> Condition {
+                Condition::test(self.origin(), self.base().to_owned(), test, value)
+            }
+
+            /// Whether it is equal to this; a missing value is null.
+            pub fn is(&self, value: T) -> Condition
+            where
+                T: serde::Serialize,
+            {
+                self.test("is", value)
+            }
+
+            /// Whether it is not equal to this.
+            pub fn is_not(&self, value: T) -> Condition
+            where
+                T: serde::Serialize,
+            {
+                self.test("is_not", value)
+            }
+
+            /// Whether it is a number greater than this.
+            pub fn above(&self, number: T) -> Condition
+            where
+                T: super::Number,
+            {
+                self.test("above", number)
+            }
+
+            /// Whether it is a number less than this.
+            pub fn below(&self, number: T) -> Condition
+            where
+                T: super::Number,
+            {
+                self.test("below", number)
+            }
+
+            /// Whether it is a number not less than this.
+            pub fn at_least(&self, number: T) -> Condition
+            where
+                T: super::Number,
+            {
+                self.test("at_least", number)
+            }
+
+            /// Whether it is a number not greater than this.
+            pub fn at_most(&self, number: T) -> Condition
+            where
+                T: super::Number,
+            {
+                self.test("at_most", number)
+            }
+
+            /// Whether there is a value, null included. A skipped node has none.
+            pub fn exists(&self) -> Condition {
+                self.test("exists", true)
+            }
+        }
+    };
+}
+
+with_parts!(Output<'g, T>, 'g);
+with_parts!(Input<T>);
+with_parts!(Place<T>);
+
+impl<T> Source<T> for Output<'_, T> {
+    fn expression(self) -> Expression {
+        Expression::Output { node: self.node, may_be_missing: self.may_be_missing }
+    }
+}
+
+impl<T> Source<T> for Input<T> {
+    fn expression(self) -> Expression {
+        Expression::Place { origin: Origin::Input, at: String::new() }
+    }
+}
+
+impl<T> Source<T> for Place<T> {
+    fn expression(self) -> Expression {
+        Expression::Place { origin: self.origin, at: self.at }
+    }
+}

@@ -1,0 +1,402 @@
+//! Graphs in a test. What a run does next is decided by the rules that the host uses; the world
+//! carries out its nodes as it does the commands of a workflow.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use segno_graph::{
+    NodeIndex, Progress,
+    plan::{Call, CheckedPlan, Kind, Node, Plan, PlanErrors, Retry, SubGraph},
+    progress::{Delivery, Status},
+    state::{FailureDetail, NodeOutcome, RunOutcome, StepKind},
+};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::{Action, Attempting, Body, World, failure, null};
+use crate::{
+    bindings::segno::workflow::types as wit,
+    error::Error,
+    journal::Request,
+    payload::{self, Payload},
+    plan::GRAPH,
+    retry::RetryPolicy,
+    time::millis,
+};
+
+/// The output of a node, or why it failed.
+type Answer = Result<Value, FailureDetail>;
+
+/// One run of a plan. Its nodes are commands by their index, its signals by what follows.
+pub(super) struct Run {
+    plan: Arc<CheckedPlan>,
+    progress: Progress,
+    input: Value,
+    outputs: BTreeMap<NodeIndex, Value>,
+    /// The nodes that failed themselves, in the order in which they did.
+    failed: Vec<(NodeIndex, FailureDetail)>,
+    /// The names of its signals, ascending.
+    signals: Vec<Box<str>>,
+    /// What was delivered.
+    delivered: BTreeMap<Box<str>, Answer>,
+    /// The command that waits for the outputs.
+    parent: (String, u32),
+}
+
+/// The input of the call that begins a run.
+#[derive(Deserialize)]
+struct Asked {
+    plan: Plan,
+    #[serde(default)]
+    input: Value,
+}
+
+impl Run {
+    fn new(plan: Arc<CheckedPlan>, input: Value, parent: (String, u32)) -> Self {
+        let kinds = plan.topology().nodes().map(|node| &plan.node(node).kind);
+        let signals: BTreeSet<Box<str>> = kinds
+            .filter_map(|kind| match kind {
+                Kind::Signal(name) => Some(name.clone()),
+                _ => None,
+            })
+            .collect();
+        let progress = Progress::new(plan.topology().clone(), plan.on_failure());
+        Self {
+            plan,
+            progress,
+            input,
+            outputs: BTreeMap::new(),
+            failed: Vec::new(),
+            signals: signals.into_iter().collect(),
+            delivered: BTreeMap::new(),
+            parent,
+        }
+    }
+
+    /// What the plan is called.
+    pub(super) fn name(&self) -> &str {
+        self.plan.name().unwrap_or(GRAPH)
+    }
+
+    fn node_name(&self, node: NodeIndex) -> &str {
+        self.plan.topology().name(node).as_str()
+    }
+
+    /// The id of a node's attempt in the run with this id. In a test there is one.
+    fn attempt(&self, run: &str, node: NodeIndex) -> String {
+        format!("{run}/n/{}/0", self.node_name(node))
+    }
+
+    /// The command of a signal.
+    fn signal_command(&self, signal: &str) -> u32 {
+        let place = self.signals.iter().position(|known| **known == *signal);
+        let place = place.expect("a run knows its signals");
+        u32::try_from(self.plan.topology().len() + place).expect("a plan has few nodes")
+    }
+
+    fn input_of(&self, node: NodeIndex) -> Value {
+        self.plan.input_of(node, &self.input, |node| self.outputs.get(&node))
+    }
+
+    /// Takes the nodes that can run. One that is not wanted is skipped.
+    fn dispatch(&mut self) -> Vec<NodeIndex> {
+        let limit = self.plan.max_parallel() as usize;
+        let mut wanted = Vec::new();
+        loop {
+            let nodes = self.progress.dispatch(limit);
+            if nodes.is_empty() {
+                return wanted;
+            }
+            for node in nodes {
+                match self.plan.wanted(node, &self.input, |node| self.outputs.get(&node)) {
+                    true => wanted.push(node),
+                    false => self.record(node, &NodeOutcome::Skipped),
+                }
+            }
+        }
+    }
+
+    fn record(&mut self, node: NodeIndex, outcome: &NodeOutcome<Value>) {
+        self.progress.record(node, 0, outcome).expect("only a node that was begun ends");
+    }
+
+    /// Takes the end of a node's attempt.
+    fn ended(&mut self, node: NodeIndex, answer: Answer) {
+        let outcome = match &answer {
+            Ok(value) => NodeOutcome::Succeeded(value.clone()),
+            Err(detail) => NodeOutcome::Failed(detail.clone()),
+        };
+        self.record(node, &outcome);
+        self.keep(node, answer);
+    }
+
+    /// Has a node wait for a signal, which may be there already.
+    fn wait(&mut self, node: NodeIndex, signal: &str) {
+        self.record(node, &NodeOutcome::SuspendedOn(signal.to_owned()));
+        if let Some(answer) = self.delivered.get(signal).cloned() {
+            self.keep(node, answer);
+        }
+    }
+
+    fn deliver(&mut self, signal: &str, answer: Answer) {
+        let nodes = self.plan.topology().nodes();
+        let waits = |node: &NodeIndex| self.progress.waiting_for(*node) == Some(signal);
+        let waiting: Vec<NodeIndex> = nodes.filter(waits).collect();
+        let delivery = if answer.is_ok() { Delivery::Value } else { Delivery::Failure };
+        self.progress.deliver(signal, delivery);
+        for node in waiting {
+            self.keep(node, answer.clone());
+        }
+        self.delivered.insert(signal.into(), answer);
+    }
+
+    fn keep(&mut self, node: NodeIndex, answer: Answer) {
+        match answer {
+            Ok(value) => drop(self.outputs.insert(node, value)),
+            Err(detail) => self.failed.push((node, detail)),
+        }
+    }
+
+    /// How the run ended, if it has.
+    fn outcome(&self) -> Option<wit::Outcome> {
+        match self.progress.classify() {
+            StepKind::Progressing | StepKind::Suspended => None,
+            StepKind::Settled(RunOutcome::Completed) => {
+                let outputs = self.plan.outputs().iter().filter_map(|node| {
+                    Some((self.node_name(*node).to_owned(), self.outputs.get(node)?.clone()))
+                });
+                let outputs = Value::Object(outputs.collect::<Map<_, _>>());
+                Some(wit::Outcome::Success(Payload::Json(outputs.to_string())))
+            }
+            StepKind::Settled(RunOutcome::Failed) => Some(failure(self.error())),
+            StepKind::Stuck => panic!(
+                "the graph `{}` is stuck, which is a defect of Segno: {:?}",
+                self.name(),
+                self.progress.diagnose()
+            ),
+        }
+    }
+
+    fn error(&self) -> Error {
+        let (first, detail) = self.failed.first().expect("a run fails with a node");
+        let message = format!("node `{}` failed: {}", self.node_name(*first), detail.message);
+        let failed = self.failed.iter().map(|(node, detail)| (self.node_name(*node), detail));
+        let failed: BTreeMap<&str, &FailureDetail> = failed.collect();
+        let is_closed = |node: &NodeIndex| self.progress.status(*node) == Status::Failed;
+        let closed = self.plan.topology().nodes().filter(is_closed);
+        let closed = closed.map(|node| self.node_name(node));
+        let not_run: Vec<&str> = closed.filter(|name| !failed.contains_key(name)).collect();
+        Error::retryable(message).with_details(&json!({ "failed": failed, "not_run": not_run }))
+    }
+}
+
+impl World<'_> {
+    /// Begins the run that a workflow asks for.
+    pub(super) fn begin_graph(&mut self, id: String, input: &Payload, parent: (String, u32)) {
+        let refused = |errors: PlanErrors| Error::terminal(Error::REFUSED, errors.to_string());
+        let asked = payload::decode(&format!("the input of `{GRAPH}`"), input);
+        let checked =
+            asked.and_then(|Asked { plan, input }| Ok((plan.check().map_err(refused)?, input)));
+        match checked {
+            Ok((plan, input)) => self.begin_run(id, plan, input, parent),
+            Err(error) => self.answer(self.now_ms, &parent.0, parent.1, failure(error)),
+        }
+    }
+
+    fn begin_run(&mut self, id: String, plan: CheckedPlan, input: Value, parent: (String, u32)) {
+        let run = Run::new(Arc::new(plan), input, parent);
+        let signals: Vec<(u32, Box<str>)> =
+            run.signals.iter().map(|name| (run.signal_command(name), name.clone())).collect();
+        self.runs.insert(id.clone(), run);
+        for (command, signal) in signals {
+            let name = format!("sig/{signal}");
+            self.open(&id, command, format!("signal `{signal}`, the promise `{name}`"));
+            self.promise(&id, command, format!("{id}/{name}"), Some(name), None);
+        }
+        self.advance(&id);
+    }
+
+    /// Begins what can run, and ends the run if nothing is left to do.
+    fn advance(&mut self, id: &str) {
+        loop {
+            let run = self.runs.get_mut(id).expect("only a run that goes on is advanced");
+            let nodes = run.dispatch();
+            if nodes.is_empty() {
+                break;
+            }
+            for node in nodes {
+                self.begin_node(id, node);
+            }
+        }
+        let run = &self.runs[id];
+        if let Some(outcome) = run.outcome() {
+            let (parent, command) = run.parent.clone();
+            self.stop_graph(id);
+            self.answer(self.now_ms, &parent, command, outcome);
+        }
+    }
+
+    fn begin_node(&mut self, id: &str, node: NodeIndex) {
+        let run = self.runs.get_mut(id).expect("a node is one of a run that goes on");
+        let (plan, name) = (run.plan.clone(), run.node_name(node).to_owned());
+        let (attempt, input, command) = (run.attempt(id, node), run.input_of(node), node.0);
+        let Node { kind, retry, timeout, .. } = plan.node(node);
+        let timeout_ms = timeout.map(millis);
+        if let Kind::Signal(signal) = kind {
+            run.wait(node, signal);
+            let signal = run.signal_command(signal);
+            // A signal that is there is not waited for.
+            if self.open.contains_key(&(id.to_owned(), signal)) {
+                self.overdue(id, signal, timeout_ms);
+            }
+            return;
+        }
+        self.open(id, command, format!("node `{name}`"));
+        let options = wit::CallOptions {
+            timeout_ms,
+            retry: retry.as_deref().map(retry_options),
+            ..crate::call::no_options()
+        };
+        match kind {
+            Kind::Call(call) => {
+                let function = match call {
+                    Call::Own(function) | Call::Module(function) => function.to_string(),
+                    Call::Worker { address, function } => format!("{address}#{function}"),
+                };
+                self.call_of_node(id, command, attempt, function, &input, options);
+            }
+            // A graph that a module offers is one of its functions.
+            Kind::Graph(SubGraph::Offered(function)) => {
+                self.call_of_node(id, command, attempt, function.to_string(), &input, options);
+            }
+            Kind::Graph(SubGraph::Plan(plan)) => {
+                self.overdue(id, command, timeout_ms);
+                self.begin_run(attempt, (**plan).clone(), input, (id.to_owned(), command));
+            }
+            Kind::Http(_) => match request(&input) {
+                Ok(request) => {
+                    let body = Body::Http(request);
+                    let input = Payload::Json("null".to_owned());
+                    let attempting = Attempting::new(body, input, attempt, &options, None);
+                    self.attempt_until(id, command, attempting, timeout_ms);
+                }
+                Err(error) => self.answer(self.now_ms, id, command, failure(error)),
+            },
+            Kind::Sleep(length) => {
+                self.answer(self.now_ms.saturating_add(millis(*length)), id, command, null());
+            }
+            Kind::Promise => self.promise(id, command, attempt, Some(name), timeout_ms),
+            Kind::Signal(_) => unreachable!("it waits already"),
+        }
+    }
+
+    fn call_of_node(
+        &mut self,
+        id: &str,
+        command: u32,
+        attempt: String,
+        function: String,
+        input: &Value,
+        options: wit::CallOptions,
+    ) {
+        let input = Payload::Json(input.to_string());
+        let request = Request::Call {
+            function: function.clone(),
+            input: input.clone(),
+            options: options.clone(),
+            step: None,
+        };
+        self.commands.push((self.now_ms, request));
+        self.call(id, command, attempt, &function, input, options);
+    }
+
+    /// Takes the end of a node, or a signal.
+    pub(super) fn node_ended(&mut self, id: &str, command: u32, outcome: wit::Outcome) {
+        let run = self.runs.get_mut(id).expect("only the end of a node of a run is taken");
+        let answer = answer(outcome);
+        let nodes = run.plan.topology().len();
+        match (command as usize).checked_sub(nodes) {
+            Some(signal) => {
+                let signal = run.signals[signal].clone();
+                run.deliver(&signal, answer);
+            }
+            None => {
+                let node = NodeIndex(command);
+                run.ended(node, answer);
+                // One that is over its time goes on no more.
+                let attempt = run.attempt(id, node);
+                self.stop_graph(&attempt);
+            }
+        }
+        self.advance(id);
+    }
+
+    /// Ends a run: what it called is asked to stop, and no answer reaches it.
+    pub(super) fn stop_graph(&mut self, id: &str) {
+        let Some(run) = self.runs.remove(id) else { return };
+        self.open.retain(|(owner, _), _| owner != id);
+        for node in run.progress.running() {
+            let attempt = run.attempt(id, node);
+            self.stop_graph(&attempt);
+            if self.invocations.contains_key(&attempt) {
+                let event = wit::Event::Cancelled;
+                self.decide(self.now_ms, Action::Tell { invocation: attempt, event });
+            }
+        }
+    }
+
+    /// Ends the runs that this workflow asked for.
+    pub(super) fn stop_graphs_of(&mut self, workflow: &str) {
+        let of = |run: &Run| run.parent.0 == workflow;
+        let runs: Vec<String> =
+            self.runs.iter().filter(|(_, run)| of(run)).map(|(id, _)| id.clone()).collect();
+        runs.iter().for_each(|id| self.stop_graph(id));
+    }
+}
+
+fn answer(outcome: wit::Outcome) -> Answer {
+    let detail = |failure: wit::Failure| FailureDetail {
+        code: failure.code,
+        message: failure.message,
+        details: failure.details.and_then(|details| payload::decode("details", &details).ok()),
+    };
+    match outcome {
+        wit::Outcome::Success(payload) => payload::decode("the output of a node", &payload)
+            .map_err(|error| detail(error.into_failure())),
+        wit::Outcome::Failure(failure) => Err(detail(failure)),
+    }
+}
+
+/// The request of a node whose places are filled in.
+fn request(input: &Value) -> Result<wit::HttpRequest, Error> {
+    let no_text = |what: &str, found: &Value| {
+        Error::terminal(Error::REFUSED, format!("the {what} of the request is no text: {found}"))
+    };
+    let text = |what: &str, value: &Value| {
+        value.as_str().map(str::to_owned).ok_or_else(|| no_text(what, value))
+    };
+    let headers = input["headers"].as_object().into_iter().flatten();
+    let headers = headers.map(|(name, value)| Ok((name.clone(), text("header", value)?)));
+    let body = Some(&input["body"]).filter(|body| !body.is_null());
+    Ok(wit::HttpRequest {
+        method: text("method", &input["method"])?,
+        url: text("url", &input["url"])?,
+        headers: headers.collect::<Result<_, Error>>()?,
+        body: body.map(|body| Payload::Json(body.to_string())),
+    })
+}
+
+/// What a plan leaves open is as in calls of a test.
+fn retry_options(retry: &Retry) -> wit::RetryOptions {
+    let Retry { initial, factor, max, max_attempts } = *retry;
+    let default = RetryPolicy::default().into_options();
+    wit::RetryOptions {
+        initial_ms: initial.map_or(default.initial_ms, millis),
+        factor: factor.unwrap_or(default.factor),
+        max_ms: max.map_or(default.max_ms, millis),
+        max_attempts,
+        ..default
+    }
+}
