@@ -28,8 +28,8 @@ macro_rules! gated_reads {
             use segno::store::{
                 Counts, Due, EventPlace, EventRow, Examined, Found, History, InvocationFilter,
                 InvocationRow, LogRow, ModuleRow, Modules, Page, PromiseFilter, PromiseRow, Read,
-                Ready, Scan, ScheduleFilter, SchedulePage, SizeReport, StateCounts, Store as _,
-                StoreError, Waits, WorkQueue,
+                Ready, Scan, ScheduleFilter, SchedulePage, SizeReport, StateCounts, StoreError,
+                Waits, WorkQueue,
                 archive::{ArchiveError, ArchiveSink},
             };
             use segno_core::{

@@ -13,8 +13,8 @@ use segno::{
 use segno_core::id::Digest;
 
 /// The examples, by package name.
-pub const EXAMPLES: [&str; 7] =
-    ["hello", "order", "fan-out", "reminder", "approval", "subscription", "trip"];
+pub const EXAMPLES: [&str; 8] =
+    ["hello", "order", "fan-out", "reminder", "approval", "subscription", "trip", "prices"];
 
 /// All examples as components.
 ///

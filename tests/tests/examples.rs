@@ -1,10 +1,14 @@
 //! Every example, deployed on a real host and run from end to end.
 
-use std::process::{Command, Stdio};
+use std::{
+    path::Path,
+    process::{Command, Stdio},
+};
 
 use segno::{
     api::model::{
-        FailureView, Invocation, InvocationState, ReplayVerdict, SagaState, SendSignal, WaitKind,
+        FailureView, GraphQuery, Invocation, InvocationState, ReplayVerdict, SagaState, SendSignal,
+        WaitKind,
     },
     demo::{
         order::{ExpectedOutcome, Order},
@@ -214,6 +218,69 @@ async fn a_trip_is_booked_as_a_whole_or_undone() {
     let entries = host.payments.entries();
     let of = |kind| accepted(&entries, kind).into_keys().collect::<Vec<_>>();
     assert_eq!((of(Kind::Charge), of(Kind::Refund)), (names(&["long", "well"]), names(&["long"])));
+}
+
+/// `segno` with these arguments, against this host: what it prints.
+fn said(host: &TestHost, arguments: &[&str]) -> (String, bool) {
+    let mut command = Command::new(SEGNO);
+    command.args(arguments).args(["--server", &host.client().server()]);
+    let said = command.output().expect("it runs");
+    let text = [said.stdout, said.stderr].concat();
+    (String::from_utf8_lossy(&text).into_owned(), said.status.success())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn prices_go_from_files_to_files_as_a_function_and_as_a_plan() {
+    let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples/prices");
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let [data, out] = ["data", "out"].map(|name| folder.path().join(name));
+    for made in [&data, &out] {
+        std::fs::create_dir(made).expect("a folder");
+    }
+    std::fs::copy(example.join("data/north.csv"), data.join("north.csv")).expect("a file");
+    let policy = std::fs::read_to_string(example.join("policy.toml")).expect("it is there");
+    let policy = policy.replace("/srv/prices", &folder.path().display().to_string());
+    let place = folder.path().join("policy.toml");
+    std::fs::write(&place, policy).expect("a file");
+    let place = place.to_str().expect("it is text");
+    let host = TestHost::with(SEGNO, PaymentsOptions::default(), &["--policy", place]).await;
+    host.deploy("prices", fixtures::example("prices")).await;
+
+    // Without the list of the south: the run fails, and a later one takes over what is done.
+    let plan = example.join("plan.toml").display().to_string();
+    let input = r#"{"north": "/in/north.csv", "south": "/in/south.csv"}"#;
+    let run =
+        ["graph", "run", &plan, "--module", "prices", "--input", input, "--id", "plan", "--wait"];
+    let (told, went_well) = said(&host, &run);
+    assert!(!went_well && told.contains("clean_south") && told.contains("not-run"), "{told}");
+    assert!(told.contains("segno graph retry-failed plan"), "{told}");
+    std::fs::copy(example.join("data/south.csv"), data.join("south.csv")).expect("a file");
+    let (told, went_well) = said(&host, &["graph", "retry-failed", "plan", "--wait"]);
+    assert!(went_well && told.contains("takes over what plan completed"), "{told}");
+    let attempts = host.client().graph("plan-r1", &GraphQuery::default()).await.expect("a run");
+    let took = |name: &str| {
+        let node = attempts.nodes.iter().find(|node| node.name == name).expect("a node");
+        node.settled_at_ms.unwrap_or_default() - node.started_at_ms.unwrap_or_default()
+    };
+    assert_eq!(took("clean_north"), 0, "its output was taken over");
+    let report = |id: &'static str| {
+        let host = &host;
+        async move { host.ended(id).await.output.expect("a report") }
+    };
+    let planned = report("plan-r1").await["report"].clone();
+    let written = std::fs::read(out.join("report.json")).expect("it was written");
+    let written: serde_json::Value = serde_json::from_slice(&written).expect("JSON");
+    assert_eq!(written, planned);
+    assert!(planned["articles"].as_u64().is_some_and(|articles| articles > 4), "{planned}");
+
+    // The typed graph of the module does the same, and the journal of its workflow repeats.
+    let input = serde_json::from_str(input).expect("JSON");
+    host.start_as("typed", "prices/prices", input).await.expect("it starts");
+    assert_eq!(report("typed").await, planned);
+    let replayed = host.client().replay("typed", None).await.expect("it is replayed");
+    assert_eq!(replayed.verdict, ReplayVerdict::Identical);
+    let (told, _) = said(&host, &["graph", "show", "typed/0"]);
+    assert!(told.contains("merge") && told.contains("resolved"), "{told}");
 }
 
 fn names(names: &[&str]) -> Vec<String> {

@@ -15,7 +15,7 @@ use segno::{
     guest::{Guests, NoGuests},
     host::Host,
     notifier::CommitNotifier,
-    runtime::{Clock, Env},
+    runtime::Env,
     store::{
         Hints, Store,
         postgres::{PostgresConfig, PostgresStore},
@@ -48,7 +48,8 @@ const PATIENCE: Millis = Millis(60_000);
 
 /// The rules of the hosts: a dead host's claims are given on soon.
 fn config() -> Config {
-    Config { ttl: Millis(2_000), ..Config::default() }
+    let ttl = (Millis(1_500), Millis(1_000), Millis(2_000));
+    Config { ttl, ..Config::default() }
 }
 
 /// Hints go to the life that is up.
@@ -165,7 +166,8 @@ impl Stage {
     async fn twenty(mut self) -> (String, u64, bool) {
         let plan = json!({ "nodes": twenty(SECOND), "max_parallel": 4 });
         let start = run("g", &json!({ "plan": plan, "input": { "n": 1 } }));
-        let store = self.hosts.last().expect("there is a host").store.clone();
+        // Who stores a command hears of it first: the host that fails has the most to do.
+        let store = self.hosts[0].store.clone();
         store.execute(vec![start]).await.expect("it is started");
         let nodes = async |stage: &Self| {
             let store = &stage.hosts[0].store;
@@ -269,5 +271,5 @@ async fn on_postgresql_with_two_hosts_a_run_ends_alike_whatever_crashes() {
         assert_eq!(seen, expected, "{fault:?} at commit {commit} of the first host");
         hits += u64::from(injected);
     }
-    assert!(hits > 1, "{hits} faults in {commits} commits of the first host");
+    assert!(hits > 3, "{hits} faults in {commits} commits of the first host");
 }

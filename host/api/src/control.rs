@@ -1,6 +1,6 @@
 //! Operations on a running invocation.
 
-use axum::{Json, extract::State};
+use axum::{Json, extract::State, http::StatusCode};
 use segno_core::{
     command::Command,
     id::{Claim, PromiseId, Version},
@@ -133,20 +133,39 @@ pub async fn signal(
     api.check_signal(&row, &signal.name, &signal.payload).await?;
     // Without a key, sending the command again after an unknown outcome would send two signals.
     let key = signal.key.unwrap_or_else(|| format!("api:{:016x}", api.host.env.runtime.nonce()));
+    let name = signal.name.clone();
     let command = Command::Signal {
         invocation: id.clone(),
         name: Text::from(signal.name),
         payload: stored(&signal.payload),
         key: Some(Text::from(key)),
     };
-    match act(&api, &id, command).await? {
+    let reply = api.execute(command).await?;
+    if let Reply::Refused(Refusal::Conflict(Conflict::PromiseSettled(settled))) = &reply
+        && *settled != id
+    {
+        return Err(ApiError::Refused {
+            status: StatusCode::CONFLICT,
+            code: "already-sent",
+            reason: format!(
+                "the signal `{name}` was sent to `{id}` before, with another payload: a run has one for each name"
+            ),
+        });
+    }
+    match answered(&api, &id, reply).await? {
         Reply::Signalled { n } => Ok(Json(SignalAccepted { id: id.to_string(), signal: n })),
         other => Err(unexpected(&other)),
     }
 }
 
 pub(super) async fn act(api: &Api, id: &PromiseId, command: Command) -> Result<Reply, ApiError> {
-    match api.execute(command).await? {
+    let reply = api.execute(command).await?;
+    answered(api, id, reply).await
+}
+
+/// The reply, or the refusal in the words of the API.
+async fn answered(api: &Api, id: &PromiseId, reply: Reply) -> Result<Reply, ApiError> {
+    match reply {
         Reply::Refused(Refusal::Conflict(Conflict::PromiseSettled(_))) => {
             let state = outcome(&api.invocation(id).await?)?.state;
             Err(ApiError::Settled { id: id.to_string(), state: state.as_str() })

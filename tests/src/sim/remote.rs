@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError, atomic::Ordering};
 use async_trait::async_trait;
 use segno::{
     resonate::address::Destination,
-    store::{CallTree, MemoryStore, Modules, Read, Scan, Store, StoreError, WorkQueue},
+    store::{CallTree, Modules, Read, Scan, Store, StoreError, WorkQueue},
 };
 use segno_core::{command::Command, promise::Delivery, reply::Reply};
 

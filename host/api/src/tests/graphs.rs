@@ -211,7 +211,7 @@ async fn a_run_that_failed_is_started_again_under_a_new_id() {
     assert_eq!((&run["continues"], &run["module"]), (&json!("it"), &json!("shop")));
     let listed = world.get("/v1/invocations?label=retry-of=it").await.ok();
     assert_eq!(listed["items"][0]["id"], "it-r1");
-    assert_eq!(listed["items"][0]["function"], "segno:graph");
+    assert_eq!(listed["items"][0]["target"], "segno:graph");
     let listed = world.get("/v1/invocations?function=segno:graph").await.ok();
     assert_eq!(listed["items"].as_array().map(Vec::len), Some(2));
 }
@@ -227,7 +227,11 @@ async fn a_signal_of_a_run_has_one_payload() {
     send(json!(1)).await.ok();
     send(json!(1)).await.ok();
     let told = send(json!(2)).await;
-    assert!(told.problem(409, "already-settled").contains("it/sig/go"), "{told:?}");
+    let detail = told.problem(409, "already-sent");
+    assert_eq!(
+        detail,
+        "the signal `go` was sent to `it` before, with another payload: a run has one for each name"
+    );
     let wrong = json!({ "name": "a b", "payload": 1 });
     let told = world.post("/v1/invocations/it/signals", wrong).await;
     assert!(

@@ -138,9 +138,9 @@ pub(crate) fn violators() -> Vec<(&'static str, Violate)> {
             let key = (id("run"), FactKey { kind: FactKind::Registered, ..trip() });
             rows.facts.get_mut(&key).expect("it is there").promise = id("open");
         }),
-        ("graph_domain", |rows| drop(write(rows, "d", NodeState::Skipped))),
-        ("graph_causal", |rows| drop(write(rows, "c", NodeState::Skipped))),
-        ("graph_facts_follow_settlements", |rows| drop(write(rows, "a", NodeState::Failed))),
+        ("graph_domain", |rows| write(rows, "d", NodeState::Skipped)),
+        ("graph_causal", |rows| write(rows, "c", NodeState::Skipped)),
+        ("graph_facts_follow_settlements", |rows| write(rows, "a", NodeState::Failed)),
         ("graph_settles_with_its_nodes", |rows| {
             let task = task(rows, "graph");
             task.state = TaskState::Fulfilled;
@@ -194,9 +194,7 @@ pub(crate) fn step_violators() -> Vec<(&'static str, Command, Violate)> {
             state(rows, "work", TaskState::Pending { since, retry_at, offered: true });
         }),
         ("facts_are_never_rewritten", elsewhere(), |rows| rows.facts.clear()),
-        ("graph_nodes_move_forward", elsewhere(), |rows| {
-            drop(write(rows, "a", NodeState::Running))
-        }),
+        ("graph_nodes_move_forward", elsewhere(), |rows| write(rows, "a", NodeState::Running)),
         ("tokens_strictly_rise", elsewhere(), |rows| {
             rows.resource_leases.values_mut().for_each(|lease| lease.holder = Text::from("bob"));
         }),
@@ -216,9 +214,9 @@ fn fact(rows: &Snapshot, kind: FactKind) -> Fact {
     rows.facts.get(&(id("run"), FactKey { kind, ..trip() })).expect("the fixture has it").clone()
 }
 
-fn write(rows: &mut Snapshot, node: &str, state: NodeState) -> Option<NodeRow> {
+fn write(rows: &mut Snapshot, node: &str, state: NodeState) {
     let row = NodeRow { state, attempt: 0 };
-    rows.graph_nodes.insert((id("graph"), Text::from(node)), row)
+    rows.graph_nodes.insert((id("graph"), Text::from(node)), row);
 }
 
 fn each(rows: &mut Snapshot) -> &mut Schedule {
