@@ -49,7 +49,7 @@ pub struct Delta {
     pub resource_leases: BTreeMap<ResourceName, ResourceLease>,
     /// Facts of sagas, by invocation; new ones only.
     pub facts: BTreeMap<(PromiseId, FactKey), Fact>,
-    /// Nodes of graph runs, by run and name.
+    /// Nodes of graph runs, by run and name. A stored row that says more stays.
     pub graph_nodes: BTreeMap<(PromiseId, Text), NodeRow>,
 }
 
@@ -158,7 +158,16 @@ impl Delta {
         self.resources.extend(later.resources);
         self.resource_leases.extend(later.resource_leases);
         self.facts.extend(later.facts);
-        self.graph_nodes.extend(later.graph_nodes);
+        for (node, row) in later.graph_nodes {
+            self.put_graph_node(node, row);
+        }
+    }
+
+    /// Writes a node of a graph run, unless what is written of it says more.
+    pub fn put_graph_node(&mut self, node: (PromiseId, Text), row: NodeRow) {
+        if self.graph_nodes.get(&node).is_none_or(|before| row.follows(before)) {
+            self.graph_nodes.insert(node, row);
+        }
     }
 
     /// Drops what was to be written about promises that go.

@@ -140,6 +140,7 @@ pub fn functions(effects: &Arc<Effects>) -> Arc<Script> {
         .workflow("abroad", abroad)
         .workflow("detach", detach)
         .workflow("saga", saga)
+        .workflow("graph", graph)
         .workflow("spin", move |ctx| {
             let effects = to_spin.clone();
             async move {
@@ -251,6 +252,26 @@ async fn saga(ctx: ScriptContext) -> Flow {
         }
         other => other,
     }
+}
+
+/// Has the host run a graph with steps, a signal, a graph in it, and with some inputs a step that
+/// fails.
+async fn graph(ctx: ScriptContext) -> Flow {
+    let inner = json!({ "nodes": { "x": { "call": "leaf", "input": 1 }, "y": { "call": "work", "needs": ["x"] } } });
+    let plan = json!({ "max_parallel": 3, "outputs": ["nap"], "nodes": {
+        "a": { "call": "work", "input": 1 },
+        "b": { "call": "flaky", "needs": ["a"], "input": 2 },
+        "c": { "call": "leaf", "needs": ["a"], "input": 3 },
+        "d": { "call": "refuse", "needs": ["c"], "when": { "from": "input", "above": 1 } },
+        "e": { "call": "work", "needs": ["d", "b"], "input": 4 },
+        "heard": { "signal": "s" },
+        "inner": { "graph": inner, "needs": ["heard", "b"], "input": null },
+        "nap": { "sleep": "200ms", "needs": ["heard"] },
+        "out": { "call": "poll://workers/step", "function": "step", "needs": ["a"], "input": 1 },
+    } });
+    let input = ctx.input().parse::<u32>().unwrap_or(0);
+    let run = json!({ "plan": plan, "input": input }).to_string();
+    ctx.done(ctx.call("segno:graph", &run)).await
 }
 
 async fn listener(ctx: ScriptContext) -> Flow {

@@ -233,6 +233,7 @@ impl Scenario {
             scenario.resonate(&mut dice);
         }
         scenario.others(&mut Dice::new(seed, "others"));
+        scenario.graph(&mut Dice::new(seed, "graph"));
         scenario.statements = Dice::new(seed, "statements").chance(400);
         scenario.anew = Dice::new(seed, "anew").chance(150);
         scenario.ops.sort_by_key(|(at, _)| *at);
@@ -279,6 +280,31 @@ impl Scenario {
         }
         if dice.chance(250) {
             self.ops.push((dice.between(0, 3_000), Op::Trip { id: "t0".into() }));
+        }
+    }
+
+    /// A graph that a workflow has run, and what is done to the run.
+    fn graph(&mut self, dice: &mut Dice) {
+        if !dice.chance(350) {
+            return;
+        }
+        let at = dice.between(0, 3_000);
+        let id = || "g0".to_owned();
+        let start = Op::Start { id: id(), function: "graph", input: dice.below(4) };
+        self.ops.push((at, start));
+        let run = || "g0/0".to_owned();
+        self.ops.push((at + dice.between(0, 3_000), Op::Signal { id: run(), number: 7 }));
+        let lasts = dice.between(50, 3_000);
+        for (per_mille, op) in [
+            (300, Op::Listen { id: run() }),
+            (100, Op::Cancel { id: id() }),
+            (100, Op::Cancel { id: run() }),
+            (60, Op::Kill { id: run() }),
+            (200, Op::Pause { id: run(), lasts }),
+        ] {
+            if dice.chance(per_mille) {
+                self.ops.push((at + dice.between(0, 3_000), op));
+            }
         }
     }
 

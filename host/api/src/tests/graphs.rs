@@ -228,9 +228,9 @@ async fn a_signal_of_a_run_has_one_payload() {
     send(json!(1)).await.ok();
     let told = send(json!(2)).await;
     let detail = told.problem(409, "already-sent");
-    assert_eq!(
-        detail,
-        "the signal `go` was sent to `it` before, with another payload: a run has one for each name"
+    assert!(
+        detail.contains("the signal `go` was sent to `it` before, with another payload"),
+        "{detail}"
     );
     let wrong = json!({ "name": "a b", "payload": 1 });
     let told = world.post("/v1/invocations/it/signals", wrong).await;

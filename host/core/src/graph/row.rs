@@ -32,6 +32,14 @@ pub enum NodeState {
     Skipped = 6,
 }
 
+impl NodeRow {
+    /// Whether it says more than this row: what is asked twice, the second time late, says nothing
+    /// new. Stores go by the same order: attempts first, then states by their numbers.
+    pub fn follows(&self, before: &Self) -> bool {
+        (self.attempt, self.state) > (before.attempt, before.state)
+    }
+}
+
 impl NodeState {
     /// All states.
     pub const ALL: [Self; 6] =
@@ -71,6 +79,25 @@ impl NodeState {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_came_later_follows_what_came_before() {
+        let row = |attempt, state| NodeRow { state, attempt };
+        let way = [
+            row(0, NodeState::Pending),
+            row(0, NodeState::Running),
+            row(1, NodeState::Pending),
+            row(1, NodeState::Running),
+            row(1, NodeState::Completed),
+        ];
+        for (place, earlier) in way.iter().enumerate() {
+            assert!(!earlier.follows(earlier));
+            assert!(
+                way[place + 1..].iter().all(|row| row.follows(earlier) && !earlier.follows(row))
+            );
+        }
+        assert!(row(0, NodeState::Failed).follows(&row(0, NodeState::Waiting)));
+    }
 
     #[test]
     fn stored_numbers_come_back() {

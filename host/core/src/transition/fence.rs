@@ -119,7 +119,7 @@ impl Draft<'_> {
                     let message = format!("`{node}` cannot run without the promise of its attempt");
                     return Err(Refusal::Unprocessable(message));
                 }
-                self.delta.graph_nodes.insert((task.id.clone(), node.clone()), *row);
+                self.delta.put_graph_node((task.id.clone(), node.clone()), *row);
                 Ok(Acted::Done)
             }
         }

@@ -12,7 +12,10 @@ pub(super) struct GraphNodes(BTreeMap<PromiseId, BTreeMap<Text, NodeRow>>);
 impl GraphNodes {
     pub(super) fn write(&mut self, delta: &Delta) {
         for ((run, node), row) in &delta.graph_nodes {
-            self.0.entry(run.clone()).or_default().insert(node.clone(), *row);
+            let nodes = self.0.entry(run.clone()).or_default();
+            if nodes.get(node).is_none_or(|before| row.follows(before)) {
+                nodes.insert(node.clone(), *row);
+            }
         }
     }
 

@@ -68,7 +68,7 @@ async fn a_plan_is_checked_with_and_without_a_host() {
     let said = run(&server, &["graph", "list"]).await;
     assert!(said.err.contains("no runs of graphs"), "nothing was started: {said:?}");
     let said = run(&server, &["graph", "schema"]).await;
-    assert_eq!(said.json()["type"], "object");
+    assert_eq!(said.json()["$schema"], "https://json-schema.org/draft/2020-12/schema");
 }
 
 #[tokio::test]
@@ -123,7 +123,7 @@ async fn a_run_is_drawn_with_its_states() {
         "{}",
         said.out
     );
-    assert!(said.out.contains("\nright: 404: sold out"), "{}", said.out);
+    assert!(said.out.contains("\nright: failed with 404: sold out"), "{}", said.out);
     assert!(said.out.contains("\nask waits: segno resolve p1/n/ask/0 JSON"), "{}", said.out);
     assert!(lines.iter().all(|line| line.chars().count() <= 80), "{}", said.out);
 

@@ -5,7 +5,8 @@ use std::ops::ControlFlow;
 use futures::TryStreamExt as _;
 use segno_core::id::PromiseId;
 use sqlx::{
-    Executor as _, PgConnection, Postgres, Row as _, SqlStr, TypeInfo as _, ValueRef as _,
+    Executor as _, PgConnection, Pool, Postgres, Row as _, SqlStr, Transaction, TypeInfo as _,
+    ValueRef as _,
     postgres::{PgArguments, PgRow},
     query::Query,
 };
@@ -24,6 +25,9 @@ use crate::{
     },
 };
 
+/// A transaction that sees one instant.
+const SNAPSHOT: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+
 /// An export or an import takes as long as it takes.
 pub(super) const NO_TIME_LIMIT: &str =
     "SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0";
@@ -33,8 +37,17 @@ pub(super) const NO_TIME_LIMIT: &str =
 pub(crate) struct NoneUnmerged;
 
 impl Dialect for Postgres {
-    const SNAPSHOT: &'static str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
     type Unmerged = NoneUnmerged;
+
+    /// In a task of its own, which nobody interrupts: the driver counts a transaction when the
+    /// server's answer is read, so one whose beginning is given up before that would stay open, and
+    /// what is read on its connection afterwards would be what was committed then.
+    #[expect(clippy::disallowed_methods, reason = "it ends by itself, and changes nothing")]
+    async fn snapshot(pool: &Pool<Self>) -> sqlx::Result<Transaction<'static, Self>> {
+        let pool = pool.clone();
+        let beginning = tokio::spawn(async move { pool.begin_with(SNAPSHOT).await });
+        beginning.await.unwrap_or(Err(sqlx::Error::WorkerCrashed))
+    }
 
     fn failed(statement: &'static str, source: Failure) -> StoreError {
         match source {

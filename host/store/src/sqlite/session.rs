@@ -5,7 +5,7 @@ use std::{ops::ControlFlow, sync::Arc};
 use futures::TryStreamExt as _;
 use segno_core::id::PromiseId;
 use sqlx::{
-    Row as _, SqlStr, Sqlite, SqliteConnection, TypeInfo as _, ValueRef as _,
+    Pool, Row as _, SqlStr, Sqlite, SqliteConnection, Transaction, TypeInfo as _, ValueRef as _,
     query::Query,
     sqlite::{SqliteArguments, SqliteRow},
 };
@@ -22,7 +22,11 @@ use crate::{
 };
 
 impl Dialect for Sqlite {
-    const SNAPSHOT: &'static str = "BEGIN";
+    /// The driver gives up by itself what nobody waits for any more.
+    async fn snapshot(pool: &Pool<Self>) -> sqlx::Result<Transaction<'static, Self>> {
+        pool.begin_with("BEGIN").await
+    }
+
     /// None: another process writes, and any journal may lack records.
     type Unmerged = Option<Arc<ActiveJournals>>;
 

@@ -54,6 +54,18 @@ fn what_is_written_of_nodes_stays_until_the_run_goes() {
 }
 
 #[test]
+fn a_fence_that_comes_again_late_takes_nothing_back() {
+    let (mut world, claim) = held();
+    let begin = || vec![world::attempt("g", "a"), world::node("a", NodeState::Running)];
+    world.done(world::fence(claim.clone(), vec![], begin()));
+    world.done(world::settle("g/n/a/0", Verdict::Resolved));
+    let acts = vec![world::node("a", NodeState::Completed)];
+    world.done(world::fence(claim.clone(), vec![], acts));
+    world.done(world::fence(claim, vec![], begin()));
+    assert_eq!(states(&world), [("a".to_owned(), NodeState::Completed)]);
+}
+
+#[test]
 fn only_the_claim_of_a_run_writes_of_nodes() {
     let (mut world, claim) = held();
     world.done(world::workflow("w"));

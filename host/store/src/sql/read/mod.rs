@@ -73,7 +73,7 @@ impl<D: Dialect> Reader<D> {
 
     /// A transaction that sees one instant, for a read with this name.
     async fn snapshot(&self, name: &'static str) -> Result<Transaction<'static, D>, StoreError> {
-        self.pool.begin_with(D::SNAPSHOT).await.map_err(failed::<D, _>(name))
+        D::snapshot(&self.pool).await.map_err(failed::<D, _>(name))
     }
 
     /// As [`WorkQueue::due`]; leases may rest.
@@ -315,7 +315,7 @@ impl<D: Dialect> Scan for Reader<D> {
 
     async fn export(&self, sink: &mut dyn ArchiveSink) -> Result<(), ArchiveError> {
         let what = "read everything";
-        let mut transaction = self.pool.begin_with(D::SNAPSHOT).await.map_err(refused(what))?;
+        let mut transaction = D::snapshot(&self.pool).await.map_err(refused(what))?;
         export(&mut *transaction, sink).await?;
         transaction.commit().await.map_err(refused(what))
     }

@@ -1,4 +1,4 @@
-//! The nodes of graph runs: a newer row of a node replaces the older one.
+//! The nodes of graph runs: a row that says more of a node replaces the one that says less.
 
 use std::collections::BTreeSet;
 
@@ -25,7 +25,7 @@ pub(super) const ROWS: Owned = Owned {
         columns: "run, node, state, attempt",
         kinds: &[Int, Word, Int, Int],
         key: 2,
-        again: Again::Replaces,
+        again: Again::ReplacesEarlier(["attempt", "state"]),
     },
     load: "load nodes of graph runs",
     put: "put nodes of graph runs",

@@ -51,6 +51,8 @@ pub(crate) enum Again {
     Replaces,
     /// It replaces the one that is there if this column of it is larger.
     ReplacesSmaller(&'static str),
+    /// It replaces the one that is there if these columns of it, compared in this order, are larger.
+    ReplacesEarlier([&'static str; 2]),
 }
 
 /// A table.
@@ -102,6 +104,12 @@ impl Table {
             Again::Replaces => replaces,
             Again::ReplacesSmaller(column) => {
                 format!("{replaces} WHERE {}.{column} < excluded.{column}", self.name)
+            }
+            Again::ReplacesEarlier([one, two]) => {
+                let table = self.name;
+                format!(
+                    "{replaces} WHERE ({table}.{one}, {table}.{two}) < (excluded.{one}, excluded.{two})"
+                )
             }
         }
     }

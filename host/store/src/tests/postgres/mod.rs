@@ -5,6 +5,7 @@ mod absence;
 mod append;
 mod conformance;
 mod crossing;
+mod interrupted;
 mod opening;
 mod retention;
 mod several;
