@@ -61,7 +61,7 @@ pub enum Refusals {
     Slow(Problem),
     /// The object's state does not allow the operation: `already-settled`, `wrong-state`,
     /// `is-an-invocation`, `id-taken`, `no-journal`, `journal-damaged`, `resource-busy`,
-    /// `stale-token`, `not-a-graph-run`, `already-sent`.
+    /// `stale-token`, `not-a-graph-run`, `is-a-graph-run`, `already-sent`.
     #[response(status = 409, content_type = "application/problem+json")]
     Conflict(Problem),
     /// `body-too-large`.

@@ -7,7 +7,7 @@ use axum::{
     extract::State,
     http::{HeaderMap, StatusCode},
 };
-use segno_core::{id::PromiseId, promise::Promise, tags, time::Timestamp};
+use segno_core::{graph, id::PromiseId, promise::Promise, tags, time::Timestamp};
 use segno_engine::target;
 
 use super::{
@@ -59,6 +59,17 @@ fn again(
     new: String,
     module: Option<&str>,
 ) -> Result<StartInvocation, ApiError> {
+    if graph::is_run(promise) {
+        return Err(ApiError::Refused {
+            status: StatusCode::CONFLICT,
+            code: "is-a-graph-run",
+            reason: format!(
+                "`{0}` is the run of a graph: `segno graph retry-failed {0}` starts one that takes over what it \
+                 completed, `segno graph show {0} --format plan` prints its plan for `segno graph run`",
+                promise.id()
+            ),
+        });
+    }
     let module = module.map_or_else(|| target::module_of(promise), ToOwned::to_owned);
     if module.is_empty() {
         return Err(ApiError::Refused {

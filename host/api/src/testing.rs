@@ -95,6 +95,9 @@ impl ComponentInspector for ByFirstWord {
     }
 }
 
+/// A node of a run, its state, and what its attempt came to, if that settles now.
+pub type NodeStep<'a> = (&'a str, NodeState, Option<Result<&'a str, &'a str>>);
+
 /// A host without workers.
 pub struct World {
     /// The state of its API.
@@ -196,11 +199,7 @@ impl World {
 
     /// Writes what a run came to, as its coordinator does: for each node the promise of its attempt,
     /// settled with a value (or a rejection), and its state; none: the promise is not made.
-    pub async fn nodes(
-        &self,
-        claim: &Claim,
-        nodes: &[(&str, NodeState, Option<Result<&str, &str>>)],
-    ) {
+    pub async fn nodes(&self, claim: &Claim, nodes: &[NodeStep<'_>]) {
         let mut acts = Vec::new();
         for (node, state, value) in nodes {
             let id = claim.id.attempt(node, 0);

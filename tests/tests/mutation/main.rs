@@ -134,7 +134,7 @@ fn words() -> String {
 
 #[test]
 fn every_defect_of_the_core_is_noticed_by_what_is_there_for_it() {
-    let folders = ["host/core", "guest-sdk/saga"];
+    let folders = ["host/core", "guest-sdk/saga", "guest-sdk/graph"];
     let bench = Bench::build("mutation-core", &folders, Some(&folders), CORE);
     let survivors = bench.survivors(CORE, &words());
     assert!(survivors.is_empty(), "{survivors:#?}");

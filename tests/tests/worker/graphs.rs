@@ -95,7 +95,7 @@ async fn a_failure_closes_what_depends_on_it_and_the_rest_goes_on() {
     }));
     let (world, _, verdict, value) = ended(&start).await;
     assert_eq!((verdict, &value["code"]), (Verdict::Rejected, &json!(500)));
-    assert_eq!(value["message"], "`a` failed: attempt 2 failed");
+    assert_eq!(value["message"], "node `a` failed: attempt 2 failed");
     assert_eq!(value["details"]["not_run"], json!(["b"]));
     assert_eq!(value["details"]["failed"]["a"]["code"], 503);
     let states = states(&world, "g").await;

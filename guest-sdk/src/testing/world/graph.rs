@@ -184,10 +184,18 @@ impl Run {
         let message = format!("node `{}` failed: {}", self.node_name(*first), detail.message);
         let failed = self.failed.iter().map(|(node, detail)| (self.node_name(*node), detail));
         let failed: BTreeMap<&str, &FailureDetail> = failed.collect();
-        let is_closed = |node: &NodeIndex| self.progress.status(*node) == Status::Failed;
-        let closed = self.plan.topology().nodes().filter(is_closed);
-        let closed = closed.map(|node| self.node_name(node));
-        let not_run: Vec<&str> = closed.filter(|name| !failed.contains_key(name)).collect();
+        let message = match self.failed.len() {
+            1 => message,
+            2 => format!("{message}; another node failed as well"),
+            all => format!("{message}; {} other nodes failed as well", all - 1),
+        };
+        let did_not_run = |node: &NodeIndex| match self.progress.status(*node) {
+            Status::Completed | Status::Skipped => false,
+            Status::Failed | Status::Pending | Status::Running | Status::Waiting => true,
+        };
+        let others = self.plan.topology().nodes().filter(did_not_run);
+        let others = others.map(|node| self.node_name(node));
+        let not_run: Vec<&str> = others.filter(|name| !failed.contains_key(name)).collect();
         Error::retryable(message).with_details(&json!({ "failed": failed, "not_run": not_run }))
     }
 }

@@ -212,6 +212,8 @@ async fn a_run_that_failed_is_started_again_under_a_new_id() {
     let listed = world.get("/v1/invocations?label=retry-of=it").await.ok();
     assert_eq!(listed["items"][0]["id"], "it-r1");
     assert_eq!(listed["items"][0]["target"], "segno:graph");
+    let restarted = world.post("/v1/invocations/it/restart", json!({})).await;
+    assert!(restarted.problem(409, "is-a-graph-run").contains("`segno graph retry-failed it`"));
     let listed = world.get("/v1/invocations?function=segno:graph").await.ok();
     assert_eq!(listed["items"].as_array().map(Vec::len), Some(2));
 }

@@ -53,7 +53,7 @@ pub fn failed(
     let name = |node: NodeIndex| plan.topology().name(node).to_string();
     let first = failures.iter().next().map_or_else(
         || "a node failed".to_owned(),
-        |(node, failure)| format!("`{}` failed: {}", name(*node), failure.message),
+        |(node, failure)| format!("node `{}` failed: {}", name(*node), failure.message),
     );
     let more = match failed.len().saturating_sub(1) {
         0 => String::new(),
@@ -87,7 +87,7 @@ pub fn stuck(progress: &Progress) -> Outcome {
     let blocked = progress.diagnose().blocked.into_iter().take(NAMED);
     let details: Map<String, Json> = blocked
         .map(|(node, by)| {
-            let by: Vec<String> = by.iter().map(|(node, _)| node.to_string()).collect();
+            let by: Vec<String> = by.keys().map(ToString::to_string).collect();
             (node.to_string(), json!(by))
         })
         .collect();

@@ -98,7 +98,15 @@ fn a_signal_has_one_payload_and_may_come_before_anybody_waits() {
 #[test]
 fn a_signal_resumes_a_run_that_waits_for_it() {
     let (mut world, claim) = held();
-    world.done(world::fence(claim.clone(), vec![], vec![world::awaited_signal("g")]));
+    let begin = vec![world::attempt("g", "a"), world::node("a", NodeState::Running)];
+    world.done(world::fence(claim.clone(), vec![], begin));
+    world.done(world::settle("g/n/a/0", Verdict::Resolved));
+    let wait = vec![
+        world::node("a", NodeState::Completed),
+        world::awaited_signal("g"),
+        world::node("b", NodeState::Waiting),
+    ];
+    world.done(world::fence(claim.clone(), vec![], wait));
     world.done(world::suspend(claim, &["g/sig/go"]));
     world.done(go("1"));
     assert_eq!(world.status("g"), Some(TaskStatus::Pending));
