@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use segno_graph::{
     NodeName, Progress,
-    plan::{CheckedPlan, Kind},
+    plan::Kind,
     progress::{self, Delivery, RecoverError},
     state::{NodeStatus, RunOutcome, StepKind},
 };
@@ -29,7 +29,7 @@ pub(super) const PREDICATES: &[Predicate] = &[
 struct Run<'a> {
     rows: &'a Snapshot,
     promise: &'a Promise,
-    plan: CheckedPlan,
+    start: Start,
     nodes: BTreeMap<&'a Text, &'a NodeRow>,
 }
 
@@ -42,22 +42,18 @@ impl Run<'_> {
         self.rows.promises.get(id).and_then(Promise::settlement)
     }
 
-    /// The promise that a node's row is about.
-    fn promise_of(&self, node: &Text, row: &NodeRow) -> PromiseId {
-        let index = self.plan.topology().index_of(node);
-        match index.map(|index| &self.plan.node(index).kind) {
-            Some(Kind::Signal(name)) => self.id().run_signal(name),
-            Some(_) | None => self.id().attempt(node, row.attempt),
-        }
-    }
-
     fn recovered(&self) -> Result<Progress, RecoverError> {
         let rows = self.nodes.iter().filter_map(|(node, row)| {
-            let signal =
-                match self.plan.topology().index_of(node).map(|at| &self.plan.node(at).kind) {
-                    Some(Kind::Signal(name)) => name.to_string(),
-                    Some(_) | None => String::new(),
-                };
+            let signal = match self
+                .start
+                .plan
+                .topology()
+                .index_of(node)
+                .map(|at| &self.start.plan.node(at).kind)
+            {
+                Some(Kind::Signal(name)) => name.to_string(),
+                Some(_) | None => String::new(),
+            };
             let status = match row.state {
                 NodeState::Pending => NodeStatus::Pending,
                 NodeState::Running => NodeStatus::Running,
@@ -70,7 +66,12 @@ impl Run<'_> {
             Some(progress::NodeRow { node, status, attempt: row.attempt })
         });
         let delivered: [(String, Delivery); 0] = [];
-        Progress::recover(self.plan.topology().clone(), self.plan.on_failure(), rows, delivered)
+        Progress::recover(
+            self.start.plan.topology().clone(),
+            self.start.plan.on_failure(),
+            rows,
+            delivered,
+        )
     }
 }
 
@@ -82,7 +83,7 @@ fn runs(rows: &Snapshot) -> Vec<Run<'_>> {
     }
     let read = |(id, nodes)| {
         let promise = rows.promises.get(id)?;
-        Some(Run { rows, promise, plan: Start::of(promise).ok()?.plan, nodes })
+        Some(Run { rows, promise, start: Start::of(promise).ok()?, nodes })
     };
     nodes.into_iter().filter_map(read).collect()
 }
@@ -94,7 +95,7 @@ fn graph_domain(rows: &Snapshot) -> Found {
     let mut found: Found =
         strays.map(|(run, node)| (vec![run.clone()], format!("{node} has no run"))).collect();
     for run in runs(rows) {
-        let unknown = |node: &&&Text| run.plan.topology().index_of(node).is_none();
+        let unknown = |node: &&&Text| run.start.plan.topology().index_of(node).is_none();
         for node in run.nodes.keys().filter(unknown) {
             found.push((vec![run.id().clone()], format!("`{node}` is no node of the plan")));
         }
@@ -119,7 +120,7 @@ fn graph_facts_follow_settlements(rows: &Snapshot) -> Found {
     let mut found = Found::new();
     for run in runs(rows) {
         for (node, row) in &run.nodes {
-            let id = run.promise_of(node, row);
+            let id = run.start.promise_of(run.id(), node, row);
             let verdict = run.settlement(&id).map(|settlement| settlement.verdict);
             let exists = rows.promises.contains_key(&id);
             let follows = match row.state {

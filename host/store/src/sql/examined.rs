@@ -2,6 +2,7 @@
 //! is reported.
 
 use segno_core::{
+    graph::Start,
     id::{CommandIndex, PromiseId},
     view::View,
 };
@@ -98,6 +99,13 @@ impl Examined {
             ids.extend([on.clone(), by.clone()]);
         }
         ids.extend(self.view.facts().map(|(_, _, fact)| fact.promise.clone()));
+        for run in &self.ids {
+            let mut nodes = self.view.nodes_of(run).peekable();
+            let is_run = nodes.peek().and_then(|_| self.view.promise(run));
+            if let Some(Ok(start)) = is_run.map(Start::of) {
+                ids.extend(nodes.map(|(node, row)| start.promise_of(run, node, row)));
+            }
+        }
         for id in &self.ids {
             ids.extend(self.view.promise(id).and_then(|promise| promise.spec.made_by.clone()));
             let signals = self.view.task(id).map_or(0, |task| task.signals);

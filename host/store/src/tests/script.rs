@@ -3,6 +3,7 @@
 
 use segno_core::{
     command::{ClaimRequest, Command, FenceAct, FenceAction, HeartbeatItem},
+    graph::{NodeRow, NodeState},
     id::{
         Claim, CommandIndex, Digest, Holder, NodeName, PromiseId, ResourceName, ScheduleId, Version,
     },
@@ -24,11 +25,12 @@ use super::{MODULE, new};
 
 /// Ids beside those that exist.
 const IDS: [&str; 6] = ["a", "users/42", "ключ \u{0}'\"", "a/0", "nobody", "b/1"];
-const TARGETS: [&str; 6] = [
+const TARGETS: [&str; 7] = [
     "wasm://shop/order",
     "wasm://shop/ship",
     "poll://workers",
     "segno:http",
+    "segno:graph",
     "wasm://gone/x",
     "ship",
 ];
@@ -283,6 +285,11 @@ fn promise(dice: &mut Dice, now: Timestamp) -> NewPromise {
     new(&id, &tags, timeout_at)
 }
 
+/// What is written of a node, in no order at all.
+fn graph_node(dice: &mut Dice) -> NodeRow {
+    NodeRow { state: dice.of(&NodeState::ALL), attempt: dice.roll(3) as u32 }
+}
+
 fn actions(
     dice: &mut Dice,
     inv: &PromiseId,
@@ -290,7 +297,8 @@ fn actions(
     records: &[Record],
 ) -> Vec<FenceAction> {
     let undone = |dice: &mut Dice| inv.compensation("trip", dice.roll(2) as u32);
-    let act = |dice: &mut Dice| match dice.roll(8) {
+    let act = |dice: &mut Dice| match dice.roll(9) {
+        8 => FenceAct::Node { node: Text::from(dice.of(&["a", "b"])), row: graph_node(dice) },
         5 => {
             let id = inv.named(dice.of(&["x", "y"]));
             let seq = dice.of(&["0", "1"]);

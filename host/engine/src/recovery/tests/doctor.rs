@@ -3,9 +3,14 @@
 use std::sync::Arc;
 
 use segno_core::{
+    address::GRAPH_RUN,
     command::{Command, FenceAct, FenceAction},
-    id::{CommandIndex, PromiseId},
-    promise::{HaltReason, NewSchedule, OutboxKey, Overlap, TaskState, TaskStatus, Template},
+    graph::{NodeRow, NodeState},
+    id::{Claim, CommandIndex, PromiseId, Version},
+    promise::{
+        HaltReason, NewPromise, NewSchedule, OutboxKey, Overlap, TaskState, TaskStatus, Template,
+        Verdict,
+    },
     reply::{Orphan, Reply},
     snapshot::Snapshot,
     tags,
@@ -13,9 +18,9 @@ use segno_core::{
     value::{Text, Value},
 };
 use segno_env::Clock as _;
-use segno_store::{Finding, examine};
+use segno_store::{Finding, examine, examine_pages};
 
-use super::{Fixture, new, started};
+use super::{Fixture, claim_request, new, started};
 use crate::recovery::{Action, ORPHANS, RepairStep, class, describe, reconcile, repair};
 
 /// Kinds of damage, and the statement that causes each.
@@ -66,6 +71,56 @@ async fn something_of_everything() -> Fixture {
     fixture.fulfill(left).await;
     assert_eq!(fixture.findings().await, Vec::new());
     fixture
+}
+
+/// A run whose node `a` is done and whose node `b` was left out.
+async fn run_of_a_graph() -> Fixture {
+    let fixture = Fixture::new().await;
+    let plan = r#"{"nodes": {"a": {"call": "f"}, "b": {"call": "f", "needs": ["a"]}}}"#;
+    let param = format!(r#"{{"func": "segno:graph", "args": [{{"plan": {plan}}}]}}"#);
+    let run = new("g", &[(tags::TARGET, GRAPH_RUN)]);
+    let run = NewPromise { param: Value::of(param.as_bytes()), ..run };
+    fixture.run(Command::TaskCreate { new: run, request: claim_request() }).await;
+    let claim = Claim { id: "g".into(), version: Version(1) };
+    let made = |node: &str| FenceAct::Create { new: new(&format!("g/n/{node}/0"), &[]) };
+    let row = |node: &str, state| FenceAct::Node {
+        node: Text::from(node),
+        row: NodeRow { state, attempt: 0 },
+    };
+    let settle = FenceAct::Settle {
+        id: "g/n/a/0".into(),
+        verdict: Verdict::Resolved,
+        value: Value::of(&b"1"[..]),
+    };
+    let acts = [made("a"), settle, row("a", NodeState::Completed), row("b", NodeState::Skipped)];
+    let actions = (0..).zip(acts);
+    let actions = actions.map(|(index, act)| FenceAction { index: CommandIndex(index), act });
+    let actions = actions.collect();
+    fixture.run(Command::TaskFence { claim, records: vec![], logs: vec![], actions }).await;
+    fixture
+}
+
+#[tokio::test]
+async fn what_is_wrong_with_a_run_of_a_graph_is_found_page_by_page() {
+    let damages = [
+        ("UPDATE graph_nodes SET node = 'z' WHERE node = 'a'", "graph_domain"),
+        ("DELETE FROM graph_nodes WHERE node = 'a'", "graph_causal"),
+        ("UPDATE graph_nodes SET state = 5 WHERE node = 'a'", "graph_facts_follow_settlements"),
+    ];
+    for (damage, broken) in damages {
+        let mut fixture = run_of_a_graph().await;
+        let found = async |fixture: &Fixture| {
+            let (scan, now) = (fixture.host.store.scan(), fixture.clock.now());
+            // Each promise on a page of its own.
+            let found = examine_pages(scan, 1, now, &fixture.host.config, |_| {}).await;
+            found.expect("a diagnosis").findings
+        };
+        assert_eq!(found(&fixture).await, Vec::new());
+        fixture.damage(damage).await;
+        let names = found(&fixture).await;
+        let is_named = |finding: &Finding| matches!(finding, Finding::Broken(violation) if violation.name == broken);
+        assert!(names.iter().any(is_named), "{broken}: {names:?}");
+    }
 }
 
 #[tokio::test]
