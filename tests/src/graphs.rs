@@ -27,7 +27,7 @@ pub fn begun_of(begun: &Begun) -> BTreeMap<String, u32> {
 }
 
 /// A module of activities: `echo` answers its input, `fail` never succeeds, `slow` takes five
-/// seconds of this many milliseconds, `lap` is a workflow that calls `echo`, and `trip` one that fails.
+/// seconds of this many milliseconds, `lap` is a workflow that calls `echo`, and `trip` one that fails; `large` answers nine MiB.
 pub fn functions(second: i64) -> (Arc<Script>, Begun) {
     let begun = Begun::default();
     let noted = |begun: &Begun, id: &str| {
@@ -51,6 +51,9 @@ pub fn functions(second: i64) -> (Arc<Script>, Begun) {
                 attempt.sleep(5 * second).await;
                 attempt.succeed(attempt.input())
             }
+        })
+        .activity("large", |attempt| async move {
+            attempt.succeed(format!("\"{}\"", "x".repeat(9 << 20)))
         })
         .activity("fail", move |attempt| {
             noted(&fail, &attempt.context.idempotency_key);

@@ -11,7 +11,7 @@ use opentelemetry_proto::tonic::{
     collector::trace::v1::ExportTraceServiceRequest, common::v1::any_value::Value, trace::v1::Span,
 };
 use prost::Message as _;
-use segno::{demo::payments::PaymentsOptions, runtime::Env};
+use segno::{api::model::StartGraph, demo::payments::PaymentsOptions, runtime::Env};
 use segno_core::time::Millis;
 use serde_json::json;
 use tests::{fixtures, test_host::TestHost};
@@ -161,4 +161,35 @@ async fn a_receiver_that_is_away_harms_nobody() {
     started.unwrap_or_else(|error| panic!("{error}"));
     host.ended("a").await;
     host.server.stop().await.unwrap_or_else(|error| panic!("{error}"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_nodes_of_a_graph_lie_below_their_run() {
+    let (collector, url) = Collector::start(&Env::system()).await;
+    let host = TestHost::with(SEGNO, PaymentsOptions::default(), &["--otlp", &url]).await;
+    host.deploy("tune", fixtures::fixture("tune-one")).await;
+    let inner = json!({ "nodes": { "deep": { "call": "sound", "input": "a" } } });
+    let start = StartGraph {
+        id: Some("g".to_owned()),
+        plan: json!({ "nodes": {
+            "low": { "call": "sound", "input": "a" },
+            "high": { "graph": inner, "needs": ["low"] },
+        } }),
+        module: Some("tune".to_owned()),
+        ..StartGraph::default()
+    };
+    host.client().start_graph(&start).await.unwrap_or_else(|error| panic!("{error}"));
+    host.ended("g").await;
+    let node = |span: &Span| attribute(span, "segno.node");
+    let spans = collector
+        .until(&host, |spans| {
+            spans.len() >= 4 && spans.iter().any(|span| lineage(spans, span) == ["segno:graph"])
+        })
+        .await;
+    let of = |name: &str| {
+        let span = spans.iter().find(|span| node(span).as_deref() == Some(name));
+        lineage(&spans, span.unwrap_or_else(|| panic!("{name}: {:?}", names(&spans))))
+    };
+    assert_eq!(of("low"), ["sound", "segno:graph"]);
+    assert_eq!(of("deep"), ["sound", "segno:graph", "segno:graph"]);
 }

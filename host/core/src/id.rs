@@ -198,6 +198,12 @@ impl PromiseId {
         Self::new(format!("{self}/n/{node}/{attempt}"))
     }
 
+    /// The node that this is an attempt of, if it is one of `run`'s.
+    pub fn node_of(&self, run: &Self) -> Option<&str> {
+        let rest = self.as_str().strip_prefix(run.as_str())?.strip_prefix("/n/")?;
+        Some(rest.split_once('/')?.0)
+    }
+
     /// The promise of this graph run's signal with a name.
     pub fn run_signal(&self, name: &str) -> Self {
         Self::new(format!("{self}/sig/{name}"))
@@ -397,6 +403,8 @@ mod tests {
         assert_eq!(owner.named("approval").as_str(), "order/42/p/approval");
         assert_eq!(owner.signal(0).as_str(), "order/42/s/0");
         assert!(owner.signal(0).is_minted_by(&owner));
+        assert_eq!(owner.attempt("load", 2).node_of(&owner), Some("load"));
+        assert_eq!(owner.command(CommandIndex(7)).node_of(&owner), None);
         for stranger in ["order/42", "order/42/", "order/421", "order/421/0", "x"] {
             assert!(!PromiseId::from(stranger).is_minted_by(&owner), "{stranger}");
         }

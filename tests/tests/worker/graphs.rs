@@ -267,6 +267,21 @@ async fn a_node_that_cannot_begin_fails_by_name() {
 }
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn an_input_that_is_too_large_fails_its_node_and_says_what_to_do() {
+    let (_, _, verdict, value) = ended(&nodes(json!({
+        "a": { "call": "large" },
+        "b": { "call": "large" },
+        "c": { "call": "echo", "needs": ["a", "b"] },
+    })))
+    .await;
+    assert_eq!(verdict, Verdict::Rejected);
+    let failed = &value["details"]["failed"]["c"];
+    assert_eq!(failed["code"], 413);
+    let told = failed["message"].as_str().unwrap_or_default();
+    assert!(told.contains("16777216 are the most: take parts of the outputs"), "{told}");
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn what_is_no_plan_is_refused_in_its_own_words() {
     for (start, message) in [
         (json!({}), "the input of a graph run is an object of `plan` and `input`"),

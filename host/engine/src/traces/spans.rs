@@ -45,9 +45,12 @@ pub fn execution(
     let Some(settlement) = promise.settlement() else { return Vec::new() };
     let id = promise.id();
     let target = promise.target().unwrap_or_default();
-    let parent = match &promise.spec.made_by {
-        Some(_) => context::step(id),
-        None => context.parent.unwrap_or(SpanId::INVALID),
+    // A graph run has no journal, whose steps would have spans: its nodes lie below it at once.
+    let node = promise.spec.made_by.as_ref().and_then(|run| Some((run, id.node_of(run)?)));
+    let parent = match (&promise.spec.made_by, node) {
+        (Some(_), Some((run, _))) => context::execution(run),
+        (Some(_), None) => context::step(id),
+        (None, _) => context.parent.unwrap_or(SpanId::INVALID),
     };
     let status = match settlement.verdict {
         Verdict::Resolved => Status::Unset,
@@ -61,6 +64,7 @@ pub fn execution(
         KeyValue::new("segno.version", task.version.0.cast_signed()),
         KeyValue::new("segno.attempts", i64::from(task.attempt) + 1),
     ];
+    attributes.extend(node.map(|(_, node)| KeyValue::new("segno.node", node.to_owned())));
     attributes.extend(task.module.map(|digest| KeyValue::new("segno.module", digest.to_string())));
     let told = journal.iter().filter_map(|record| match &record.body {
         RecordBody::Signal { name, .. } => Some((format!("signal {name}"), record.at)),
