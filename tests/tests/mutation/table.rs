@@ -690,7 +690,7 @@ pub const MUTATIONS: &[Mutation] = &[
         file: "transition/chain.rs",
         says: "self.put_promise(settled);",
         would_say: "drop(settled);",
-        tests: WALK,
+        tests: "transition::tests::promises",
         killer: "unblock_settled",
     },
     Mutation {
@@ -794,7 +794,7 @@ pub const MUTATIONS: &[Mutation] = &[
         file: "view/graphs.rs",
         says: "                nodes.insert(node.clone(), *row);",
         would_say: "                *nodes = BTreeMap::from([(node.clone(), *row)]);",
-        tests: WALK,
+        tests: "transition::tests::graphs",
         killer: "graph_causal",
     },
     Mutation {

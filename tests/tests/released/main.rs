@@ -44,8 +44,10 @@ async fn the_database_files_of_every_version_are_gone_on_with() {
         let place = tempfile::tempdir().expect("there is room for a folder");
         let options = test_host::options(SEGNO, place.path());
         released.unpack_database(&options.data);
-        segno(&["doctor", "--store", &options.data.display().to_string()]);
+        let data = options.data.display().to_string();
+        folder::looks_sound(&data);
         continuation::check(&released, host(options).await).await;
+        segno(&["doctor", "--store", &data]);
     }
 }
 
@@ -56,8 +58,12 @@ async fn the_exports_of_every_version_are_gone_on_with() {
         let options = test_host::options(SEGNO, place.path());
         let (data, export) = (options.data.display().to_string(), released.export());
         segno(&["import", "--store", &data, &export.display().to_string()]);
-        let rows = folder::rows(&data, place.path());
-        assert_eq!(rows, released.rows(), "{}: every row has moved", released.version());
+        // Tables that came later are empty.
+        let has_rows = |rows: folder::Rows| -> folder::Rows {
+            rows.into_iter().filter(|(_, rows)| *rows > 0).collect()
+        };
+        let rows = has_rows(folder::rows(&data, place.path()));
+        assert_eq!(rows, has_rows(released.rows()), "{}: every row has moved", released.version());
         continuation::check(&released, host(options).await).await;
     }
 }
@@ -69,10 +75,11 @@ async fn the_postgresql_databases_of_every_version_are_gone_on_with() {
         let place = tempfile::tempdir().expect("there is room for a folder");
         let database = cluster.database();
         database.load(&released.dump());
-        segno(&["doctor", "--store", &database.url()]);
+        folder::looks_sound(&database.url());
         let mut options = test_host::options(SEGNO, place.path());
         options.arguments = ["--store".to_owned(), database.url()].into();
         continuation::check(&released, host(options).await).await;
+        segno(&["doctor", "--store", &database.url()]);
     }
 }
 
