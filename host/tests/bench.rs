@@ -31,6 +31,7 @@ fn every_scenario_is_measured_with_its_floor() {
         "disk",
         "starts",
         "fan",
+        "graphs",
         "timers",
         "resume",
         "long",
