@@ -63,7 +63,8 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
             measure(context, shape, *size, &mut section).await?;
         }
     }
-    let half = context.size(50_000, 500);
+    // With the signal between them they are as many as a plan may have.
+    let half = context.size(49_999, 500);
     let mut recovered = vec![];
     for _ in 0..context.repetitions {
         recovered.push(recovery(context, half).await?);
