@@ -1,4 +1,4 @@
-//! What is wrong with a plan on this host: functions that nobody has, and what needs a module.
+//! Checks of a plan that need the host: functions that do not exist, and nodes that need a module.
 
 use segno_graph::plan::{Call, CheckedPlan, Kind, PlanErrors, SubGraph};
 

@@ -15,7 +15,6 @@ use segno_core::{
     tags,
     value::Text,
 };
-use segno_engine::graph::{Coordinator, OwnModule};
 use segno_graph::{
     NodeIndex,
     plan::{Call, CheckedPlan, Kind, SubGraph},
@@ -58,7 +57,7 @@ pub async fn describe(
     let store = api.look().await?;
     let rows = store.read().graph_nodes(&id).await?;
     let ended = !row.promise.is_pending();
-    let Run { states, promises } = Run::of(&id, start.clone(), &rows, ended)?;
+    let Run { states, promises } = Run::of(&id, &start, &rows, ended)?;
     let topology = start.plan.topology();
     let first = match &query.after {
         None => 0,
@@ -155,21 +154,22 @@ struct Run {
 impl Run {
     fn of(
         id: &PromiseId,
-        start: Start,
+        start: &Start,
         rows: &[(Text, NodeRow)],
         ended: bool,
     ) -> Result<Self, ApiError> {
-        let topology = start.plan.topology().clone();
-        let run = Coordinator::recover(id.clone(), start, OwnModule::default(), rows);
+        let topology = start.plan.topology();
+        let run = start.recover(rows.iter().map(|(node, row)| (node, row)));
         let run = run.map_err(|error| ApiError::Internal(error.to_string()))?;
         let stored: BTreeMap<&str, NodeRow> =
             rows.iter().map(|(node, row)| (node.as_str(), *row)).collect();
         let ready: BTreeSet<NodeIndex> = run.frontier().into_iter().collect();
         let mut promises = BTreeMap::new();
         let state = |node: NodeIndex| {
-            let row = stored.get(topology.name(node).as_str());
+            let name = topology.name(node).as_str();
+            let row = stored.get(name);
             if let Some(row) = row.filter(|row| row.state != NodeState::Skipped) {
-                promises.insert(node, run.output_of(node));
+                promises.insert(node, start.promise_of(id, name, row));
                 if row.state == NodeState::Running && !ended {
                     return GraphNodeState::Running;
                 }

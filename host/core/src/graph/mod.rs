@@ -4,12 +4,13 @@
 //!
 //! ```text
 //! {run}/n/{node}/{attempt}   an attempt of a node, from 0
-//! {run}/sig/{name}           a signal; whoever sends it makes it if nobody waits for it yet
+//! {run}/sig/{name}           a signal; it is made by the first node that waits for it, or by its sender
 //! ```
 //!
 //! What a run does next is told by `segno_graph::Progress` from the rows alone; outputs are the
 //! values of promises.
 
+mod recover;
 mod row;
 mod start;
 

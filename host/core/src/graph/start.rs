@@ -1,10 +1,9 @@
 //! What a run is started with: the parameter of its promise.
 
-use segno_graph::plan::{CheckedPlan, Kind, Plan, PlanErrors};
+use segno_graph::plan::{CheckedPlan, Plan, PlanErrors};
 use serde::Deserialize;
 use serde_json::Value as Json;
 
-use super::NodeRow;
 use crate::{address, id::PromiseId, promise::Promise};
 
 /// What a run is started with.
@@ -99,15 +98,6 @@ impl Start {
         }
         let continues = input.continues.map(PromiseId::new);
         Ok(Self { plan, input: input.input, persistence: input.persist, continues })
-    }
-
-    /// The promise that the row of a node of this run is about: its attempt, or its signal.
-    pub fn promise_of(&self, run: &PromiseId, node: &str, row: &NodeRow) -> PromiseId {
-        let index = self.plan.topology().index_of(node);
-        match index.map(|index| &self.plan.node(index).kind) {
-            Some(Kind::Signal(name)) => run.run_signal(name),
-            Some(_) | None => run.attempt(node, row.attempt),
-        }
     }
 }
 

@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 
 use segno_graph::{
-    NodeName, Progress,
-    plan::Kind,
-    progress::{self, Delivery, RecoverError},
-    state::{NodeStatus, RunOutcome, StepKind},
+    Progress,
+    progress::RecoverError,
+    state::{RunOutcome, StepKind},
 };
 
 use super::{Found, Predicate};
@@ -43,35 +42,7 @@ impl Run<'_> {
     }
 
     fn recovered(&self) -> Result<Progress, RecoverError> {
-        let rows = self.nodes.iter().filter_map(|(node, row)| {
-            let signal = match self
-                .start
-                .plan
-                .topology()
-                .index_of(node)
-                .map(|at| &self.start.plan.node(at).kind)
-            {
-                Some(Kind::Signal(name)) => name.to_string(),
-                Some(_) | None => String::new(),
-            };
-            let status = match row.state {
-                NodeState::Pending => NodeStatus::Pending,
-                NodeState::Running => NodeStatus::Running,
-                NodeState::Waiting => NodeStatus::Waiting(signal),
-                NodeState::Completed => NodeStatus::Completed,
-                NodeState::Failed => NodeStatus::Failed,
-                NodeState::Skipped => NodeStatus::Skipped,
-            };
-            let node = NodeName::new(node).ok()?;
-            Some(progress::NodeRow { node, status, attempt: row.attempt })
-        });
-        let delivered: [(String, Delivery); 0] = [];
-        Progress::recover(
-            self.start.plan.topology().clone(),
-            self.start.plan.on_failure(),
-            rows,
-            delivered,
-        )
+        self.start.recover(self.nodes.iter().map(|(node, row)| (*node, *row)))
     }
 }
 

@@ -1,5 +1,5 @@
-//! The promise of a node's attempt: what the node does, as an invocation, a timer, or a promise for
-//! somebody outside.
+//! The promise of a node's attempt: an invocation, a timer, or a promise that is settled from
+//! outside.
 
 use std::time::Duration;
 
@@ -110,7 +110,7 @@ pub fn signal(run: &PromiseId, name: &str, node: &Node, now: Timestamp) -> NewPr
     }
 }
 
-/// A promise that is settled by whoever makes it.
+/// A promise without a target, which the coordinator settles itself.
 pub fn bare(id: PromiseId) -> NewPromise {
     NewPromise { id, param: Value::default(), tags: Tags::new(), timeout_at: Timestamp::NEVER }
 }

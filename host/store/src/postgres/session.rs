@@ -39,10 +39,11 @@ pub(crate) struct NoneUnmerged;
 impl Dialect for Postgres {
     type Unmerged = NoneUnmerged;
 
-    /// In a task of its own, which nobody interrupts: the driver counts a transaction when the
-    /// server's answer is read, so one whose beginning is given up before that would stay open, and
-    /// what is read on its connection afterwards would be what was committed then.
-    #[expect(clippy::disallowed_methods, reason = "it ends by itself, and changes nothing")]
+    /// The transaction begins in a task of its own, so that dropping this future does not stop it
+    /// half way. The driver counts a transaction only when it has read the server's answer to
+    /// `BEGIN`: dropped before that, the connection would return to the pool inside an open
+    /// transaction, and later reads on it would see an old snapshot.
+    #[expect(clippy::disallowed_methods, reason = "the task is short and only reads")]
     async fn snapshot(pool: &Pool<Self>) -> sqlx::Result<Transaction<'static, Self>> {
         let pool = pool.clone();
         let beginning = tokio::spawn(async move { pool.begin_with(SNAPSHOT).await });

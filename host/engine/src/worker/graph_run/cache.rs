@@ -57,8 +57,8 @@ impl RunCache {
         }
     }
 
-    /// Hands over the coordinator of `id` if nobody held the claim between its suspension and this
-    /// version; drops it otherwise.
+    /// Removes the coordinator of `id` and returns it if its state is current: no other holder had a
+    /// claim between its suspension and this version.
     pub fn take(&self, id: &PromiseId, version: Version) -> Option<Coordinator> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let run = kept.remove(id)?;

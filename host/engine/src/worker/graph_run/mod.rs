@@ -11,7 +11,10 @@ mod wait;
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use segno_core::{id::PromiseId, promise::Promise};
+use segno_core::{
+    id::PromiseId,
+    promise::{Promise, Verdict},
+};
 use segno_graph::progress::RecordRefused;
 use segno_guest::{Failure, FunctionKind, Outcome};
 use segno_store::PromiseRow;
@@ -83,7 +86,7 @@ impl Run {
             }
             self.fill(&mut unseen).await?;
             if !unseen.is_empty() {
-                // What went on while nobody held the claim.
+                // What settled while this host did not hold the claim.
                 unseen.iter().for_each(|id| self.watch.add(id));
                 self.read(&std::mem::take(&mut unseen)).await?;
                 continue;
@@ -145,10 +148,11 @@ impl Run {
 
     async fn settled(&mut self, row: &PromiseRow) -> Result<(), Stopped> {
         let promise = &row.promise;
-        if promise.is_pending() || promise.spec.made_by.as_ref() != Some(&self.id) {
+        if promise.is_pending() || !is_own(&self.id, promise) {
             return Ok(());
         }
-        let repeated = self.is_repeated_by_hosts(row).await?;
+        let went_well = promise.settlement().map(|it| it.verdict) == Some(Verdict::Resolved);
+        let repeated = !went_well && self.is_repeated_by_hosts(row).await?;
         let settled = Settled { promise, repeated };
         Ok(self.coordinator.settled(&settled, self.worker.now())?)
     }

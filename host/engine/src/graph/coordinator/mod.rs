@@ -1,0 +1,243 @@
+//! What a run does next.
+
+mod begin;
+mod facts;
+mod take_over;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use segno_core::{
+    command::FenceAct,
+    graph::{NodeRow, NodeState, Start},
+    id::PromiseId,
+    time::Timestamp,
+    value::Text,
+};
+use segno_graph::{
+    NodeIndex, Progress,
+    plan::Kind,
+    progress::{RecoverError, Status},
+    state::{FailureDetail, RunOutcome, StepKind},
+};
+use segno_guest::Outcome;
+
+pub use take_over::TakenOver;
+
+use super::{
+    attempt::OwnModule,
+    outputs::Outputs,
+    report::{self, End},
+};
+
+/// How many bytes of outputs are kept in memory.
+const KEPT_OUTPUTS: usize = 8 << 20;
+/// A run: what is known of it, and what is to be written.
+#[derive(Debug)]
+pub struct Coordinator {
+    run: PromiseId,
+    start: Start,
+    module: OwnModule,
+    progress: Progress,
+    outputs: Outputs,
+    /// What nodes failed with themselves, as far as it is known.
+    failures: BTreeMap<NodeIndex, FailureDetail>,
+    /// Nodes that failed themselves.
+    failed: BTreeSet<NodeIndex>,
+    /// Attempts that were found in the store, of nodes that are to be dispatched once more.
+    made: BTreeSet<NodeIndex>,
+    /// When the next attempts of nodes begin, where that is not at once.
+    begins: BTreeMap<NodeIndex, Timestamp>,
+    /// The nodes of the plan that wait for each signal.
+    signals: BTreeMap<Box<str>, Vec<NodeIndex>>,
+    acts: Vec<FenceAct>,
+}
+
+impl Coordinator {
+    /// The run with these rows.
+    ///
+    /// # Errors
+    /// [`RecoverError`]: the rows are not those of a run of this plan.
+    pub fn recover(
+        run: PromiseId,
+        start: Start,
+        module: OwnModule,
+        rows: &[(Text, NodeRow)],
+    ) -> Result<Self, RecoverError> {
+        let plan = &start.plan;
+        let topology = plan.topology().clone();
+        let mut signals: BTreeMap<Box<str>, Vec<NodeIndex>> = BTreeMap::new();
+        for node in topology.nodes() {
+            if let Kind::Signal(name) = &plan.node(node).kind {
+                signals.entry(name.clone()).or_default().push(node);
+            }
+        }
+        let progress = start.recover(rows.iter().map(|(node, row)| (node, row)))?;
+        let in_state = |state| {
+            let rows = rows.iter().filter(move |(_, row)| row.state == state);
+            rows.filter_map(|(name, _)| topology.index_of(name)).collect::<BTreeSet<_>>()
+        };
+        Ok(Self {
+            failed: in_state(NodeState::Failed),
+            made: in_state(NodeState::Running),
+            run,
+            module,
+            progress,
+            outputs: Outputs::new(KEPT_OUTPUTS),
+            failures: BTreeMap::new(),
+            begins: BTreeMap::new(),
+            signals,
+            acts: Vec::new(),
+            start,
+        })
+    }
+
+    /// What the run was started with.
+    pub fn start(&self) -> &Start {
+        &self.start
+    }
+
+    /// The attempts that the rows say were made.
+    pub fn said_to_run(&self) -> Vec<PromiseId> {
+        self.made.iter().map(|node| self.output_of(*node)).collect()
+    }
+
+    /// Only those of them exist that were found.
+    pub fn found(&mut self, attempts: &BTreeSet<PromiseId>) {
+        let made = std::mem::take(&mut self.made);
+        self.made =
+            made.into_iter().filter(|node| attempts.contains(&self.output_of(*node))).collect();
+    }
+
+    /// What the run waits for: attempts that run, and signals.
+    pub fn awaits(&self) -> BTreeSet<PromiseId> {
+        let attempts = self.progress.running().map(|node| self.output_of(node));
+        let signals = self.progress.awaited_signals().map(|name| self.run.run_signal(name));
+        attempts.chain(signals).collect()
+    }
+
+    /// Whether something runs that may end soon: not only timers and promises of people.
+    pub fn is_busy(&self) -> bool {
+        self.progress.running().any(|node| match self.start.plan.node(node).kind {
+            Kind::Call(_) | Kind::Http(_) | Kind::Graph(_) => true,
+            Kind::Sleep(_) | Kind::Promise | Kind::Signal(_) => false,
+        })
+    }
+
+    /// Takes the nodes that begin now; none: nothing more can begin.
+    pub fn dispatch(&mut self) -> Vec<NodeIndex> {
+        let limit = self.start.plan.max_parallel() as usize;
+        self.progress.dispatch(limit)
+    }
+
+    /// The promises whose outputs these nodes need and that are not in memory.
+    pub fn missing(&self, nodes: &[NodeIndex]) -> BTreeSet<PromiseId> {
+        let topology = self.start.plan.topology();
+        let begin = nodes.iter().filter(|node| !self.made.contains(node));
+        let needs = begin.flat_map(|node| topology.predecessors(*node)).copied();
+        self.unread(needs)
+    }
+
+    /// The promises that the report needs and that are not in memory.
+    pub fn missing_at_the_end(&self, end: End) -> BTreeSet<PromiseId> {
+        match end {
+            End::Completed => self.unread(self.start.plan.outputs().iter().copied()),
+            End::Failed => {
+                let unread = self.failed.iter().filter(|node| !self.failures.contains_key(node));
+                unread.take(100).map(|node| self.output_of(*node)).collect()
+            }
+            End::Stuck => BTreeSet::new(),
+        }
+    }
+
+    /// Whether something is to be written.
+    pub fn has_acts(&self) -> bool {
+        !self.acts.is_empty()
+    }
+
+    /// The same run with other rows.
+    ///
+    /// # Errors
+    /// [`RecoverError`]: the rows are not those of a run of this plan.
+    pub fn again(self, rows: &[(Text, NodeRow)]) -> Result<Self, RecoverError> {
+        Self::recover(self.run, self.start, self.module, rows)
+    }
+
+    /// The attempts of these nodes that were made under an earlier claim.
+    pub fn made_before(&self, nodes: &[NodeIndex]) -> Vec<PromiseId> {
+        let made = nodes.iter().filter(|node| self.made.contains(node));
+        made.map(|node| self.output_of(*node)).collect()
+    }
+
+    /// What is to be written, in order.
+    pub fn take_acts(&mut self) -> Vec<FenceAct> {
+        self.outputs.trim();
+        std::mem::take(&mut self.acts)
+    }
+
+    /// How the run has ended, if it has.
+    pub fn end(&self) -> Option<End> {
+        match self.progress.classify() {
+            StepKind::Settled(RunOutcome::Completed) => Some(End::Completed),
+            StepKind::Settled(RunOutcome::Failed) => Some(End::Failed),
+            StepKind::Stuck => Some(End::Stuck),
+            StepKind::Progressing | StepKind::Suspended => None,
+        }
+    }
+
+    /// What the run's promise is settled with.
+    pub fn report(&self, end: End) -> Outcome {
+        match end {
+            End::Completed => report::completed(&self.start.plan, &self.outputs),
+            End::Failed => {
+                report::failed(&self.start.plan, &self.progress, &self.failures, &self.failed)
+            }
+            End::Stuck => report::stuck(&self.progress),
+        }
+    }
+
+    /// What the run takes of the memory, roughly, in bytes.
+    pub fn footprint(&self) -> usize {
+        let nodes = self.start.plan.topology().len();
+        // Plans were measured at 1,000 to 1,500 bytes a node.
+        4_096 + nodes * 1_500 + self.outputs.bytes()
+    }
+
+    /// Writes down where a node stands.
+    fn note(&mut self, node: NodeIndex) {
+        let state = match self.progress.status(node) {
+            Status::Pending => NodeState::Pending,
+            Status::Running => NodeState::Running,
+            Status::Waiting => NodeState::Waiting,
+            Status::Completed => NodeState::Completed,
+            Status::Skipped => NodeState::Skipped,
+            Status::Failed => NodeState::Failed,
+        };
+        self.acts.push(self.row(node, state));
+    }
+
+    fn row(&self, node: NodeIndex, state: NodeState) -> FenceAct {
+        FenceAct::Node {
+            node: Text::from(self.start.plan.topology().name(node).as_str()),
+            row: NodeRow { state, attempt: self.progress.attempt(node) },
+        }
+    }
+
+    /// The promises of outputs of completed nodes that are not in memory.
+    fn unread(&self, nodes: impl Iterator<Item = NodeIndex>) -> BTreeSet<PromiseId> {
+        let unread = nodes.filter(|node| {
+            self.progress.status(*node) == Status::Completed && self.outputs.get(*node).is_none()
+        });
+        unread.map(|node| self.output_of(node)).collect()
+    }
+
+    /// The promise whose value is the output of a node: its newest attempt, or its signal.
+    fn output_of(&self, node: NodeIndex) -> PromiseId {
+        match &self.start.plan.node(node).kind {
+            Kind::Signal(name) => self.run.run_signal(name),
+            _ => {
+                let name = self.start.plan.topology().name(node);
+                self.run.attempt(name.as_str(), self.progress.attempt(node))
+            }
+        }
+    }
+}
