@@ -3,13 +3,17 @@
 //! ```text
 //! wasm://MODULE/FUNCTION          a function of a deployed module; MODULE is an alias or `sha256:` and 64 digits
 //! wasm:///FUNCTION, FUNCTION      a function of the caller's own module
+//! wasm://MODULE/OBJECT@KEY/FUNCTION   a function of an object, for one key; the key may contain anything
 //! segno:http, segno:graph         built into the host: an activity that sends a request, the run of a graph
 //! poll://any@GROUP, http(s)://…   a external worker, reached through the outbox
 //! ```
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
-use crate::{id::Digest, value::Text};
+use crate::{
+    id::{Digest, ObjectId},
+    value::Text,
+};
 
 /// A parsed target or listener address.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,8 +22,10 @@ pub enum Address {
     Wasm {
         /// Which module.
         module: ModuleRef,
-        /// Which of its functions.
+        /// Which of its functions; one of an object is called `OBJECT/FUNCTION`.
         function: Text,
+        /// Whose turn it is, for a function of an object.
+        key: Option<Text>,
     },
     /// An activity built into every host, by the name after `segno:`.
     BuiltIn(Text),
@@ -92,10 +98,7 @@ impl Address {
                 rest.split_once('/').ok_or_else(|| refuse("the function is missing"))?;
             let module =
                 ModuleRef::parse(module).ok_or_else(|| refuse("the digest is malformed"))?;
-            return match is_name(function) {
-                true => Ok(Self::Wasm { module, function: Text::from(function) }),
-                false => Err(refuse("the function's name is malformed")),
-            };
+            return Self::of_module(module, function).map_err(refuse);
         }
         if let Some(name) = address.strip_prefix("segno:") {
             return match is_name(name) {
@@ -110,10 +113,41 @@ impl Address {
         if http.is_some_and(|rest| !rest.is_empty() && !rest.starts_with('/')) {
             return Ok(Self::Http(Text::from(address)));
         }
-        match is_name(address) {
-            true => Ok(Self::Wasm { module: ModuleRef::Own, function: Text::from(address) }),
-            false => Err(refuse("its scheme is unknown")),
+        Self::of_module(ModuleRef::Own, address).map_err(|why| match is_name(address) {
+            false if !address.contains('@') => refuse("its scheme is unknown"),
+            _ => refuse(why),
+        })
+    }
+
+    /// A function of a module, by what stands behind the module.
+    fn of_module(module: ModuleRef, path: &str) -> Result<Self, &'static str> {
+        let Some(keyed) = Keyed::parse(path) else {
+            return match is_name(path) {
+                true => Ok(Self::Wasm { module, function: Text::from(path), key: None }),
+                false => Err("the function's name is malformed"),
+            };
+        };
+        if !is_name(keyed.object) || !is_name(keyed.function) {
+            return Err("the name of the object or of its function is malformed");
         }
+        if keyed.key.is_empty() {
+            return Err("the key of the object is empty");
+        }
+        let (function, key) = (keyed.name().into(), Some(Text::from(keyed.key)));
+        Ok(Self::Wasm { module, function, key })
+    }
+
+    /// The object whose function this is; none for other addresses, and where the module is not
+    /// named.
+    pub fn object(&self) -> Option<ObjectId> {
+        let Self::Wasm { module, function, key: Some(key) } = self else { return None };
+        let (object, _) = function.split_once('/')?;
+        let module = match module {
+            ModuleRef::Own => return None,
+            ModuleRef::Alias(alias) => alias.to_string(),
+            ModuleRef::Exact(digest) => format!("{EXACT}{digest}"),
+        };
+        Some(ObjectId::new(format!("{module}/{object}@{key}")))
     }
 
     /// Whether a worker can be reached there: not under an address that no worker polls.
@@ -148,6 +182,46 @@ impl ModuleRef {
             (alias, None) => Self::Alias(Text::from(alias)),
         })
     }
+}
+
+/// A function of an object: `OBJECT@KEY/FUNCTION`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Keyed<'a> {
+    /// The kind of object.
+    pub object: &'a str,
+    /// Which one.
+    pub key: &'a str,
+    /// The function.
+    pub function: &'a str,
+}
+
+impl<'a> Keyed<'a> {
+    /// Reads what stands behind a module; `None`: it is a plain function.
+    pub fn parse(path: &'a str) -> Option<Self> {
+        let (object, rest) = path.split_once('@')?;
+        let (key, function) = rest.rsplit_once('/')?;
+        Some(Self { object, key, function })
+    }
+
+    /// The name of the function in its module.
+    pub fn name(&self) -> String {
+        format!("{}/{}", self.object, self.function)
+    }
+}
+
+/// The name of the function that an address names: its last part, or of an object's function
+/// `OBJECT/FUNCTION`.
+pub fn function_of(address: &str) -> Cow<'_, str> {
+    let path = match address.strip_prefix("wasm://") {
+        Some(rest) => rest.split_once('/').map_or(rest, |(_, path)| path),
+        None if is_outside(address) => return last_part(address).into(),
+        None => address,
+    };
+    Keyed::parse(path).map_or_else(|| last_part(address).into(), |keyed| keyed.name().into())
+}
+
+fn last_part(address: &str) -> &str {
+    address.rsplit('/').next().unwrap_or(address)
 }
 
 impl<'a> Poll<'a> {
@@ -190,12 +264,16 @@ fn is_name(name: &str) -> bool {
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Wasm { module: ModuleRef::Own, function } => write!(f, "wasm:///{function}"),
-            Self::Wasm { module: ModuleRef::Alias(alias), function } => {
-                write!(f, "wasm://{alias}/{function}")
-            }
-            Self::Wasm { module: ModuleRef::Exact(digest), function } => {
-                write!(f, "wasm://{EXACT}{digest}/{function}")
+            Self::Wasm { module, function, key } => {
+                match module {
+                    ModuleRef::Own => f.write_str("wasm:///")?,
+                    ModuleRef::Alias(alias) => write!(f, "wasm://{alias}/")?,
+                    ModuleRef::Exact(digest) => write!(f, "wasm://{EXACT}{digest}/")?,
+                }
+                match (key, function.split_once('/')) {
+                    (Some(key), Some((object, function))) => write!(f, "{object}@{key}/{function}"),
+                    _ => f.write_str(function),
+                }
             }
             Self::BuiltIn(name) => write!(f, "segno:{name}"),
             Self::Poll(address) | Self::Http(address) => address.fmt(f),
@@ -215,6 +293,9 @@ mod tests {
             ("wasm:///ship", "wasm:///ship", true),
             ("ship", "wasm:///ship", true),
             (&exact, &exact, true),
+            ("wasm://shop/f@x", "wasm://shop/f@x", true),
+            ("wasm://shop/Cart@ada/add", "wasm://shop/Cart@ada/add", true),
+            ("Cart@a/b: c@d/add", "wasm:///Cart@a/b: c@d/add", true),
             ("segno:http", "segno:http", true),
             ("poll://workers@1", "poll://workers@1", false),
             ("https://example.org/run", "https://example.org/run", false),
@@ -223,6 +304,31 @@ mod tests {
             assert_eq!(address.to_string(), written);
             assert_eq!(address.is_internal(), hosted, "{given}");
             assert_eq!(is_internal(given), hosted, "{given}");
+        }
+    }
+
+    #[test]
+    fn a_function_of_an_object_has_a_key_and_a_name_without_it() {
+        let parse = |address| Address::parse(address).expect(address);
+        let address = parse("wasm://shop/Cart@a/b@c/add");
+        let Address::Wasm { function, key, .. } = &address else { panic!("{address:?}") };
+        assert_eq!((function.as_str(), key.as_deref()), ("Cart/add", Some("a/b@c")));
+        let object = address.object().expect("it names one");
+        assert_eq!((object.as_str(), object.key()), ("shop/Cart@a/b@c", "a/b@c"));
+        for plain in ["Cart@ada/add", "wasm://shop/ship", "poll://any@g/w", "http://h/Cart@a/add"] {
+            assert_eq!(parse(plain).object(), None, "{plain}");
+        }
+        for (address, function) in [
+            ("wasm://shop/Cart@a/b/add", "Cart/add"),
+            ("wasm:///Cart@a/add", "Cart/add"),
+            ("Cart@a/add", "Cart/add"),
+            ("wasm://shop/ship", "ship"),
+            ("ship", "ship"),
+            ("segno:http", "segno:http"),
+            ("poll://any@g/w", "w"),
+            ("https://example.org/a@b/run", "run"),
+        ] {
+            assert_eq!(function_of(address), function, "{address}");
         }
     }
 
@@ -250,6 +356,10 @@ mod tests {
             "wasm://shop",
             "wasm://shop/",
             "wasm://sha256:1/f",
+            "wasm://shop/Cart/add",
+            "wasm://shop/Cart@/add",
+            "wasm://shop/@ada/add",
+            "wasm://shop/Cart@ada/",
             "segno:",
             "poll://",
             "http:///x",

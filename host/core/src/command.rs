@@ -6,9 +6,11 @@ use std::collections::BTreeSet;
 use crate::{
     graph::NodeRow,
     id::{
-        Claim, CommandIndex, Digest, Holder, NodeName, PromiseId, ResourceName, ScheduleId, Version,
+        Claim, CommandIndex, Digest, Holder, NodeName, ObjectId, PromiseId, ResourceName,
+        ScheduleId, Version,
     },
     invocation::{LogLine, Record},
+    object::StateWrite,
     promise::{Deferral, FenceToken, NewPromise, NewSchedule, OutboxKey, ReleaseReason, Verdict},
     time::{Millis, Timestamp},
     value::{Bytes, Text, Value},
@@ -222,6 +224,13 @@ pub enum Command {
         /// The writer's token.
         token: FenceToken,
     },
+    /// Writes the state of an object in an operator's name, while it is nobody's turn.
+    ObjectWrite {
+        /// Which.
+        object: ObjectId,
+        /// What is written.
+        write: StateWrite,
+    },
     /// Makes a schedule; answers the existing one, unchanged, if the id is taken.
     ScheduleCreate(NewSchedule),
     /// Removes a schedule; what it made stays.
@@ -386,6 +395,8 @@ pub enum FenceAct {
         /// What is known of it from now on.
         row: NodeRow,
     },
+    /// Writes the state of the object whose turn the claim's invocation has.
+    State(StateWrite),
 }
 
 impl FenceAct {
@@ -394,7 +405,7 @@ impl FenceAct {
         match self {
             Self::Create { new } | Self::CreateLoose { new } => Some(&new.id),
             Self::Settle { id, .. } | Self::Cancel { id } => Some(id),
-            Self::Publish { .. } | Self::Node { .. } => None,
+            Self::Publish { .. } | Self::Node { .. } | Self::State(_) => None,
         }
     }
 }
@@ -429,6 +440,7 @@ impl Command {
             Self::ResourceGet { .. } => "resource-get",
             Self::ResourceLease { .. } => "resource-lease",
             Self::FencedPut { .. } => "fenced-put",
+            Self::ObjectWrite { .. } => "object-write",
             Self::ScheduleCreate(_) => "schedule-create",
             Self::ScheduleDelete { .. } => "schedule-delete",
             Self::SchedulePause { .. } => "schedule-pause",

@@ -5,11 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     graph::NodeRow,
-    id::{Digest, NodeName, PromiseId, ResourceName, ScheduleId, Version},
+    id::{Digest, NodeName, ObjectId, PromiseId, ResourceName, ScheduleId, Version},
     invocation::{JournalHead, LogLine, Record},
+    object::{Line, StateKey, StateWrite},
     promise::{OutboxKey, OutboxRow, Promise, Resource, ResourceLease, Schedule, Task},
     saga::{Fact, FactKey},
-    value::Text,
+    value::{Payload, Text},
 };
 
 /// Rows to write. In maps to an option, none means that the row is deleted.
@@ -51,6 +52,12 @@ pub struct Delta {
     pub facts: BTreeMap<(PromiseId, FactKey), Fact>,
     /// Nodes of graph runs, by run and name. A stored row that says more stays.
     pub graph_nodes: BTreeMap<(PromiseId, Text), NodeRow>,
+    /// Lines of objects.
+    pub lines: BTreeMap<ObjectId, Option<Line>>,
+    /// Objects whose whole state goes, before the rest of it is written.
+    pub cleared: BTreeSet<ObjectId>,
+    /// Parts of the state of objects.
+    pub state: BTreeMap<StateKey, Option<Payload>>,
 }
 
 /// Records appended to one journal by one command.
@@ -86,6 +93,9 @@ impl Delta {
             && self.resource_leases.is_empty()
             && self.facts.is_empty()
             && self.graph_nodes.is_empty()
+            && self.lines.is_empty()
+            && self.cleared.is_empty()
+            && self.state.is_empty()
     }
 
     /// Whether there are rows that others may make as well, beside promises: those with names.
@@ -94,7 +104,8 @@ impl Delta {
             && self.hosts.is_empty()
             && self.schedules.is_empty()
             && self.resources.is_empty()
-            && self.resource_leases.is_empty())
+            && self.resource_leases.is_empty()
+            && self.lines.is_empty())
     }
 
     /// Whether journals grow, and nothing else changes but what was logged with that.
@@ -117,6 +128,9 @@ impl Delta {
             resource_leases,
             facts,
             graph_nodes,
+            lines,
+            cleared,
+            state,
         } = self;
         !appends.is_empty()
             && removed.is_empty()
@@ -134,6 +148,9 @@ impl Delta {
             && resource_leases.is_empty()
             && facts.is_empty()
             && graph_nodes.is_empty()
+            && lines.is_empty()
+            && cleared.is_empty()
+            && state.is_empty()
     }
 
     /// Adds what a later decision of the same transaction writes: its rows replace those of the
@@ -158,6 +175,9 @@ impl Delta {
         self.resources.extend(later.resources);
         self.resource_leases.extend(later.resource_leases);
         self.facts.extend(later.facts);
+        self.lines.extend(later.lines);
+        later.cleared.into_iter().for_each(|object| self.clear_state(object));
+        self.state.extend(later.state);
         for (node, row) in later.graph_nodes {
             self.put_graph_node(node, row);
         }
@@ -168,6 +188,21 @@ impl Delta {
         if self.graph_nodes.get(&node).is_none_or(|before| row.follows(before)) {
             self.graph_nodes.insert(node, row);
         }
+    }
+
+    /// Writes the state of an object.
+    pub fn write_state(&mut self, object: &ObjectId, write: &StateWrite) {
+        if write.clears {
+            self.clear_state(object.clone());
+        }
+        for (name, value) in &write.entries {
+            self.state.insert((object.clone(), name.clone()), value.clone());
+        }
+    }
+
+    fn clear_state(&mut self, object: ObjectId) {
+        self.state.retain(|(of, _), _| *of != object);
+        self.cleared.insert(object);
     }
 
     /// Drops what was to be written about promises that go.

@@ -15,12 +15,13 @@ use crate::{
     address::{Address, ModuleRef},
     command::{Command, FenceAct},
     graph,
-    id::{Claim, Digest, NodeName, PromiseId, ResourceName, ScheduleId},
+    id::{Claim, Digest, NodeName, ObjectId, PromiseId, ResourceName, ScheduleId},
     invocation::Record,
-    promise::{Message, NewPromise, OutboxKey, Schedule},
+    promise::{Message, NewPromise, OutboxKey, Promise, Schedule},
     saga::StepTags,
     tags,
     time::Timestamp,
+    transition::turn_in,
     value::{Tags, Text},
     view::View,
 };
@@ -60,6 +61,8 @@ pub struct Footprint {
     pub resources: BTreeSet<ResourceName>,
     /// Invocations: all facts of their sagas.
     pub facts: BTreeSet<PromiseId>,
+    /// Objects: their lines.
+    pub lines: BTreeSet<ObjectId>,
 }
 
 /// A page of an invocation's pending children.
@@ -145,9 +148,12 @@ pub fn footprint(command: &Command) -> Footprint {
         | Command::FencedPut { name, .. } => {
             rows.resources.insert(name.clone());
         }
+        Command::ObjectWrite { object, .. } => {
+            rows.lines.insert(object.clone());
+        }
         Command::ScheduleCreate(new) => {
             rows.schedules.insert(new.id.clone());
-            rows.module_of(&new.template.tags);
+            rows.named_by(&new.template.tags);
         }
         Command::ScheduleDelete { id }
         | Command::SchedulePause { id, .. }
@@ -189,8 +195,34 @@ pub fn widen(view: &View, command: &Command, named: &Footprint) -> Footprint {
         wider.settles(view, id);
     }
     match command {
+        Command::PromiseCreate(new) => wider.joins(view, &new.tags),
+        Command::TaskCreate { new, .. } => {
+            wider.joins(view, &new.tags);
+            wider.takes_turn(view, &new.id);
+        }
+        Command::TaskAcquire { claim, .. } => wider.takes_turn(view, &claim.id),
+        Command::RegisterCallback { awaiter, .. } => {
+            wider.lines.extend(view.promise(awaiter).and_then(turn_in));
+        }
+        Command::ObjectWrite { object, .. } => {
+            let line = view.line(object).into_iter();
+            wider.rows.extend(line.flat_map(|line| line.members().cloned()));
+        }
         Command::TaskFence { claim, records, actions, .. } => {
             wider.repeated(view, &claim.id, records);
+            let mut writes_state = false;
+            for action in actions {
+                match &action.act {
+                    FenceAct::Create { new } | FenceAct::CreateLoose { new } => {
+                        wider.joins(view, &new.tags);
+                    }
+                    FenceAct::State(_) => writes_state = true,
+                    _ => {}
+                }
+            }
+            if writes_state {
+                wider.lines.extend(view.promise(&claim.id).and_then(turn_in));
+            }
             // A step that this very fence makes may be settled by it.
             let steps = actions.iter().filter(|action| match &action.act {
                 FenceAct::Create { new } => is_step(&claim.id, &new.id, &new.tags),
@@ -200,7 +232,8 @@ pub fn widen(view: &View, command: &Command, named: &Footprint) -> Footprint {
         }
         Command::TaskSuspend { claim, records, .. }
         | Command::TaskFulfill { claim, records, .. } => wider.repeated(view, &claim.id, records),
-        Command::TaskBegin { first, .. } => {
+        Command::TaskBegin { new, first, .. } => {
+            wider.joins(view, &new.tags);
             // What they name is named by the whole.
             let named = Footprint::default();
             first.iter().for_each(|command| wider.merge(widen(view, command, &named)));
@@ -240,6 +273,7 @@ pub fn widen(view: &View, command: &Command, named: &Footprint) -> Footprint {
             let tree = view.tree(top);
             for member in &tree.members {
                 wider.rows.extend(view.callbacks_on(member).map(|(by, _)| by.clone()));
+                wider.lines.extend(view.promise(member).and_then(turn_in));
             }
         }
         Command::Reconcile { id } => {
@@ -251,13 +285,9 @@ pub fn widen(view: &View, command: &Command, named: &Footprint) -> Footprint {
             }
         }
         Command::PromiseGet { .. }
-        | Command::PromiseCreate(_)
         | Command::PromiseSettle { .. }
-        | Command::RegisterCallback { .. }
         | Command::RegisterListener { .. }
         | Command::TaskGet { .. }
-        | Command::TaskCreate { .. }
-        | Command::TaskAcquire { .. }
         | Command::TaskHeartbeat { .. }
         | Command::WorkerHeartbeat { .. }
         | Command::WorkerGone { .. }
@@ -327,6 +357,7 @@ impl Footprint {
         self.schedules.extend(other.schedules);
         self.resources.extend(other.resources);
         self.facts.extend(other.facts);
+        self.lines.extend(other.lines);
     }
 
     fn composite(&mut self, id: &PromiseId) {
@@ -335,16 +366,19 @@ impl Footprint {
 
     fn create(&mut self, new: &NewPromise) {
         self.composite(&new.id);
-        self.module_of(&new.tags);
+        self.named_by(&new.tags);
     }
 
-    fn module_of(&mut self, tags: &Tags) {
-        let target = match tags::target(tags).map(Address::parse) {
-            Some(Ok(Address::Wasm { module, .. })) => Some(module),
-            Some(Ok(address)) if address.is_graph_run() => {
+    /// The module and the object that a target names.
+    fn named_by(&mut self, tags: &Tags) {
+        let Some(Ok(address)) = tags::target(tags).map(Address::parse) else { return };
+        self.lines.extend(address.object());
+        let target = match address {
+            Address::Wasm { module, .. } => Some(module),
+            address if address.is_graph_run() => {
                 tags.get(tags::MODULE).and_then(|module| ModuleRef::parse(module))
             }
-            Some(_) | None => None,
+            _ => None,
         };
         if let Some(module) = target {
             match module {
@@ -371,14 +405,53 @@ impl Footprint {
             self.settles(view, &id);
             self.composites.insert(id);
         }
-        self.module_of(&schedule.template.tags);
+        self.named_by(&schedule.template.tags);
+        self.joins(view, &schedule.template.tags);
+    }
+
+    /// Who is last in the line that a new execution joins.
+    fn joins(&mut self, view: &View, tags: &Tags) {
+        // A quick look: few targets name an object.
+        let target = tags::target(tags).filter(|target| target.contains('@'));
+        let Some(Ok(address)) = target.map(Address::parse) else { return };
+        if let Some(line) = address.object().and_then(|object| view.line(&object)) {
+            self.composites.insert(line.tail.clone());
+        }
+    }
+
+    /// The line of an execution that needs a turn, with who has it and who is last, and what the
+    /// execution waits for.
+    fn takes_turn(&mut self, view: &View, id: &PromiseId) {
+        let Some(object) = view.promise(id).and_then(turn_in) else { return };
+        if let Some(line) = view.line(&object) {
+            self.composites.extend(line.members().cloned());
+        }
+        self.rows.extend(view.awaited_by(id).cloned());
+        self.lines.insert(object);
+    }
+
+    /// The line of an execution that may be waiting for its turn, and whom it is behind.
+    fn leaves_line(&mut self, view: &View, promise: &Promise) {
+        let id = promise.id();
+        let Some(object) = turn_in(promise).filter(|_| view.awaited_by(id).next().is_some()) else {
+            return;
+        };
+        for awaited in view.awaited_by(id) {
+            self.rows.insert(awaited.clone());
+            if view.promise(awaited).and_then(turn_in).as_ref() == Some(&object) {
+                self.composites.insert(awaited.clone());
+            }
+        }
+        self.lines.insert(object);
     }
 
     /// What the settlement of a promise reads: who awaits it, and the facts of the saga it is a
     /// part of.
     fn settles(&mut self, view: &View, id: &PromiseId) {
         self.rows.extend(view.callbacks_on(id).map(|(awaiter, _)| awaiter.clone()));
-        if let Some(promise) = view.promise(id).filter(|promise| promise.is_pending())
+        let pending = view.promise(id).filter(|promise| promise.is_pending());
+        pending.into_iter().for_each(|promise| self.leaves_line(view, promise));
+        if let Some(promise) = pending
             && let Some(owner) = &promise.spec.made_by
             && is_step(owner, id, &promise.spec.tags)
         {

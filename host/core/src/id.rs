@@ -49,7 +49,7 @@ pub struct TooLong {
 /// # Errors
 /// [`TooLong`].
 pub fn fits(what: &'static str, text: &str) -> Result<(), TooLong> {
-    within(what, text, LONGEST)
+    fits_within(what, text, LONGEST)
 }
 
 /// Checks that stores can look up `id`, which lies under `owner`.
@@ -61,10 +61,14 @@ pub fn fits_under(owner: &PromiseId, id: &PromiseId) -> Result<(), TooLong> {
     // goes on.
     let before = Some(stored_bytes(owner.as_str())).filter(|bytes| *bytes > LONGEST_MINTED);
     let limit = before.map_or(LONGEST_MINTED, |bytes| bytes + LONGEST);
-    within("the id of a step", id.as_str(), limit)
+    fits_within("the id of a step", id.as_str(), limit)
 }
 
-fn within(what: &'static str, text: &str, limit: usize) -> Result<(), TooLong> {
+/// Checks that what a client named `text` has at most `limit` bytes.
+///
+/// # Errors
+/// [`TooLong`].
+pub fn fits_within(what: &'static str, text: &str, limit: usize) -> Result<(), TooLong> {
     let bytes = stored_bytes(text);
     if bytes <= limit {
         return Ok(());
@@ -100,6 +104,11 @@ pub struct ScheduleId(Text);
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ResourceName(Text);
+
+/// An object: a key of a kind of object that a module declares, `MODULE/OBJECT@KEY`.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ObjectId(Text);
 
 /// One life of one host.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -307,6 +316,29 @@ impl ResourceName {
     }
 }
 
+impl ObjectId {
+    /// An object by its full name, `MODULE/OBJECT@KEY`.
+    pub fn new(id: impl Into<Arc<str>>) -> Self {
+        Self(Text::from(id.into()))
+    }
+
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+
+    /// Its key: what follows the first `@`.
+    pub fn key(&self) -> &str {
+        self.as_str().split_once('@').map_or("", |(_, key)| key)
+    }
+}
+
+impl From<&str> for ObjectId {
+    fn from(id: &str) -> Self {
+        Self::new(id)
+    }
+}
+
 impl From<&str> for ResourceName {
     fn from(name: &str) -> Self {
         Self::new(name)
@@ -372,7 +404,7 @@ macro_rules! shown_as_text {
         }
     )*};
 }
-shown_as_text!(PromiseId, NodeName, ScheduleId, ResourceName);
+shown_as_text!(PromiseId, NodeName, ScheduleId, ResourceName, ObjectId);
 
 impl fmt::Display for Version {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

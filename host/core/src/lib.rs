@@ -7,6 +7,7 @@
 //! In the order a newcomer should read:
 //! - [`id`], [`time`], [`value`], [`address`], [`tags`]: the words;
 //! - [`promise`]: promises, tasks, leases, callbacks, the outbox;
+//! - [`object`]: keys whose executions take turns, and their state;
 //! - [`saga`]: what is known of steps that may have to be undone, and what is done next;
 //! - [`invocation`]: the journal, its bytes, its replay;
 //! - [`command`], [`reply`], [`delta`], [`effect`], [`config`]: what goes in and out;
@@ -23,6 +24,7 @@ pub mod value;
 
 pub mod graph;
 pub mod invocation;
+pub mod object;
 pub mod promise;
 pub mod saga;
 

@@ -7,11 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     graph::NodeRow,
-    id::{Digest, NodeName, PromiseId, ResourceName, ScheduleId, Version},
+    id::{Digest, NodeName, ObjectId, PromiseId, ResourceName, ScheduleId, Version},
     invocation::{JournalHead, Record},
+    object::{Line, StateKey},
     promise::{OutboxKey, OutboxRow, Promise, Resource, ResourceLease, Schedule, Task},
     saga::{Fact, FactKey},
-    value::Text,
+    value::{Payload, Text},
     view::View,
 };
 
@@ -54,6 +55,12 @@ pub struct Snapshot {
     /// Nodes of graph runs, by run and name.
     #[serde(default, with = "rows")]
     pub graph_nodes: BTreeMap<(PromiseId, Text), NodeRow>,
+    /// Lines of objects.
+    #[serde(default)]
+    pub lines: BTreeMap<ObjectId, Line>,
+    /// The state of objects, by object and name.
+    #[serde(default, with = "rows")]
+    pub state: BTreeMap<StateKey, Payload>,
 }
 
 /// A journal with its head, as far as the state holds its records.
@@ -110,6 +117,8 @@ impl Snapshot {
                 .graph_nodes()
                 .map(|(run, node, row)| ((run.clone(), node.clone()), *row))
                 .collect(),
+            lines: state.lines().map(|(object, line)| (object.clone(), line.clone())).collect(),
+            state: state.states().map(|(key, value)| (key.clone(), value.clone())).collect(),
         }
     }
 }

@@ -34,9 +34,11 @@ pub const EXTERNAL: &str = "external";
 /// The beginning that ids must have which a tree may act on: that of the rights of who started it.
 /// All that the tree makes inherits it. Without one the tree may act on any id.
 pub const RIGHTS: &str = "segno:rights";
+/// The object whose turn the promise's task needs; the engine alone sets it.
+pub const TURN: &str = "segno:turn";
 /// The alias of the module whose functions a graph run names without a module.
 pub const MODULE: &str = "segno:module";
-/// The names above but the last two: where tags are exchanged with others, these carry a prefix that
+/// The names above but the last three: where tags are exchanged with others, these carry a prefix that
 /// says whose they are.
 pub const RESERVED: [&str; 14] = [
     TARGET, TIMER, DELAY, PARENT, DETACHED, ORIGIN, PREFIX, BRANCH, SCHEDULE, EXTERNAL, SAGA, SEQ,
@@ -73,6 +75,11 @@ pub fn target(tags: &Tags) -> Option<&str> {
 /// Whether the promise resolves by itself at its deadline.
 pub fn is_timer(tags: &Tags) -> bool {
     is_true(tags, TIMER)
+}
+
+/// The object whose turn the task needs, if it needs one.
+pub fn turn(tags: &Tags) -> Option<&str> {
+    tags.get(TURN).map(String::as_str)
 }
 
 /// Whether the promise outlives the invocation that made it.

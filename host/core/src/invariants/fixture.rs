@@ -6,6 +6,7 @@ use crate::{
     command::{Command, FenceAct},
     graph::{NodeRow, NodeState},
     id::{CommandIndex, Digest, PromiseId, ScheduleId, Version},
+    object::Line,
     promise::{
         Message, OutboxKey, OutboxRow, Overlap, Promise, PromiseState, Schedule, Settlement, Task,
         TaskState, Verdict,
@@ -20,6 +21,7 @@ use crate::{
 
 /// `wait` is suspended on `open`, `run` is acquired and has a journal with a child `run/0`, `work`
 /// is offered to a external worker, `stop` is halted, `each` is a schedule that made `each@60000`,
+/// `cart` has the turn of an object and `next` waits for it,
 /// `graph` is a graph run that waits for a signal, `done` is fulfilled and owes a message, `late` timed out, `nap` is a timer.
 pub(crate) fn legal() -> Snapshot {
     let mut world = World::new();
@@ -66,6 +68,15 @@ pub(crate) fn legal() -> Snapshot {
     ];
     world.done(world::fence(graph.clone(), vec![], acts));
     world.done(world::suspend(graph, &["graph/sig/go"]));
+    world.done(world::keyed("cart", "add"));
+    world.done(world::keyed("next", "add"));
+    let cart = world.acquire("cart", 5);
+    let record = world::wrote(1, 0);
+    world.done(world::fence(
+        cart,
+        vec![world::started(), record],
+        vec![world::state("total", "1")],
+    ));
     world.done(Command::TaskHalt { id: id("stop") });
     world.done(world::listener("done"));
     let done = world.acquire("done", 3);
@@ -147,6 +158,8 @@ pub(crate) fn violators() -> Vec<(&'static str, Violate)> {
             settle(rows, "graph", Verdict::Resolved, None, 1_500);
             rows.callbacks.remove(&(id("graph/sig/go"), id("graph")));
         }),
+        ("one_holder_an_object", |rows| line(rows).holder = Some(id("next"))),
+        ("a_line_has_one_end", |rows| line(rows).tail = id("cart")),
         ("schedule_last_before_next", |rows| each(rows).last_at = Some(Timestamp::NEVER)),
         ("journal_has_a_task", |rows| drop(rows.tasks.remove(&id("run")))),
     ]
@@ -195,6 +208,8 @@ pub(crate) fn step_violators() -> Vec<(&'static str, Command, Violate)> {
         }),
         ("facts_are_never_rewritten", elsewhere(), |rows| rows.facts.clear()),
         ("graph_nodes_move_forward", elsewhere(), |rows| write(rows, "a", NodeState::Running)),
+        ("turns_go_in_order", elsewhere(), |rows| line(rows).holder = Some(id("next"))),
+        ("state_is_written_by_its_holder", elsewhere(), |rows| rows.state.clear()),
         ("tokens_strictly_rise", elsewhere(), |rows| {
             rows.resource_leases.values_mut().for_each(|lease| lease.holder = Text::from("bob"));
         }),
@@ -217,6 +232,10 @@ fn fact(rows: &Snapshot, kind: FactKind) -> Fact {
 fn write(rows: &mut Snapshot, node: &str, state: NodeState) {
     let row = NodeRow { state, attempt: 0 };
     rows.graph_nodes.insert((id("graph"), Text::from(node)), row);
+}
+
+fn line(rows: &mut Snapshot) -> &mut Line {
+    rows.lines.get_mut(&world::cart()).expect("the fixture has this object")
 }
 
 fn each(rows: &mut Snapshot) -> &mut Schedule {

@@ -10,6 +10,7 @@
 mod graphs;
 mod journals;
 mod messages;
+mod objects;
 mod promises;
 mod sagas;
 mod schedules;
@@ -52,6 +53,7 @@ pub const PREDICATES: &[&[Predicate]] = &[
     schedules::PREDICATES,
     sagas::PREDICATES,
     graphs::PREDICATES,
+    objects::PREDICATES,
 ];
 
 /// Checks every predicate over the rows of a store.

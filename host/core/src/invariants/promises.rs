@@ -124,8 +124,14 @@ fn makes_a_promise(kind: CommandKind) -> bool {
         | CommandKind::Sleep
         | CommandKind::Promise
         | CommandKind::Http => true,
-        CommandKind::Settle | CommandKind::Run | CommandKind::Cancel | CommandKind::Publish => {
-            false
-        }
+        CommandKind::Settle
+        | CommandKind::Run
+        | CommandKind::Cancel
+        | CommandKind::Publish
+        | CommandKind::GetState
+        | CommandKind::SetState
+        | CommandKind::ClearState
+        | CommandKind::ClearAllState
+        | CommandKind::StateKeys => false,
     }
 }

@@ -8,10 +8,11 @@ use crate::{
     config::{Config, VersionRule},
     footprint::footprint,
     graph,
-    id::{CommandIndex, PromiseId, ScheduleId},
+    id::{CommandIndex, ObjectId, PromiseId, ScheduleId},
     promise::{HaltReason, OutboxKey, Promise, Schedule, Task, TaskState, TaskStatus},
     snapshot::Snapshot,
     time::Timestamp,
+    transition::turn_in,
 };
 
 /// A step: the rows before a command, and after it.
@@ -54,6 +55,8 @@ pub const STEP_PREDICATES: &[StepPredicate] = &[
     ("records_are_never_rewritten", records_are_never_rewritten),
     ("facts_are_never_rewritten", facts_are_never_rewritten),
     ("graph_nodes_move_forward", graph_nodes_move_forward),
+    ("turns_go_in_order", turns_go_in_order),
+    ("state_is_written_by_its_holder", state_is_written_by_its_holder),
     ("tokens_strictly_rise", tokens_strictly_rise),
     ("schedules_go_only_when_deleted", schedules_go_only_when_deleted),
     ("schedules_move_forward", schedules_move_forward),
@@ -166,6 +169,8 @@ fn only_admitted_edges(step: &StepView<'_>) -> Found {
     each(&step.after.tasks, |id, after| {
         let before = step.before.tasks.get(id).map(Task::status)?;
         let admitted: &[TaskStatus] = match before {
+            // Back to suspended: it is another's turn.
+            Pending if needs_turn(step, id) => &[Pending, Acquired, Suspended, Halted, Fulfilled],
             Pending => &[Pending, Acquired, Halted, Fulfilled],
             Acquired => &[Acquired, Pending, Suspended, Halted, Fulfilled],
             Suspended => &[Suspended, Pending, Halted, Fulfilled],
@@ -174,6 +179,10 @@ fn only_admitted_edges(step: &StepView<'_>) -> Found {
         };
         unless(admitted.contains(&after.status()), || format!("{before} became {}", after.status()))
     })
+}
+
+fn needs_turn(step: &StepView<'_>, id: &PromiseId) -> bool {
+    step.before.promises.get(id).and_then(turn_in).is_some()
 }
 
 /// What settles in a step is what its command names: the chain never goes on to others.
@@ -410,6 +419,62 @@ fn graph_nodes_move_forward(step: &StepView<'_>) -> Found {
     wrong
         .map(|((run, node), before)| (vec![run.clone()], format!("`{node}` was {before:?}")))
         .collect()
+}
+
+/// The turn of an object passes when its holder has settled, and to who was next.
+fn turns_go_in_order(step: &StepView<'_>) -> Found {
+    let mut found = Found::new();
+    for (object, after) in &step.after.lines {
+        let (Some(before), Some(holder)) = (step.before.lines.get(object), &after.holder) else {
+            continue;
+        };
+        if before.is_held_by(holder) {
+            continue;
+        }
+        let of_object = |rows: &Snapshot, id: &PromiseId| {
+            rows.promises
+                .get(id)
+                .filter(|promise| turn_in(promise).as_ref() == Some(object))
+                .cloned()
+        };
+        let pending = |id: &PromiseId| {
+            of_object(step.before, id).is_some_and(|promise| promise.is_pending())
+                && of_object(step.after, id).is_some_and(|promise| promise.is_pending())
+        };
+        let is_next = step.before.callbacks.iter().any(|((on, by), consumed)| {
+            by == holder && *consumed && of_object(step.before, on).is_some()
+        });
+        if before.holder.as_ref().is_some_and(pending) || (pending(&before.tail) && !is_next) {
+            let detail = format!("the turn of `{object}` went from {before:?} to {after:?}");
+            found.push((vec![holder.clone()], detail));
+        }
+    }
+    found
+}
+
+/// What an object holds is written by who has its turn, or by an operator while nobody has.
+fn state_is_written_by_its_holder(step: &StepView<'_>) -> Found {
+    let keys: BTreeSet<_> = step.before.state.keys().chain(step.after.state.keys()).collect();
+    let changed =
+        keys.into_iter().filter(|key| step.before.state.get(key) != step.after.state.get(key));
+    let wrong = changed.filter(|(object, _)| {
+        let holder = step.after.lines.get(object).and_then(|line| line.holder.as_ref());
+        match step.command {
+            Command::TaskFence { claim, .. } => holder != Some(&claim.id),
+            Command::TaskBegin { new, .. } => holder != Some(&new.id),
+            Command::ObjectWrite { object: named, .. } => {
+                let has_turn = |id: &PromiseId| {
+                    step.before.promises.get(id).is_some_and(|promise| {
+                        promise.is_pending() && turn_in(promise).as_ref() == Some(object)
+                    })
+                };
+                named != object || holder.is_some_and(has_turn)
+            }
+            _ => true,
+        }
+    });
+    let named = |object: &ObjectId| vec![PromiseId::new(object.as_str())];
+    wrong.map(|(object, name)| (named(object), format!("`{name}` changed"))).collect()
 }
 
 /// Whatever changes of a resource or its lease, its token rises.

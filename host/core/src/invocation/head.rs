@@ -12,7 +12,7 @@ pub struct JournalHead {
     pub len: u32,
     /// How many of them are commands.
     pub commands: u32,
-    /// How many of these the guest was told the outcome of.
+    /// How many of these have completed: the guest was told the outcome, or there is none to tell.
     pub notified: u32,
     /// The logical time of the last record.
     pub at: Timestamp,
@@ -89,12 +89,13 @@ impl JournalHead {
         let mut head = Self { len: self.len + 1, at: record.at, ..self };
         match &record.body {
             RecordBody::Started { .. } | RecordBody::Signal { .. } | RecordBody::Cancelled => {}
-            RecordBody::Command { index, .. } => {
+            RecordBody::Command { index, kind, .. } => {
                 let expected = CommandIndex(self.commands);
                 if *index != expected {
                     return Err(AppendRefused::WrongCommand { expected, given: *index });
                 }
                 head.commands += 1;
+                head.notified += u32::from(!kind.completes());
             }
             RecordBody::Notified { index, .. } => {
                 if index.0 >= self.commands || self.notified >= self.commands {

@@ -95,6 +95,16 @@ pub enum CommandKind {
     Cancel,
     /// Publish an event.
     Publish,
+    /// Read a part of the state of the object.
+    GetState,
+    /// Write a part of it; nothing completes the command.
+    SetState,
+    /// Remove a part of it; nothing completes the command.
+    ClearState,
+    /// Remove all of it; nothing completes the command.
+    ClearAllState,
+    /// The names of the parts of it.
+    StateKeys,
 }
 
 /// How a command, or the invocation, ended.
@@ -218,6 +228,29 @@ impl CommandKind {
             Self::Run => "run",
             Self::Cancel => "cancel",
             Self::Publish => "publish",
+            Self::GetState => "get-state",
+            Self::SetState => "set-state",
+            Self::ClearState => "clear-state",
+            Self::ClearAllState => "clear-all-state",
+            Self::StateKeys => "state-keys",
+        }
+    }
+
+    /// Whether something completes the command. A write is done with its record.
+    pub fn completes(self) -> bool {
+        match self {
+            Self::SetState | Self::ClearState | Self::ClearAllState => false,
+            Self::Call
+            | Self::Send
+            | Self::Sleep
+            | Self::Promise
+            | Self::Settle
+            | Self::Http
+            | Self::Run
+            | Self::Cancel
+            | Self::Publish
+            | Self::GetState
+            | Self::StateKeys => true,
         }
     }
 }

@@ -6,7 +6,7 @@ use super::Model;
 use crate::{
     command::Command,
     footprint::{Footprint, footprint, widen},
-    id::PromiseId,
+    id::{Digest, PromiseId},
     promise::OutboxKey,
     view::View,
 };
@@ -104,13 +104,20 @@ impl Model {
     /// What is found by its own name, and the facts of sagas.
     fn load_named(&self, view: &mut View, rows: &Footprint) {
         for alias in &rows.aliases {
-            self.alias(alias).into_iter().for_each(|module| view.put_alias(alias.clone(), module));
+            let Some(module) = self.alias(alias) else { continue };
+            view.put_alias(alias.clone(), module);
+            self.load_module(view, &module);
         }
-        let modules = rows.modules.iter().filter(|module| self.has_module(module));
-        modules.for_each(|module| view.put_module(*module));
+        rows.modules.iter().for_each(|module| self.load_module(view, module));
         rows.hosts.iter().for_each(|node| view.put_host(node.clone(), self.incarnation(node)));
         self.load_schedules(rows, view);
         self.load_resources(rows, view);
         self.load_facts(rows, view);
+        self.load_lines(rows, view);
+    }
+
+    fn load_module(&self, view: &mut View, module: &Digest) {
+        let facts = self.module_facts(module);
+        facts.into_iter().for_each(|facts| view.put_module_facts(*module, facts.clone()));
     }
 }

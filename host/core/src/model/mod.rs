@@ -13,6 +13,7 @@ use crate::{
     delta::Delta,
     footprint::footprint,
     id::{Digest, PromiseId},
+    object::ModuleFacts,
     time::Timestamp,
     transition::{Decision, transition},
     view::{Tree, View},
@@ -80,9 +81,9 @@ impl Model {
         }
     }
 
-    /// Says that a module was uploaded: no command does.
-    pub fn put_module(&mut self, module: Digest) {
-        self.rows.put_module(module);
+    /// Says that a module was uploaded, and what is known of it: no command does.
+    pub fn put_module(&mut self, module: Digest, facts: ModuleFacts) {
+        self.rows.put_module_facts(module, facts);
     }
 
     /// Says that a module was removed.

@@ -42,6 +42,11 @@ pub enum Reply {
     },
     /// The claim was given back; a settlement offers the task again.
     Suspended,
+    /// It is another execution's turn: the task waits for its own, and is offered again then.
+    Parked {
+        /// Who is before it.
+        behind: PromiseId,
+    },
     /// There is something to do already: the claim goes on. The records were appended.
     Ready {
         /// Those awaited that have settled.

@@ -1,7 +1,7 @@
 //! Why a command was refused: part of the reply, since it is the caller who acts on it.
 
 use crate::{
-    id::{NodeName, PromiseId, ResourceName, ScheduleId, TooLong, Version},
+    id::{NodeName, ObjectId, PromiseId, ResourceName, ScheduleId, TooLong, Version},
     invocation::AppendRefused,
     promise::{FenceToken, TaskStatus},
     time::Timestamp,
@@ -116,6 +116,16 @@ pub enum Conflict {
         /// Until when.
         until: Timestamp,
     },
+    /// It is the turn of an execution of the object.
+    #[error(
+        "`{object}` belongs to the execution `{holder}`: wait until it has ended, or cancel it"
+    )]
+    ObjectBusy {
+        /// The object.
+        object: ObjectId,
+        /// Whose turn it is.
+        holder: PromiseId,
+    },
     /// A later writer has written the resource: this one must stop.
     #[error("the token {given} for `{name}` is stale: {current} has written it")]
     StaleToken {
@@ -166,6 +176,7 @@ impl Refusal {
             Self::Conflict(Conflict::PromiseSettled(_)) => "promise-settled",
             Self::Conflict(Conflict::NotHolder(_)) => "not-holder",
             Self::Conflict(Conflict::Busy { .. }) => "resource-busy",
+            Self::Conflict(Conflict::ObjectBusy { .. }) => "object-busy",
             Self::Conflict(Conflict::StaleToken { .. }) => "stale-token",
             Self::Conflict(Conflict::Superseded { .. }) => "superseded",
             Self::Conflict(Conflict::Hosted(_)) => "hosted",

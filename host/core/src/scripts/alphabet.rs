@@ -1,6 +1,6 @@
 //! What scripts are made of: the steps that are worth trying in a state.
 
-use super::graph;
+use super::{graph, objects};
 use crate::{
     command::{ClaimRequest, Command, FenceAct, FenceAction, HeartbeatItem},
     id::{Claim, CommandIndex, Holder, NodeName, PromiseId, ScheduleId},
@@ -39,6 +39,7 @@ pub(super) fn wide_alphabet(world: &World, ids: &[&str]) -> Vec<Step> {
     let mut steps = alphabet(world, &ids);
     steps.extend(scheduled(world));
     steps.extend(graph::steps(world).into_iter().map(Step::Command));
+    steps.extend(objects::steps(world, &["x", "y"]).into_iter().map(Step::Command));
     steps
 }
 

@@ -3,6 +3,7 @@
 
 mod alphabet;
 mod graph;
+mod objects;
 mod short;
 mod walk;
 
@@ -32,6 +33,7 @@ fn note(command: &Command, reply: &Reply, seen: &mut Seen) {
         Reply::Refused(refusal) => refusal.kind().to_owned(),
         Reply::Suspended => "suspended".to_owned(),
         Reply::Ready { .. } => "ready".to_owned(),
+        Reply::Parked { .. } => "parked".to_owned(),
         Reply::Pruned(Pruned::Kept(_)) => "kept".to_owned(),
         _ => "done".to_owned(),
     };
@@ -45,6 +47,7 @@ fn limits() -> Config {
         attempt_limit: Some(4),
         stall_limit: Some(Millis(40)),
         on_exhausted: Exhausted::Reject,
+        objects: true,
         ..Config::default()
     }
 }

@@ -56,6 +56,7 @@ const COMMANDS: &[&str] = &[
     "resource-get",
     "resource-lease",
     "fenced-put",
+    "object-write",
     "schedule-create",
     "schedule-delete",
     "schedule-pause",
@@ -111,7 +112,7 @@ fn a_long_walk_meets_every_kind_of_answer() {
     for name in COMMANDS {
         let answers = seen.iter().filter(|(seen, _)| seen == name).map(|(_, kind)| kind.as_str());
         let (done, refused): (Vec<&str>, Vec<&str>) =
-            answers.partition(|kind| matches!(*kind, "done" | "suspended" | "ready"));
+            answers.partition(|kind| matches!(*kind, "done" | "suspended" | "ready" | "parked"));
         assert!(!done.is_empty(), "`{name}` never succeeded");
         let never = NEVER_REFUSED.contains(name);
         assert_eq!(refused.is_empty(), never, "`{name}` was refused: {refused:?}");
@@ -143,6 +144,10 @@ fn a_long_walk_meets_every_kind_of_answer() {
         ("resource-lease", "bad-request"),
         ("fenced-put", "done"),
         ("fenced-put", "stale-token"),
+        ("task-acquire", "parked"),
+        ("object-write", "done"),
+        ("object-write", "object-busy"),
+        ("object-write", "bad-request"),
         ("task-heartbeat", "superseded"),
         ("schedule-create", "done"),
         ("schedule-delete", "done"),

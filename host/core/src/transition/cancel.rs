@@ -30,7 +30,9 @@ impl Draft<'_> {
     /// Asks an execution to stop; whatever cannot be told is settled as cancelled at once.
     pub(super) fn ask_to_stop(&mut self, id: &PromiseId) {
         let Some(promise) = self.promise(id).filter(|promise| promise.is_pending()) else { return };
-        let Some(task) = self.task(id).filter(|_| can_be_told(promise)).cloned() else {
+        // One that waits for its turn has nothing to undo, and would be told when its turn comes.
+        let can_be_told = can_be_told(promise) && self.waits_for_turn(id).is_none();
+        let Some(task) = self.task(id).filter(|_| can_be_told).cloned() else {
             let settled = self.settle_with(id, Verdict::Canceled, &Value::default());
             debug_assert_eq!(settled, Ok(true), "the promise was just seen pending");
             return;

@@ -11,6 +11,7 @@ use crate::{
 impl Draft<'_> {
     /// Settles a pending promise; `by` is the claim that did it, if one did.
     pub(super) fn settle(&mut self, id: &PromiseId, settlement: Settlement, by: Option<Version>) {
+        self.leave_line(id);
         let Some(promise) = self.promise(id) else { return };
         let verdict = settlement.verdict;
         // Whatever is past its deadline is settled by it before anything else is done to it.

@@ -7,7 +7,7 @@ use crate::{
     address::{Address, ModuleRef},
     command::ClaimRequest,
     effect::{Effect, Metric, SettleCause},
-    id::{Digest, PromiseId, TooLong, Version, fits, fits_under},
+    id::{Digest, ObjectId, PromiseId, TooLong, Version, fits, fits_under},
     promise::{Lease, NewPromise, Promise, PromiseSpec, PromiseState, Task, TaskState},
     reply::Refusal,
     saga::StepTags,
@@ -64,13 +64,21 @@ impl Draft<'_> {
             .map(|address| self.module_of(address, of_run, maker))
             .transpose()?
             .flatten();
+        let turn = match &address {
+            Some(address) => self.turn_of(address, module.as_ref())?,
+            None => None,
+        };
         let overdue = new.timeout_at <= self.now;
-        let (tags, made_by) = match maker {
+        let (mut tags, made_by) = match maker {
             Maker::Client | Maker::Starter(_) | Maker::Schedule { .. } => (new.tags.clone(), None),
             Maker::Invocation(task) => {
                 (self.minted_tags(new, &task.id, address.as_ref()), Some(task.id.clone()))
             }
         };
+        tags.remove(tags::TURN);
+        if let Some(object) = &turn {
+            tags.insert(tags::TURN.to_owned(), object.to_string());
+        }
         let spec = PromiseSpec {
             id: new.id.clone(),
             param: new.param.clone(),
@@ -96,7 +104,10 @@ impl Draft<'_> {
                     Maker::Schedule { after: Some(awaited), .. } => {
                         self.make_queued(&new.id, module, awaited);
                     }
-                    _ => self.make_task(&new.id, module, request),
+                    _ => match turn.and_then(|object| self.behind(&object, &new.id)) {
+                        Some(ahead) => self.make_queued(&new.id, module, &ahead),
+                        None => self.make_task(&new.id, module, request),
+                    },
                 }
             }
         }
@@ -117,16 +128,30 @@ impl Draft<'_> {
         self.count(Metric::Settled { verdict, cause: SettleCause::Deadline, resumed: 0 });
     }
 
+    /// Whom a new execution of an object has to wait for. One that is not to begin yet joins the
+    /// line when it is taken.
+    fn behind(&mut self, object: &ObjectId, id: &PromiseId) -> Option<PromiseId> {
+        match self.delayed_to(id) {
+            Some(_) => None,
+            None => self.join_line(object, id),
+        }
+    }
+
+    /// The instant before which a task is not to begin, if that is still to come.
+    fn delayed_to(&self, id: &PromiseId) -> Option<Timestamp> {
+        let promise = self.promise(id)?;
+        tags::delay(&promise.spec.tags).filter(|delay| *delay > self.now && !promise.is_timer())
+    }
+
     fn make_task(
         &mut self,
         id: &PromiseId,
         module: Option<Digest>,
         request: Option<&ClaimRequest>,
     ) {
-        let Some(promise) = self.promise(id) else { return };
-        let (retry_at, offered) = match tags::delay(&promise.spec.tags) {
-            Some(delay) if delay > self.now && !promise.is_timer() => (delay, false),
-            _ => self.offer(id, self.now),
+        let (retry_at, offered) = match self.delayed_to(id) {
+            Some(delay) => (delay, false),
+            None => self.offer(id, self.now),
         };
         let pending = Task::born(
             id.clone(),
@@ -197,7 +222,7 @@ impl Draft<'_> {
         if address.is_graph_run() {
             return self.module_of_run(of_run, maker);
         }
-        let Address::Wasm { module, function } = address else { return Ok(None) };
+        let Address::Wasm { module, function, .. } = address else { return Ok(None) };
         match (module, maker) {
             (ModuleRef::Own, Maker::Invocation(Task { module: Some(module), .. })) => {
                 Ok(Some(*module))

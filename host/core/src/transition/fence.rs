@@ -107,6 +107,13 @@ impl Draft<'_> {
                 }
                 Ok(Acted::Done)
             }
+            FenceAct::State(write) => {
+                // As with events: what a recorded command wrote may have been written over since.
+                if recorded.contains(&action.index.0) {
+                    self.write_held_state(&task.id, write)?;
+                }
+                Ok(Acted::Done)
+            }
             FenceAct::Node { node, row } => {
                 if !self.existing(&task.id).is_ok_and(graph::is_run) {
                     let message =

@@ -21,6 +21,7 @@ mod fence;
 mod heartbeat;
 mod hosts;
 mod migrate;
+mod objects;
 mod outbox;
 mod promises;
 mod prune;
@@ -48,6 +49,8 @@ use crate::{
 };
 
 pub use prune::obstacle;
+
+pub(crate) use objects::turn_in;
 
 use draft::Draft;
 
@@ -122,6 +125,7 @@ fn decide(draft: &mut Draft<'_>, command: &Command) -> Result<Reply, Refusal> {
         Command::ResourceGet { name } => resources::get(draft, name),
         Command::ResourceLease { name, holder, ttl } => resources::lease(draft, name, holder, *ttl),
         Command::FencedPut { name, value, token } => resources::put(draft, name, value, *token),
+        Command::ObjectWrite { object, write } => objects::write(draft, object, write),
         Command::ScheduleCreate(new) => schedules::create(draft, new),
         Command::ScheduleDelete { id } => schedules::delete(draft, id),
         Command::SchedulePause { id, paused } => schedules::pause(draft, id, *paused),

@@ -52,6 +52,10 @@ pub(super) fn register_callback(
         let message = format!("`{awaiter}` has no task that could be resumed");
         return Err(Refusal::Unprocessable(message));
     }
+    if !draft.may_begin(awaiter) {
+        let message = format!("`{awaiter}` waits for its turn, and for nothing else before that");
+        return Err(Refusal::Unprocessable(message));
+    }
     draft.may_await(awaited, Some(awaiter))?;
     draft.await_promise(awaited, awaiter);
     record(draft, awaited, false)

@@ -12,7 +12,7 @@
 
 use std::collections::BTreeSet;
 
-use super::draft::Draft;
+use super::{draft::Draft, objects};
 use crate::{
     id::{PromiseId, Version},
     promise::{OutboxKey, TaskState},
@@ -35,6 +35,7 @@ pub(super) fn prune(
         Ok(members) => {
             let promises = members.len() as u32;
             draft.delta.first_version = above(draft.view, &members);
+            objects::lines_without(draft, &members);
             draft.delta.removed.extend(members);
             Pruned::Gone { promises }
         }

@@ -96,9 +96,8 @@ impl Draft<'_> {
     /// record is not there.
     fn is_journal_damaged(&self, id: &PromiseId) -> bool {
         let head = self.head(id);
-        let told = u64::from(head.commands) + u64::from(head.notified);
-        let after_start = u64::from(head.len.saturating_sub(1));
-        let contradicts = head.notified > head.commands || told > after_start;
+        let after_start = head.len.saturating_sub(1);
+        let contradicts = head.notified > head.commands || head.commands > after_start;
         let last = self.view.tail(id).last().map(|record| record.seq);
         contradicts || last != head.len.checked_sub(1)
     }

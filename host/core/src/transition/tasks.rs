@@ -45,7 +45,12 @@ pub(super) fn create(
     draft.may_take(&new.id, request)?;
     match &task.state {
         TaskState::Fulfilled => {}
-        TaskState::Pending { .. } => draft.take(&new.id, request, None),
+        TaskState::Pending { .. } => {
+            if let Some(behind) = draft.take_turn(&new.id) {
+                return Ok(Reply::Parked { behind });
+            }
+            draft.take(&new.id, request, None);
+        }
         TaskState::Acquired { .. } => {
             if draft.held_version(&new.id, Some(request)).is_none() {
                 return Err(Conflict::NotHolder(new.id.clone()).into());
@@ -80,6 +85,9 @@ pub(super) fn acquire(
         TaskState::Acquired { .. } | TaskState::Suspended | TaskState::Halted { .. } => {
             return Err(wrong_state(task).into());
         }
+    }
+    if let Some(behind) = draft.take_turn(&claim.id) {
+        return Ok(Reply::Parked { behind });
     }
     draft.take(&claim.id, request, stall_limit);
     shown(draft, &claim.id, false)
@@ -278,7 +286,7 @@ impl Draft<'_> {
     }
 
     /// The run that begins, or the check of what is awaited, sees settled promises itself.
-    fn forget_consumed(&mut self, awaiter: &PromiseId) {
+    pub(super) fn forget_consumed(&mut self, awaiter: &PromiseId) {
         for (awaited, consumed) in self.callbacks_by(awaiter) {
             if consumed {
                 self.put_callback(awaited, awaiter.clone(), None);

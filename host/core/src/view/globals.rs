@@ -19,7 +19,7 @@ impl View {
 
     /// Whether a module was uploaded.
     pub fn has_module(&self, module: &Digest) -> bool {
-        self.modules.contains(module)
+        self.modules.contains_key(module)
     }
 
     /// How often a host has started.
@@ -49,7 +49,7 @@ impl View {
 
     /// Says that a module was uploaded.
     pub fn put_module(&mut self, module: Digest) {
-        self.modules.insert(module);
+        self.modules.entry(module).or_default();
     }
 
     /// Deletes a module.

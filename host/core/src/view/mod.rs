@@ -5,6 +5,7 @@ mod facts;
 mod globals;
 mod graphs;
 mod journals;
+mod objects;
 mod outbox;
 mod promises;
 mod resources;
@@ -15,11 +16,14 @@ mod waits;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use self::{facts::Facts, graphs::GraphNodes, resources::Resources, schedules::Schedules};
+use self::{
+    facts::Facts, graphs::GraphNodes, objects::Objects, resources::Resources, schedules::Schedules,
+};
 use crate::{
     delta::Delta,
     id::{Digest, NodeName, PromiseId, Version},
     invocation::{JournalHead, Record},
+    object::ModuleFacts,
     promise::{OutboxKey, OutboxRow, Promise, Task},
     unreadable::Subject,
     value::Text,
@@ -42,7 +46,7 @@ pub struct View {
     /// Pending attached promises by the invocation that made them.
     children: BTreeMap<PromiseId, BTreeSet<PromiseId>>,
     aliases: BTreeMap<Text, Digest>,
-    modules: BTreeSet<Digest>,
+    modules: BTreeMap<Digest, ModuleFacts>,
     hosts: BTreeMap<NodeName, u64>,
     signal_keys: BTreeMap<(PromiseId, Text), u32>,
     lookups: Lookups,
@@ -57,6 +61,7 @@ struct Lookups {
     resources: Resources,
     facts: Facts,
     graph_nodes: GraphNodes,
+    objects: Objects,
     /// Trees, in a view that was loaded for removing them.
     trees: BTreeMap<PromiseId, Tree>,
 }
@@ -119,6 +124,7 @@ impl View {
         self.lookups.resources.write(delta);
         self.lookups.facts.write(delta);
         self.lookups.graph_nodes.write(delta);
+        self.lookups.objects.write(delta);
     }
 
     /// The part that is about no single promise: modules, aliases, hosts and the first version.
@@ -136,16 +142,16 @@ impl View {
     pub fn rows(&self) -> usize {
         let Self { promises, tasks, callbacks, listeners, outbox, heads, tails, .. } = self;
         let Self { signal_keys, lookups, .. } = self;
-        let Lookups { schedules, resources, facts, graph_nodes, trees: _ } = lookups;
+        let Lookups { schedules, resources, facts, graph_nodes, objects, trees: _ } = lookups;
         let of_promises = promises.len() + tasks.len() + heads.len() + tails.len() + outbox.len();
         let callbacks: usize = callbacks.values().map(BTreeMap::len).sum();
         let listeners: usize = listeners.values().map(BTreeSet::len).sum();
         let looked_up = schedules.len() + resources.len() + facts.len() + graph_nodes.len();
-        of_promises + callbacks + listeners + signal_keys.len() + looked_up
+        of_promises + callbacks + listeners + signal_keys.len() + looked_up + objects.len()
     }
 
     /// Forgets what belongs to no promise's composite: trees, schedules, resources with their
-    /// leases, the facts of sagas, and the nodes of graph runs.
+    /// leases, the facts of sagas, the nodes of graph runs, and objects.
     pub fn forget_lookups(&mut self) {
         self.lookups = Lookups::default();
     }

@@ -10,14 +10,15 @@ use crate::{
     command::Command,
     config::Config,
     footprint::rests_on,
-    id::{Claim, Digest, PromiseId, Version},
+    id::{Claim, Digest, ObjectId, PromiseId, Version},
     invariants::{check, check_step},
     model::Model,
+    object::ModuleFacts,
     promise::{TaskStatus, Verdict},
     reply::{Orphan, Refusal, Reply},
     snapshot::Snapshot,
     time::{Millis, Timestamp},
-    transition::{Decision, transition},
+    transition::{Decision, transition, turn_in},
     value::Text,
     view::View,
 };
@@ -40,12 +41,15 @@ pub(crate) struct World {
     claims: BTreeMap<PromiseId, Version>,
     /// Every claim ever granted.
     granted: BTreeSet<Claim>,
+    /// By object, who joined its line, in that order.
+    joined: BTreeMap<ObjectId, Vec<PromiseId>>,
 }
 
 impl World {
     pub(crate) fn new() -> Self {
         let mut rows = View::new();
-        rows.put_module(MODULE);
+        let shared = [Text::from("Cart/total")].into();
+        rows.put_module_facts(MODULE, ModuleFacts { shared });
         rows.put_module(OTHER_MODULE);
         rows.put_alias(Text::from("shop"), MODULE);
         let model = Model::from(rows);
@@ -53,9 +57,10 @@ impl World {
             snapshot: Snapshot::of(&model),
             model,
             now: Timestamp(1_000),
-            config: Config::default(),
+            config: Config { objects: true, ..Config::default() },
             claims: BTreeMap::new(),
             granted: BTreeSet::new(),
+            joined: BTreeMap::new(),
         }
     }
 
@@ -98,6 +103,7 @@ impl World {
         assert!(violations.is_empty(), "{command:?} at {} broke {violations:#?}", self.now);
         self.check_claims(command, decision, &after);
         self.check_nothing_looks_damaged(command);
+        self.check_order(command, &after);
         self.snapshot = after;
     }
 
@@ -166,6 +172,28 @@ impl World {
             let Reply::Reconciled { mut orphans } = reply else { panic!("{reply:?}") };
             orphans.retain(|orphan| *orphan != Orphan::ChildRuns);
             assert_eq!(orphans, [], "{command:?} left `{}` like this", promise.id());
+        }
+    }
+
+    /// The turns of an object go in the order in which executions joined its line: the holder is the
+    /// first of those that have not settled, or was the last before all others had.
+    fn check_order(&mut self, command: &Command, after: &Snapshot) {
+        for (object, line) in &after.lines {
+            let in_line = |id: &PromiseId| {
+                let promise = after.promises.get(id).filter(|promise| promise.is_pending());
+                promise.and_then(turn_in).as_ref() == Some(object)
+            };
+            let joined = self.joined.entry(object.clone()).or_default();
+            joined.retain(&in_line);
+            if in_line(&line.tail) && joined.last() != Some(&line.tail) {
+                assert!(!joined.contains(&line.tail), "{command:?} moved {} back", line.tail);
+                joined.push(line.tail.clone());
+            }
+            let holder = line.holder.as_ref().filter(|holder| in_line(holder));
+            assert!(
+                holder.is_none_or(|holder| joined.first() == Some(holder)),
+                "{command:?} gave {object} to {holder:?}, and the line is {joined:?}"
+            );
         }
     }
 

@@ -5,10 +5,11 @@ use crate::{
     address::GRAPH_RUN,
     command::{ClaimRequest, Command, FenceAct, FenceAction},
     graph::{NodeRow, NodeState},
-    id::{Claim, CommandIndex, Holder, NodeName, PromiseId, ScheduleId, Version},
+    id::{Claim, CommandIndex, Holder, NodeName, ObjectId, PromiseId, ScheduleId, Version},
     invocation::{
         CommandKind, EngineFacts, LogLine, Outcome, Record, RecordBody, Request, Seed, StepResult,
     },
+    object::StateWrite,
     promise::{
         FenceToken, NewPromise, NewSchedule, Note, Overlap, ReleaseReason, Template, Verdict,
     },
@@ -124,6 +125,35 @@ pub(crate) fn begin(id: &str, first: &[Command]) -> Command {
         born: Version(0),
         first: first.to_vec(),
     }
+}
+
+/// An execution of an object's function.
+pub(crate) fn keyed(id: &str, function: &str) -> Command {
+    let target = format!("wasm://shop/Cart@ada/{function}");
+    Command::PromiseCreate(new(id, &[(tags::TARGET, &target)], Timestamp::NEVER))
+}
+
+/// The object whose functions those are.
+pub(crate) fn cart() -> ObjectId {
+    ObjectId::from("shop/Cart@ada")
+}
+
+pub(crate) fn entry(name: &str, value: &str) -> StateWrite {
+    let value = Some(Payload::Json(Text::from(value)));
+    StateWrite { clears: false, entries: vec![(Text::from(name), value)] }
+}
+
+pub(crate) fn state(name: &str, value: &str) -> FenceAct {
+    FenceAct::State(entry(name, value))
+}
+
+/// The record of a command that writes state.
+pub(crate) fn wrote(seq: u32, index: u32) -> Record {
+    let mut record = asked(seq, index);
+    if let RecordBody::Command { kind, .. } = &mut record.body {
+        *kind = CommandKind::SetState;
+    }
+    record
 }
 
 pub(crate) fn acquire(id: &str, version: u64, nonce: u64) -> Command {

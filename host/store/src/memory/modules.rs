@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
-use segno_core::{id::Digest, promise::TaskStatus, time::Timestamp};
+use segno_core::{id::Digest, object::ModuleFacts, promise::TaskStatus, time::Timestamp};
 
 use super::{MemoryStore, kept::Module};
 use crate::{ModuleRow, Modules, StoreError};
@@ -18,7 +18,7 @@ impl Modules for MemoryStore {
         now: Timestamp,
     ) -> Result<(), StoreError> {
         let mut kept = self.kept();
-        kept.model.put_module(digest);
+        kept.model.put_module(digest, ModuleFacts::default());
         kept.modules.entry(digest).or_insert(Module { component, description, created_at: now });
         Ok(())
     }

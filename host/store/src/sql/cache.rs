@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use segno_core::{
     delta::Delta,
     footprint::{ChildPage, Footprint},
-    id::{Digest, NodeName, PromiseId, ResourceName, ScheduleId},
+    id::{Digest, NodeName, ObjectId, PromiseId, ResourceName, ScheduleId},
     promise::{OutboxKey, Promise},
     value::{Tags, Text, Value},
     view::View,
@@ -76,6 +76,7 @@ struct ThisBatch {
     hosts: BTreeSet<NodeName>,
     resources: BTreeSet<ResourceName>,
     facts: BTreeSet<PromiseId>,
+    lines: BTreeSet<ObjectId>,
 }
 
 impl Cache {
@@ -97,6 +98,7 @@ impl Cache {
             schedules,
             resources,
             facts,
+            lines,
         } = wanted;
         let globals =
             self.holds_globals || (aliases.is_empty() && modules.is_empty() && hosts.is_empty());
@@ -108,7 +110,8 @@ impl Cache {
             && signal_keys.is_empty()
             && schedules.is_empty()
             && resources.is_empty()
-            && facts.is_empty();
+            && facts.is_empty()
+            && lines.is_empty();
         globals
             && of_batches
             && composites.iter().all(|id| self.holds(id, Level::Composite))
@@ -137,6 +140,7 @@ impl Cache {
         wanted.hosts.retain(|node| !held && !batch.hosts.contains(node));
         wanted.resources.retain(|name| !batch.resources.contains(name));
         wanted.facts.retain(|id| !batch.facts.contains(id));
+        wanted.lines.retain(|object| !batch.lines.contains(object));
         wanted
     }
 
@@ -160,6 +164,7 @@ impl Cache {
         batch.hosts.extend(wanted.hosts);
         batch.resources.extend(wanted.resources);
         batch.facts.extend(wanted.facts);
+        batch.lines.extend(wanted.lines);
     }
 
     /// Takes note of a promise: its number, if it has one, and how much of it is held now.

@@ -7,6 +7,7 @@ mod edges;
 mod fence;
 mod graphs;
 mod migrate;
+mod objects;
 mod own_initiative;
 mod promises;
 mod prune;

@@ -2,6 +2,7 @@ use crate::{
     command::Command,
     effect::Effect,
     id::{Digest, PromiseId},
+    object::ModuleFacts,
     promise::{CancelState, TaskStatus, Verdict},
     reply::Reply,
     tags,
@@ -88,7 +89,7 @@ fn what_makes_no_sense_is_refused_by_name() {
 fn an_alias_is_resolved_when_a_promise_is_made_and_pinned_from_then_on() {
     let mut world = World::new();
     let newer = Digest([8; 32]);
-    world.model.put_module(newer);
+    world.model.put_module(newer, ModuleFacts::default());
     world.done(world::workflow("old"));
     world.done(Command::Deploy { alias: Text::from("shop"), module: newer });
     world.done(world::workflow("new"));

@@ -63,7 +63,10 @@ impl Run {
             bytes += match &act {
                 FenceAct::Create { new } | FenceAct::CreateLoose { new } => new.param.data.len(),
                 FenceAct::Settle { value, .. } => value.data.len(),
-                FenceAct::Cancel { .. } | FenceAct::Publish { .. } | FenceAct::Node { .. } => 0,
+                FenceAct::Cancel { .. }
+                | FenceAct::Publish { .. }
+                | FenceAct::Node { .. }
+                | FenceAct::State(_) => 0,
             };
             // A node's row is in the transaction that makes its promise.
             let may_end = matches!(act, FenceAct::Node { .. });

@@ -35,13 +35,13 @@ const CANDIDATES: Select = Select::differing(
         OR (page.state = 0 AND EXISTS (
                SELECT 1 FROM journal head
                 WHERE head.n = (SELECT n FROM journal WHERE inv = page.n ORDER BY first_seq DESC LIMIT 1)
-                  AND (head.notified > head.commands OR head.commands + head.notified > head.end_seq - 1
+                  AND (head.notified > head.commands OR head.commands > head.end_seq - 1
                        OR head.first_seq <> ifnull((SELECT end_seq FROM journal before
                                                      WHERE before.inv = page.n AND before.first_seq < head.first_seq
                                                      ORDER BY before.first_seq DESC LIMIT 1), 0))))
         OR (page.state = 0 AND page.n IN (
                SELECT inv FROM journal_ahead
-                WHERE notified > commands OR commands + notified > end_seq - 1))
+                WHERE notified > commands OR commands > end_seq - 1))
         OR (page.state = 0 AND EXISTS (
                SELECT 1 FROM compensations done JOIN compensations failed USING (inv, saga, seq)
                 WHERE done.inv = page.n AND done.fact = 2 AND failed.fact = 3))
@@ -71,7 +71,7 @@ const CANDIDATES: Select = Select::differing(
                SELECT 1 FROM journal head
                 WHERE head.inv = page.n
                   AND head.first_seq = (SELECT max(first_seq) FROM journal WHERE inv = page.n)
-                  AND (head.notified > head.commands OR head.commands + head.notified > head.end_seq - 1
+                  AND (head.notified > head.commands OR head.commands > head.end_seq - 1
                        OR head.first_seq <> coalesce((SELECT end_seq FROM journal before
                                                        WHERE before.inv = page.n AND before.first_seq < head.first_seq
                                                        ORDER BY before.first_seq DESC LIMIT 1), 0))))

@@ -1,0 +1,57 @@
+//! What is always true of the lines of objects.
+
+use std::collections::BTreeMap;
+
+use super::{Found, Predicate};
+use crate::{
+    id::{ObjectId, PromiseId},
+    promise::TaskStatus,
+    snapshot::Snapshot,
+    transition::turn_in,
+};
+
+pub(super) const PREDICATES: &[Predicate] =
+    &[("one_holder_an_object", one_holder_an_object), ("a_line_has_one_end", a_line_has_one_end)];
+
+/// Of all executions that need the turn of an object, only the holder has begun.
+fn one_holder_an_object(rows: &Snapshot) -> Found {
+    let begun = |id: &PromiseId| {
+        let acquired = rows.tasks.get(id).is_some_and(|task| task.status() == TaskStatus::Acquired);
+        acquired || rows.journals.get(id).is_some_and(|journal| journal.head.len > 0)
+    };
+    let pending = rows.promises.values().filter(|promise| promise.is_pending());
+    let wrong = pending.filter_map(|promise| {
+        let (id, object) = (promise.id(), turn_in(promise)?);
+        let holder = rows.lines.get(&object).and_then(|line| line.holder.as_ref());
+        (begun(id) && holder != Some(id))
+            .then(|| (vec![id.clone()], format!("it has begun, and {holder:?} holds `{object}`")))
+    });
+    wrong.collect()
+}
+
+/// Who waits for a turn waits for one who is before it, nobody else waits for the same, and nobody
+/// is behind the last.
+fn a_line_has_one_end(rows: &Snapshot) -> Found {
+    let mut behind: BTreeMap<&PromiseId, (ObjectId, Vec<PromiseId>)> = BTreeMap::new();
+    let turn = |id: &PromiseId| {
+        rows.promises.get(id).filter(|promise| promise.is_pending()).and_then(turn_in)
+    };
+    for (ahead, by) in rows.callbacks.keys() {
+        let Some(object) = turn(by).filter(|object| turn(ahead).as_ref() == Some(object)) else {
+            continue;
+        };
+        let is_holder = rows.lines.get(&object).is_some_and(|line| line.is_held_by(by));
+        if !is_holder {
+            behind.entry(ahead).or_insert((object, Vec::new())).1.push(by.clone());
+        }
+    }
+    let mut found = Found::new();
+    for (ahead, (object, by)) in behind {
+        let tail = rows.lines.get(&object).map(|line| &line.tail);
+        if by.len() > 1 || tail == Some(ahead) {
+            found
+                .push((vec![ahead.clone()], format!("{by:?} are behind it, the last is {tail:?}")));
+        }
+    }
+    found
+}
