@@ -120,8 +120,8 @@ pub const MUTATIONS: &[Mutation] = &[
     Mutation {
         what: "an event is owed again by a claim that repeats its command without the record",
         file: "transition/fence.rs",
-        says: "if recorded.contains(&action.index.0) {",
-        would_say: "if recorded.start <= recorded.end {",
+        says: "if recorded.contains(&action.index.0) {\n                    let message",
+        would_say: "if recorded.start <= recorded.end {\n                    let message",
         tests: "an_event_is_owed_once",
         killer: "event_is_owed_with_its_record",
     },
@@ -224,8 +224,8 @@ pub const MUTATIONS: &[Mutation] = &[
     Mutation {
         what: "a promise with a target has no task",
         file: "transition/create.rs",
-        says: "_ => self.make_task(&new.id, module, request),",
-        would_say: "_ => drop((module, request)),",
+        says: "None => self.make_task(&new.id, module, request),",
+        would_say: "None => drop((module, request)),",
         tests: "scripts::short::every_short_script_from_nothing",
         killer: "orphan_invokes",
     },
@@ -844,6 +844,14 @@ pub const MUTATIONS: &[Mutation] = &[
         would_say: "self.line(object).filter(|line| line.tail == *id).cloned();",
         tests: "transition::tests::objects",
         killer: "turns_go_in_order",
+    },
+    Mutation {
+        what: "a write is done again by a claim that repeats its command without the record",
+        file: "transition/fence.rs",
+        says: "if recorded.contains(&action.index.0) {\n                    self.write",
+        would_say: "if recorded.start <= recorded.end {\n                    self.write",
+        tests: "transition::tests::objects",
+        killer: "what is repeated writes nothing",
     },
     Mutation {
         what: "an operator writes beside an execution",
