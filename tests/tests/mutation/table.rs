@@ -42,7 +42,7 @@ pub const MUTATIONS: &[Mutation] = &[
         file: "transition/draft.rs",
         says: "TaskState::Acquired { .. } => return Ok(task.clone()),",
         would_say: "TaskState::Acquired { .. } | TaskState::Suspended => return Ok(task.clone()),",
-        tests: WALK,
+        tests: "transition::tests::edges",
         killer: "wrote under a claim that is not live",
     },
     Mutation {
@@ -778,7 +778,7 @@ pub const MUTATIONS: &[Mutation] = &[
         file: "transition/sagas.rs",
         says: "(acted || (unknown && step.unknown)) && !self.has_fact(&invocation, &key)",
         would_say: "(acted || (unknown && step.unknown))",
-        tests: WALK,
+        tests: "transition::tests::sagas",
         killer: "facts_are_never_rewritten",
     },
     Mutation {

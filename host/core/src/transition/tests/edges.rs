@@ -54,6 +54,17 @@ fn a_task_that_was_asked_to_stop_does_not_suspend() {
 }
 
 #[test]
+fn the_last_claim_of_a_suspended_task_writes_nothing() {
+    let mut world = World::new();
+    world.done(world::workflow("wf"));
+    world.done(world::create("open", &[]));
+    let claim = world.acquire("wf", 1);
+    world.done(world::suspend(claim.clone(), &["open"]));
+    let stale = world.refused(world::fence(claim, vec![world::started()], vec![]));
+    assert_eq!(stale.kind(), "wrong-state");
+}
+
+#[test]
 fn timers_that_fire_early_change_nothing() {
     let mut world = World::new();
     world.done(world::outside("held"));

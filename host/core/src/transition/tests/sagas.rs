@@ -46,6 +46,19 @@ fn a_step_is_registered_when_it_acted() {
 }
 
 #[test]
+fn a_step_is_registered_by_the_first_promise_that_is_it() {
+    let (mut world, claim) = trip();
+    let again = world::new("w/3", &world::step("0"), Timestamp(5_000));
+    world.done(world::fence(claim, vec![], vec![FenceAct::Create { new: again }]));
+    world.done(world::settle("w/0", Verdict::Resolved));
+    world.wait(1);
+    world.done(world::settle("w/3", Verdict::Resolved));
+    let w = PromiseId::from("w");
+    let registered: Vec<_> = world.model.facts_of(&w).map(|(_, fact)| &fact.promise).collect();
+    assert_eq!(registered, [&PromiseId::from("w/0")]);
+}
+
+#[test]
 fn a_step_that_failed_is_not_registered() {
     let (mut world, _) = trip();
     world.done(world::settle("w/0", Verdict::Rejected));
