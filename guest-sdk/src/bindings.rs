@@ -634,7 +634,7 @@ pub mod segno {
                         .add(88 + 6 * ::core::mem::size_of::<*const u8>())
                         .cast::<*mut u8>() = result11;
                     #[cfg(target_arch = "wasm32")]
-                    #[link(wasm_import_module = "segno:workflow/journal@0.1.0")]
+                    #[link(wasm_import_module = "segno:workflow/journal@0.2.0")]
                     unsafe extern "C" {
                         #[link_name = "call"]
                         fn wit_import12(_: *mut u8) -> i32;
@@ -830,7 +830,7 @@ pub mod segno {
                         .add(88 + 6 * ::core::mem::size_of::<*const u8>())
                         .cast::<*mut u8>() = result11;
                     #[cfg(target_arch = "wasm32")]
-                    #[link(wasm_import_module = "segno:workflow/journal@0.1.0")]
+                    #[link(wasm_import_module = "segno:workflow/journal@0.2.0")]
                     unsafe extern "C" {
                         #[link_name = "send"]
                         fn wit_import12(_: *mut u8) -> i32;
@@ -849,7 +849,7 @@ pub mod segno {
             pub fn sleep_until(time_ms: u64) -> u32 {
                 unsafe {
                     #[cfg(target_arch = "wasm32")]
-                    #[link(wasm_import_module = "segno:workflow/journal@0.1.0")]
+                    #[link(wasm_import_module = "segno:workflow/journal@0.2.0")]
                     unsafe extern "C" {
                         #[link_name = "sleep-until"]
                         fn wit_import0(_: i64) -> i32;
@@ -900,7 +900,7 @@ pub mod segno {
                     };
                     let ptr4 = ret_area.0.as_mut_ptr().cast::<u8>();
                     #[cfg(target_arch = "wasm32")]
-                    #[link(wasm_import_module = "segno:workflow/journal@0.1.0")]
+                    #[link(wasm_import_module = "segno:workflow/journal@0.2.0")]
                     unsafe extern "C" {
                         #[link_name = "promise"]
                         fn wit_import5(
@@ -1033,7 +1033,7 @@ pub mod segno {
                         }
                     };
                     #[cfg(target_arch = "wasm32")]
-                    #[link(wasm_import_module = "segno:workflow/journal@0.1.0")]
+                    #[link(wasm_import_module = "segno:workflow/journal@0.2.0")]
                     unsafe extern "C" {
                         #[link_name = "settle"]
                         fn wit_import14(
@@ -1322,7 +1322,7 @@ pub mod segno {
                         .add(80 + 12 * ::core::mem::size_of::<*const u8>())
                         .cast::<*mut u8>() = result17;
                     #[cfg(target_arch = "wasm32")]
-                    #[link(wasm_import_module = "segno:workflow/journal@0.1.0")]
+                    #[link(wasm_import_module = "segno:workflow/journal@0.2.0")]
                     unsafe extern "C" {
                         #[link_name = "http"]
                         fn wit_import18(_: *mut u8) -> i32;
@@ -1342,7 +1342,7 @@ pub mod segno {
             pub fn cancel(command: u32) -> u32 {
                 unsafe {
                     #[cfg(target_arch = "wasm32")]
-                    #[link(wasm_import_module = "segno:workflow/journal@0.1.0")]
+                    #[link(wasm_import_module = "segno:workflow/journal@0.2.0")]
                     unsafe extern "C" {
                         #[link_name = "cancel"]
                         fn wit_import0(_: i32) -> i32;
@@ -1361,7 +1361,7 @@ pub mod segno {
             pub fn forget(command: u32) -> () {
                 unsafe {
                     #[cfg(target_arch = "wasm32")]
-                    #[link(wasm_import_module = "segno:workflow/journal@0.1.0")]
+                    #[link(wasm_import_module = "segno:workflow/journal@0.2.0")]
                     unsafe extern "C" {
                         #[link_name = "forget"]
                         fn wit_import0(_: i32);
@@ -1397,7 +1397,7 @@ pub mod segno {
                         }
                     };
                     #[cfg(target_arch = "wasm32")]
-                    #[link(wasm_import_module = "segno:workflow/journal@0.1.0")]
+                    #[link(wasm_import_module = "segno:workflow/journal@0.2.0")]
                     unsafe extern "C" {
                         #[link_name = "publish"]
                         fn wit_import5(
@@ -1442,7 +1442,7 @@ pub mod segno {
                     let len0 = vec0.len();
                     let ptr1 = ret_area.0.as_mut_ptr().cast::<u8>();
                     #[cfg(target_arch = "wasm32")]
-                    #[link(wasm_import_module = "segno:workflow/journal@0.1.0")]
+                    #[link(wasm_import_module = "segno:workflow/journal@0.2.0")]
                     unsafe extern "C" {
                         #[link_name = "run"]
                         fn wit_import2(_: *mut u8, _: usize, _: *mut u8);
@@ -1560,7 +1560,7 @@ pub mod segno {
                         }
                     };
                     #[cfg(target_arch = "wasm32")]
-                    #[link(wasm_import_module = "segno:workflow/journal@0.1.0")]
+                    #[link(wasm_import_module = "segno:workflow/journal@0.2.0")]
                     unsafe extern "C" {
                         #[link_name = "run-done"]
                         fn wit_import13(
@@ -1608,7 +1608,7 @@ pub mod segno {
             pub fn now() -> u64 {
                 unsafe {
                     #[cfg(target_arch = "wasm32")]
-                    #[link(wasm_import_module = "segno:workflow/journal@0.1.0")]
+                    #[link(wasm_import_module = "segno:workflow/journal@0.2.0")]
                     unsafe extern "C" {
                         #[link_name = "now"]
                         fn wit_import0() -> i64;
@@ -1630,7 +1630,7 @@ pub mod segno {
                     let ptr0 = vec0.as_ptr().cast::<u8>();
                     let len0 = vec0.len();
                     #[cfg(target_arch = "wasm32")]
-                    #[link(wasm_import_module = "segno:workflow/journal@0.1.0")]
+                    #[link(wasm_import_module = "segno:workflow/journal@0.2.0")]
                     unsafe extern "C" {
                         #[link_name = "log"]
                         fn wit_import1(_: i32, _: *mut u8, _: usize);
@@ -1728,7 +1728,7 @@ pub mod segno {
                         }
                     };
                     #[cfg(target_arch = "wasm32")]
-                    #[link(wasm_import_module = "segno:workflow/journal@0.1.0")]
+                    #[link(wasm_import_module = "segno:workflow/journal@0.2.0")]
                     unsafe extern "C" {
                         #[link_name = "finish"]
                         fn wit_import13(
@@ -2034,7 +2034,7 @@ pub mod segno {
                         false => 0,
                     }) as u8;
                     #[cfg(target_arch = "wasm32")]
-                    #[link(wasm_import_module = "segno:workflow/sagas@0.1.0")]
+                    #[link(wasm_import_module = "segno:workflow/sagas@0.2.0")]
                     unsafe extern "C" {
                         #[link_name = "call"]
                         fn wit_import15(_: *mut u8) -> i32;
@@ -2326,7 +2326,7 @@ pub mod segno {
                         false => 0,
                     }) as u8;
                     #[cfg(target_arch = "wasm32")]
-                    #[link(wasm_import_module = "segno:workflow/sagas@0.1.0")]
+                    #[link(wasm_import_module = "segno:workflow/sagas@0.2.0")]
                     unsafe extern "C" {
                         #[link_name = "http"]
                         fn wit_import21(_: *mut u8) -> i32;
@@ -2542,7 +2542,7 @@ pub mod segno {
                         .add(88 + 10 * ::core::mem::size_of::<*const u8>())
                         .cast::<*mut u8>() = result13;
                     #[cfg(target_arch = "wasm32")]
-                    #[link(wasm_import_module = "segno:workflow/sagas@0.1.0")]
+                    #[link(wasm_import_module = "segno:workflow/sagas@0.2.0")]
                     unsafe extern "C" {
                         #[link_name = "undo"]
                         fn wit_import14(_: *mut u8) -> i32;
@@ -2574,7 +2574,7 @@ pub mod segno {
                     let ptr2 = vec2.as_ptr().cast::<u8>();
                     let len2 = vec2.len();
                     #[cfg(target_arch = "wasm32")]
-                    #[link(wasm_import_module = "segno:workflow/sagas@0.1.0")]
+                    #[link(wasm_import_module = "segno:workflow/sagas@0.2.0")]
                     unsafe extern "C" {
                         #[link_name = "ask"]
                         fn wit_import3(
@@ -2608,6 +2608,197 @@ pub mod segno {
                             false => 0,
                         },
                     );
+                    ret as u32
+                }
+            }
+        }
+        /// The state of the object whose function is executed. For workflows that are functions of an object; any other is refused.
+        ///
+        /// An object is a kind of object that a component declares (`objects`), and a key. A function whose access is `exclusive` has the object
+        /// for itself from its first record to its end, also while it waits; a `shared` one only reads, sees what was committed when it
+        /// read, and its writes are refused.
+        ///
+        /// What is read is recorded, so that a replay needs no state. A read sees what this execution wrote before it. A name has up to 1,024
+        /// bytes, a value is as large as a result may be.
+        #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
+        pub mod state {
+            #[used]
+            #[doc(hidden)]
+            static __FORCE_SECTION_REF: fn() = super::super::super::__link_custom_section_describing_imports;
+            use super::super::super::_rt;
+            pub type Payload = super::super::super::segno::workflow::types::Payload;
+            #[allow(unused_unsafe, clippy::all)]
+            /// The key of the object.
+            #[allow(async_fn_in_trait)]
+            pub fn key() -> _rt::String {
+                unsafe {
+                    #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                    #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                    struct RetArea(
+                        [::core::mem::MaybeUninit<
+                            u8,
+                        >; 2 * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let mut ret_area = RetArea(
+                        [::core::mem::MaybeUninit::uninit(); 2
+                            * ::core::mem::size_of::<*const u8>()],
+                    );
+                    let ptr0 = ret_area.0.as_mut_ptr().cast::<u8>();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "segno:workflow/state@0.2.0")]
+                    unsafe extern "C" {
+                        #[link_name = "key"]
+                        fn wit_import1(_: *mut u8);
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import1(_: *mut u8) {
+                        unreachable!()
+                    }
+                    wit_import1(ptr0);
+                    let l2 = *ptr0.add(0).cast::<*mut u8>();
+                    let l3 = *ptr0
+                        .add(::core::mem::size_of::<*const u8>())
+                        .cast::<usize>();
+                    let len4 = l3;
+                    let bytes4 = _rt::Vec::from_raw_parts(l2.cast(), len4, len4);
+                    let result5 = _rt::string_lift(bytes4);
+                    result5
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            /// Completes with the value of the name, or with JSON `null` where there is none.
+            #[allow(async_fn_in_trait)]
+            pub fn get(name: &str) -> u32 {
+                unsafe {
+                    let vec0 = name;
+                    let ptr0 = vec0.as_ptr().cast::<u8>();
+                    let len0 = vec0.len();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "segno:workflow/state@0.2.0")]
+                    unsafe extern "C" {
+                        #[link_name = "get"]
+                        fn wit_import1(_: *mut u8, _: usize) -> i32;
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import1(_: *mut u8, _: usize) -> i32 {
+                        unreachable!()
+                    }
+                    let ret = wit_import1(ptr0.cast_mut(), len0);
+                    ret as u32
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            /// Completes with the names that have a value, in their order, as a JSON list.
+            #[allow(async_fn_in_trait)]
+            pub fn names() -> u32 {
+                unsafe {
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "segno:workflow/state@0.2.0")]
+                    unsafe extern "C" {
+                        #[link_name = "names"]
+                        fn wit_import0() -> i32;
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import0() -> i32 {
+                        unreachable!()
+                    }
+                    let ret = wit_import0();
+                    ret as u32
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            /// Writes. It is stored together with the record of the command, completes at once, and has no event.
+            #[allow(async_fn_in_trait)]
+            pub fn set(name: &str, value: &Payload) -> u32 {
+                unsafe {
+                    let vec0 = name;
+                    let ptr0 = vec0.as_ptr().cast::<u8>();
+                    let len0 = vec0.len();
+                    use super::super::super::segno::workflow::types::Payload as V3;
+                    let (result4_0, result4_1, result4_2) = match value {
+                        V3::Json(e) => {
+                            let vec1 = e;
+                            let ptr1 = vec1.as_ptr().cast::<u8>();
+                            let len1 = vec1.len();
+                            (0i32, ptr1.cast_mut(), len1)
+                        }
+                        V3::Bytes(e) => {
+                            let vec2 = e;
+                            let ptr2 = vec2.as_ptr().cast::<u8>();
+                            let len2 = vec2.len();
+                            (1i32, ptr2.cast_mut(), len2)
+                        }
+                    };
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "segno:workflow/state@0.2.0")]
+                    unsafe extern "C" {
+                        #[link_name = "set"]
+                        fn wit_import5(
+                            _: *mut u8,
+                            _: usize,
+                            _: i32,
+                            _: *mut u8,
+                            _: usize,
+                        ) -> i32;
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import5(
+                        _: *mut u8,
+                        _: usize,
+                        _: i32,
+                        _: *mut u8,
+                        _: usize,
+                    ) -> i32 {
+                        unreachable!()
+                    }
+                    let ret = wit_import5(
+                        ptr0.cast_mut(),
+                        len0,
+                        result4_0,
+                        result4_1,
+                        result4_2,
+                    );
+                    ret as u32
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            /// Removes a name. As `set`.
+            #[allow(async_fn_in_trait)]
+            pub fn clear(name: &str) -> u32 {
+                unsafe {
+                    let vec0 = name;
+                    let ptr0 = vec0.as_ptr().cast::<u8>();
+                    let len0 = vec0.len();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "segno:workflow/state@0.2.0")]
+                    unsafe extern "C" {
+                        #[link_name = "clear"]
+                        fn wit_import1(_: *mut u8, _: usize) -> i32;
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import1(_: *mut u8, _: usize) -> i32 {
+                        unreachable!()
+                    }
+                    let ret = wit_import1(ptr0.cast_mut(), len0);
+                    ret as u32
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            /// Removes all names. As `set`.
+            #[allow(async_fn_in_trait)]
+            pub fn clear_all() -> u32 {
+                unsafe {
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "segno:workflow/state@0.2.0")]
+                    unsafe extern "C" {
+                        #[link_name = "clear-all"]
+                        fn wit_import0() -> i32;
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import0() -> i32 {
+                        unreachable!()
+                    }
+                    let ret = wit_import0();
                     ret as u32
                 }
             }
@@ -2651,7 +2842,7 @@ pub mod segno {
                         None => (0i32, 0i32, ::core::ptr::null_mut(), 0usize),
                     };
                     #[cfg(target_arch = "wasm32")]
-                    #[link(wasm_import_module = "segno:workflow/activity@0.1.0")]
+                    #[link(wasm_import_module = "segno:workflow/activity@0.2.0")]
                     unsafe extern "C" {
                         #[link_name = "heartbeat"]
                         fn wit_import5(_: i32, _: i32, _: *mut u8, _: usize) -> i32;
@@ -2753,7 +2944,7 @@ pub mod segno {
                     };
                     let ptr12 = ret_area.0.as_mut_ptr().cast::<u8>();
                     #[cfg(target_arch = "wasm32")]
-                    #[link(wasm_import_module = "segno:workflow/activity@0.1.0")]
+                    #[link(wasm_import_module = "segno:workflow/activity@0.2.0")]
                     unsafe extern "C" {
                         #[link_name = "http"]
                         fn wit_import13(
@@ -2963,7 +3154,7 @@ pub mod segno {
                     let ptr0 = vec0.as_ptr().cast::<u8>();
                     let len0 = vec0.len();
                     #[cfg(target_arch = "wasm32")]
-                    #[link(wasm_import_module = "segno:workflow/activity@0.1.0")]
+                    #[link(wasm_import_module = "segno:workflow/activity@0.2.0")]
                     unsafe extern "C" {
                         #[link_name = "log"]
                         fn wit_import1(_: i32, _: *mut u8, _: usize);
@@ -3006,7 +3197,7 @@ pub mod segno {
                     let len0 = vec0.len();
                     let ptr1 = ret_area.0.as_mut_ptr().cast::<u8>();
                     #[cfg(target_arch = "wasm32")]
-                    #[link(wasm_import_module = "segno:workflow/configuration@0.1.0")]
+                    #[link(wasm_import_module = "segno:workflow/configuration@0.2.0")]
                     unsafe extern "C" {
                         #[link_name = "env"]
                         fn wit_import2(_: *mut u8, _: usize, _: *mut u8);
@@ -3145,7 +3336,7 @@ pub mod segno {
                     let len0 = vec0.len();
                     let ptr1 = ret_area.0.as_mut_ptr().cast::<u8>();
                     #[cfg(target_arch = "wasm32")]
-                    #[link(wasm_import_module = "segno:workflow/configuration@0.1.0")]
+                    #[link(wasm_import_module = "segno:workflow/configuration@0.2.0")]
                     unsafe extern "C" {
                         #[link_name = "secret"]
                         fn wit_import2(_: *mut u8, _: usize, _: *mut u8);
@@ -3317,7 +3508,7 @@ pub mod segno {
                     let len0 = vec0.len();
                     let ptr1 = ret_area.0.as_mut_ptr().cast::<u8>();
                     #[cfg(target_arch = "wasm32")]
-                    #[link(wasm_import_module = "segno:workflow/files@0.1.0")]
+                    #[link(wasm_import_module = "segno:workflow/files@0.2.0")]
                     unsafe extern "C" {
                         #[link_name = "read"]
                         fn wit_import2(_: *mut u8, _: usize, _: i64, _: i64, _: *mut u8);
@@ -3469,7 +3660,7 @@ pub mod segno {
                     let len1 = vec1.len();
                     let ptr2 = ret_area.0.as_mut_ptr().cast::<u8>();
                     #[cfg(target_arch = "wasm32")]
-                    #[link(wasm_import_module = "segno:workflow/files@0.1.0")]
+                    #[link(wasm_import_module = "segno:workflow/files@0.2.0")]
                     unsafe extern "C" {
                         #[link_name = "write"]
                         fn wit_import3(
@@ -3610,7 +3801,7 @@ pub mod segno {
                     let len1 = vec1.len();
                     let ptr2 = ret_area.0.as_mut_ptr().cast::<u8>();
                     #[cfg(target_arch = "wasm32")]
-                    #[link(wasm_import_module = "segno:workflow/files@0.1.0")]
+                    #[link(wasm_import_module = "segno:workflow/files@0.2.0")]
                     unsafe extern "C" {
                         #[link_name = "append"]
                         fn wit_import3(
@@ -3747,7 +3938,7 @@ pub mod segno {
                     let len0 = vec0.len();
                     let ptr1 = ret_area.0.as_mut_ptr().cast::<u8>();
                     #[cfg(target_arch = "wasm32")]
-                    #[link(wasm_import_module = "segno:workflow/files@0.1.0")]
+                    #[link(wasm_import_module = "segno:workflow/files@0.2.0")]
                     unsafe extern "C" {
                         #[link_name = "list-directory"]
                         fn wit_import2(_: *mut u8, _: usize, _: *mut u8);
@@ -3916,7 +4107,7 @@ pub mod segno {
                     let len0 = vec0.len();
                     let ptr1 = ret_area.0.as_mut_ptr().cast::<u8>();
                     #[cfg(target_arch = "wasm32")]
-                    #[link(wasm_import_module = "segno:workflow/files@0.1.0")]
+                    #[link(wasm_import_module = "segno:workflow/files@0.2.0")]
                     unsafe extern "C" {
                         #[link_name = "remove"]
                         fn wit_import2(_: *mut u8, _: usize, _: *mut u8);
@@ -4208,21 +4399,186 @@ pub mod exports {
                 }
                 #[doc(hidden)]
                 #[macro_export]
-                macro_rules! __export_segno_workflow_messages_0_1_0_cabi {
+                macro_rules! __export_segno_workflow_messages_0_2_0_cabi {
                     ($ty:ident with_types_in $($path_to_types:tt)*) => {
                         const _ : () = { #[unsafe (export_name =
-                        "segno:workflow/messages@0.1.0#describe-messages")] unsafe extern
+                        "segno:workflow/messages@0.2.0#describe-messages")] unsafe extern
                         "C" fn export_describe_messages() -> * mut u8 { unsafe {
                         $($path_to_types)*:: _export_describe_messages_cabi::<$ty > () }
                         } #[unsafe (export_name =
-                        "cabi_post_segno:workflow/messages@0.1.0#describe-messages")]
+                        "cabi_post_segno:workflow/messages@0.2.0#describe-messages")]
                         unsafe extern "C" fn _post_return_describe_messages(arg0 : * mut
                         u8,) { unsafe { $($path_to_types)*::
                         __post_return_describe_messages::<$ty > (arg0) } } };
                     };
                 }
                 #[doc(hidden)]
-                pub use __export_segno_workflow_messages_0_1_0_cabi;
+                pub use __export_segno_workflow_messages_0_2_0_cabi;
+                #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                struct _RetArea(
+                    [::core::mem::MaybeUninit<
+                        u8,
+                    >; 2 * ::core::mem::size_of::<*const u8>()],
+                );
+                static mut _RET_AREA: _RetArea = _RetArea(
+                    [::core::mem::MaybeUninit::uninit(); 2
+                        * ::core::mem::size_of::<*const u8>()],
+                );
+            }
+            /// Which functions of a component are functions of objects. A component without such functions need not export it.
+            #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
+            pub mod objects {
+                #[used]
+                #[doc(hidden)]
+                static __FORCE_SECTION_REF: fn() = super::super::super::super::__link_custom_section_describing_imports;
+                use super::super::super::super::_rt;
+                #[repr(u8)]
+                #[derive(Clone, Copy, Eq, Ord, PartialEq, PartialOrd)]
+                pub enum Access {
+                    /// Reads and writes: one execution of a key at a time, in the order in which they were accepted.
+                    Exclusive,
+                    /// Only reads, and waits for nobody.
+                    Shared,
+                }
+                impl ::core::fmt::Debug for Access {
+                    fn fmt(
+                        &self,
+                        f: &mut ::core::fmt::Formatter<'_>,
+                    ) -> ::core::fmt::Result {
+                        match self {
+                            Access::Exclusive => {
+                                f.debug_tuple("Access::Exclusive").finish()
+                            }
+                            Access::Shared => f.debug_tuple("Access::Shared").finish(),
+                        }
+                    }
+                }
+                impl Access {
+                    #[doc(hidden)]
+                    pub unsafe fn _lift(val: u8) -> Access {
+                        if !cfg!(debug_assertions) {
+                            return unsafe { ::core::mem::transmute(val) };
+                        }
+                        match val {
+                            0 => Access::Exclusive,
+                            1 => Access::Shared,
+                            _ => panic!("invalid enum discriminant"),
+                        }
+                    }
+                }
+                #[derive(Clone, PartialEq)]
+                pub struct ObjectFunction {
+                    /// A workflow, `OBJECT/FUNCTION`; it is called as `wasm://MODULE/OBJECT@KEY/FUNCTION`.
+                    pub function: _rt::String,
+                    pub access: Access,
+                }
+                impl ::core::fmt::Debug for ObjectFunction {
+                    fn fmt(
+                        &self,
+                        f: &mut ::core::fmt::Formatter<'_>,
+                    ) -> ::core::fmt::Result {
+                        f.debug_struct("ObjectFunction")
+                            .field("function", &self.function)
+                            .field("access", &self.access)
+                            .finish()
+                    }
+                }
+                #[doc(hidden)]
+                #[allow(non_snake_case, unused_unsafe)]
+                pub unsafe fn _export_describe_objects_cabi<T_: Guest>() -> *mut u8 {
+                    unsafe {
+                        #[cfg(target_arch = "wasm32")] _rt::run_ctors_once();
+                        let result0 = { T_::describe_objects() };
+                        let ptr1 = (&raw mut _RET_AREA.0).cast::<u8>();
+                        let vec4 = result0;
+                        let len4 = vec4.len();
+                        let layout4 = _rt::alloc::Layout::from_size_align(
+                                vec4.len() * (3 * ::core::mem::size_of::<*const u8>()),
+                                ::core::mem::size_of::<*const u8>(),
+                            )
+                            .unwrap();
+                        let (result4, _cleanup4) = wit_bindgen::rt::Cleanup::new(
+                            layout4,
+                        );
+                        if let Some(cleanup) = _cleanup4 {
+                            cleanup.forget();
+                        }
+                        for (i, e) in vec4.into_iter().enumerate() {
+                            let base = result4
+                                .add(i * (3 * ::core::mem::size_of::<*const u8>()));
+                            {
+                                let ObjectFunction {
+                                    function: function2,
+                                    access: access2,
+                                } = e;
+                                let vec3 = (function2.into_bytes()).into_boxed_slice();
+                                let ptr3 = vec3.as_ptr().cast::<u8>();
+                                let len3 = vec3.len();
+                                ::core::mem::forget(vec3);
+                                *base
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>() = len3;
+                                *base.add(0).cast::<*mut u8>() = ptr3.cast_mut();
+                                *base
+                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<u8>() = (access2.clone() as i32) as u8;
+                            }
+                        }
+                        *ptr1.add(::core::mem::size_of::<*const u8>()).cast::<usize>() = len4;
+                        *ptr1.add(0).cast::<*mut u8>() = result4;
+                        ptr1
+                    }
+                }
+                #[doc(hidden)]
+                #[allow(non_snake_case)]
+                pub unsafe fn __post_return_describe_objects<T_: Guest>(arg0: *mut u8) {
+                    unsafe {
+                        let l0 = *arg0.add(0).cast::<*mut u8>();
+                        let l1 = *arg0
+                            .add(::core::mem::size_of::<*const u8>())
+                            .cast::<usize>();
+                        let base4 = l0;
+                        let len4 = l1;
+                        for i in 0..len4 {
+                            let base = base4
+                                .add(i * (3 * ::core::mem::size_of::<*const u8>()));
+                            {
+                                let l2 = *base.add(0).cast::<*mut u8>();
+                                let l3 = *base
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                _rt::cabi_dealloc(l2, l3, 1);
+                            }
+                        }
+                        _rt::cabi_dealloc(
+                            base4,
+                            len4 * (3 * ::core::mem::size_of::<*const u8>()),
+                            ::core::mem::size_of::<*const u8>(),
+                        );
+                    }
+                }
+                pub trait Guest {
+                    #[allow(async_fn_in_trait)]
+                    fn describe_objects() -> _rt::Vec<ObjectFunction>;
+                }
+                #[doc(hidden)]
+                #[macro_export]
+                macro_rules! __export_segno_workflow_objects_0_2_0_cabi {
+                    ($ty:ident with_types_in $($path_to_types:tt)*) => {
+                        const _ : () = { #[unsafe (export_name =
+                        "segno:workflow/objects@0.2.0#describe-objects")] unsafe extern
+                        "C" fn export_describe_objects() -> * mut u8 { unsafe {
+                        $($path_to_types)*:: _export_describe_objects_cabi::<$ty > () } }
+                        #[unsafe (export_name =
+                        "cabi_post_segno:workflow/objects@0.2.0#describe-objects")]
+                        unsafe extern "C" fn _post_return_describe_objects(arg0 : * mut
+                        u8,) { unsafe { $($path_to_types)*::
+                        __post_return_describe_objects::<$ty > (arg0) } } };
+                    };
+                }
+                #[doc(hidden)]
+                pub use __export_segno_workflow_objects_0_2_0_cabi;
                 #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
                 #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
                 struct _RetArea(
@@ -5191,39 +5547,39 @@ pub mod exports {
                 }
                 #[doc(hidden)]
                 #[macro_export]
-                macro_rules! __export_segno_workflow_functions_0_1_0_cabi {
+                macro_rules! __export_segno_workflow_functions_0_2_0_cabi {
                     ($ty:ident with_types_in $($path_to_types:tt)*) => {
                         const _ : () = { #[unsafe (export_name =
-                        "segno:workflow/functions@0.1.0#describe")] unsafe extern "C" fn
+                        "segno:workflow/functions@0.2.0#describe")] unsafe extern "C" fn
                         export_describe() -> * mut u8 { unsafe { $($path_to_types)*::
                         _export_describe_cabi::<$ty > () } } #[unsafe (export_name =
-                        "cabi_post_segno:workflow/functions@0.1.0#describe")] unsafe
+                        "cabi_post_segno:workflow/functions@0.2.0#describe")] unsafe
                         extern "C" fn _post_return_describe(arg0 : * mut u8,) { unsafe {
                         $($path_to_types)*:: __post_return_describe::<$ty > (arg0) } }
-                        #[unsafe (export_name = "segno:workflow/functions@0.1.0#start")]
+                        #[unsafe (export_name = "segno:workflow/functions@0.2.0#start")]
                         unsafe extern "C" fn export_start(arg0 : * mut u8, arg1 : usize,
                         arg2 : i32, arg3 : * mut u8, arg4 : usize, arg5 : * mut u8, arg6
                         : usize, arg7 : i32, arg8 : * mut u8, arg9 : usize, arg10 : i64,
                         arg11 : * mut u8, arg12 : usize,) { unsafe { $($path_to_types)*::
                         _export_start_cabi::<$ty > (arg0, arg1, arg2, arg3, arg4, arg5,
                         arg6, arg7, arg8, arg9, arg10, arg11, arg12) } } #[unsafe
-                        (export_name = "segno:workflow/functions@0.1.0#resume")] unsafe
+                        (export_name = "segno:workflow/functions@0.2.0#resume")] unsafe
                         extern "C" fn export_resume(arg0 : i32, arg1 : * mut u8, arg2 :
                         usize, arg3 : i32, arg4 : * mut u8, arg5 : usize, arg6 : i32,
                         arg7 : i32, arg8 : * mut u8, arg9 : usize,) { unsafe {
                         $($path_to_types)*:: _export_resume_cabi::<$ty > (arg0, arg1,
                         arg2, arg3, arg4, arg5, arg6, arg7, arg8, arg9) } } #[unsafe
-                        (export_name = "segno:workflow/functions@0.1.0#perform")] unsafe
+                        (export_name = "segno:workflow/functions@0.2.0#perform")] unsafe
                         extern "C" fn export_perform(arg0 : * mut u8,) -> * mut u8 {
                         unsafe { $($path_to_types)*:: _export_perform_cabi::<$ty > (arg0)
                         } } #[unsafe (export_name =
-                        "cabi_post_segno:workflow/functions@0.1.0#perform")] unsafe
+                        "cabi_post_segno:workflow/functions@0.2.0#perform")] unsafe
                         extern "C" fn _post_return_perform(arg0 : * mut u8,) { unsafe {
                         $($path_to_types)*:: __post_return_perform::<$ty > (arg0) } } };
                     };
                 }
                 #[doc(hidden)]
-                pub use __export_segno_workflow_functions_0_1_0_cabi;
+                pub use __export_segno_workflow_functions_0_2_0_cabi;
                 #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
                 #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
                 struct _RetArea(
@@ -5403,46 +5759,49 @@ mod _rt {
 #[allow(unused_macros)]
 #[doc(hidden)]
 #[macro_export]
-macro_rules! __export_module_with_messages_impl {
+macro_rules! __export_module_with_descriptions_impl {
     ($ty:ident) => {
         ::segno::__private::bindings::export_functions!($ty
         with_types_in::segno::__private::bindings);
     };
     ($ty:ident with_types_in $($path_to_types_root:tt)*) => {
         $($path_to_types_root)*::
-        exports::segno::workflow::messages::__export_segno_workflow_messages_0_1_0_cabi!($ty
+        exports::segno::workflow::messages::__export_segno_workflow_messages_0_2_0_cabi!($ty
         with_types_in $($path_to_types_root)*:: exports::segno::workflow::messages);
         $($path_to_types_root)*::
-        exports::segno::workflow::functions::__export_segno_workflow_functions_0_1_0_cabi!($ty
+        exports::segno::workflow::objects::__export_segno_workflow_objects_0_2_0_cabi!($ty
+        with_types_in $($path_to_types_root)*:: exports::segno::workflow::objects);
+        $($path_to_types_root)*::
+        exports::segno::workflow::functions::__export_segno_workflow_functions_0_2_0_cabi!($ty
         with_types_in $($path_to_types_root)*:: exports::segno::workflow::functions);
         const _ : () = { #[rustfmt::skip] #[cfg(target_arch = "wasm32")] #[unsafe
         (link_section =
-        "component-type:wit-bindgen:0.61.1:segno:workflow@0.1.0:module-with-messages:imports and exports")]
+        "component-type:wit-bindgen:0.61.1:segno:workflow@0.2.0:module-with-descriptions:imports and exports")]
         #[doc(hidden)] #[allow(clippy::octal_escapes)] pub static
-        __WIT_BINDGEN_COMPONENT_TYPE : [u8; 3252] = *
+        __WIT_BINDGEN_COMPONENT_TYPE : [u8; 3548] = *
         b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xa9\x18\x01A\x02\x01\
-A\x1d\x01B+\x01p}\x01q\x02\x04json\x01s\0\x05bytes\x01\0\0\x04\0\x07payload\x03\0\
-\x01\x01k\x02\x01r\x03\x04codey\x07messages\x07details\x03\x04\0\x07failure\x03\0\
-\x04\x01q\x02\x07success\x01\x02\0\x07failure\x01\x05\0\x04\0\x07outcome\x03\0\x06\
-\x01r\x02\x07commandy\x07outcome\x07\x04\0\x0acompletion\x03\0\x08\x01r\x02\x04n\
-ames\x07payload\x02\x04\0\x06signal\x03\0\x0a\x01q\x03\x09completed\x01\x09\0\x06\
-signal\x01\x0b\0\x09cancelled\0\0\x04\0\x05event\x03\0\x0c\x01m\x05\x05trace\x05\
-debug\x04info\x04warn\x05error\x04\0\x05level\x03\0\x0e\x01ky\x01py\x01r\x06\x0a\
-initial-msw\x06factoru\x06max-msw\x06jitteru\x0cmax-attempts\x10\x0dnon-retryabl\
-e\x11\x04\0\x0dretry-options\x03\0\x12\x01kw\x01k\x13\x01o\x02ss\x01p\x16\x01r\x04\
-\x0atimeout-ms\x14\x05retry\x15\x0bstart-at-ms\x14\x06labels\x17\x04\0\x0ccall-o\
-ptions\x03\0\x18\x01r\x01\x0atimeout-ms\x14\x04\0\x0fpromise-options\x03\0\x1a\x01\
-r\x04\x06methods\x03urls\x07headers\x17\x04body\x03\x04\0\x0chttp-request\x03\0\x1c\
-\x01r\x03\x06status{\x07headers\x17\x04body\0\x04\0\x0dhttp-response\x03\0\x1e\x01\
-q\x02\x07execute\x01y\0\x08recorded\x01y\0\x04\0\x0arun-answer\x03\0\x20\x01m\x02\
-\x08workflow\x08activity\x04\0\x0dfunction-kind\x03\0\"\x01ks\x01r\x08\x04names\x04\
-kind#\x07summary$\x0cinput-schema$\x0doutput-schema$\x07signals\x7f\x0atimeout-m\
-s\x14\x05retry\x15\x04\0\x14function-description\x03\0%\x01r\x04\x0ainvocations\x06\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xcd\x1a\x01A\x02\x01\
+A!\x01B+\x01p}\x01q\x02\x04json\x01s\0\x05bytes\x01\0\0\x04\0\x07payload\x03\0\x01\
+\x01k\x02\x01r\x03\x04codey\x07messages\x07details\x03\x04\0\x07failure\x03\0\x04\
+\x01q\x02\x07success\x01\x02\0\x07failure\x01\x05\0\x04\0\x07outcome\x03\0\x06\x01\
+r\x02\x07commandy\x07outcome\x07\x04\0\x0acompletion\x03\0\x08\x01r\x02\x04names\
+\x07payload\x02\x04\0\x06signal\x03\0\x0a\x01q\x03\x09completed\x01\x09\0\x06sig\
+nal\x01\x0b\0\x09cancelled\0\0\x04\0\x05event\x03\0\x0c\x01m\x05\x05trace\x05deb\
+ug\x04info\x04warn\x05error\x04\0\x05level\x03\0\x0e\x01ky\x01py\x01r\x06\x0aini\
+tial-msw\x06factoru\x06max-msw\x06jitteru\x0cmax-attempts\x10\x0dnon-retryable\x11\
+\x04\0\x0dretry-options\x03\0\x12\x01kw\x01k\x13\x01o\x02ss\x01p\x16\x01r\x04\x0a\
+timeout-ms\x14\x05retry\x15\x0bstart-at-ms\x14\x06labels\x17\x04\0\x0ccall-optio\
+ns\x03\0\x18\x01r\x01\x0atimeout-ms\x14\x04\0\x0fpromise-options\x03\0\x1a\x01r\x04\
+\x06methods\x03urls\x07headers\x17\x04body\x03\x04\0\x0chttp-request\x03\0\x1c\x01\
+r\x03\x06status{\x07headers\x17\x04body\0\x04\0\x0dhttp-response\x03\0\x1e\x01q\x02\
+\x07execute\x01y\0\x08recorded\x01y\0\x04\0\x0arun-answer\x03\0\x20\x01m\x02\x08\
+workflow\x08activity\x04\0\x0dfunction-kind\x03\0\"\x01ks\x01r\x08\x04names\x04k\
+ind#\x07summary$\x0cinput-schema$\x0doutput-schema$\x07signals\x7f\x0atimeout-ms\
+\x14\x05retry\x15\x04\0\x14function-description\x03\0%\x01r\x04\x0ainvocations\x06\
 parent$\x0dstarted-at-msw\x04seed\0\x04\0\x07context\x03\0'\x01r\x07\x0ainvocati\
 ons\x0fidempotency-keys\x0bfence-tokenw\x07attempty\x0dlast-progress\x03\x0dstar\
 ted-at-msw\x0bdeadline-ms\x14\x04\0\x10activity-context\x03\0)\x03\0\x1asegno:wo\
-rkflow/types@0.1.0\x05\0\x02\x03\0\0\x07payload\x02\x03\0\0\x07outcome\x02\x03\0\
+rkflow/types@0.2.0\x05\0\x02\x03\0\0\x07payload\x02\x03\0\0\x07outcome\x02\x03\0\
 \0\x0ccall-options\x02\x03\0\0\x0fpromise-options\x02\x03\0\0\x0chttp-request\x02\
 \x03\0\0\x05level\x02\x03\0\0\x0arun-answer\x01B+\x02\x03\x02\x01\x01\x04\0\x07p\
 ayload\x03\0\0\x02\x03\x02\x01\x02\x04\0\x07outcome\x03\0\x02\x02\x03\x02\x01\x03\
@@ -5459,59 +5818,66 @@ d\x01\0y\x04\0\x07publish\x01\x17\x01@\x01\x04names\0\x0d\x04\0\x03run\x01\x18\x
 @\x02\x07commandy\x07outcome\x03\x01\0\x04\0\x08run-done\x01\x19\x01@\0\0w\x04\0\
 \x03now\x01\x1a\x01@\x02\x05level\x0b\x07messages\x01\0\x04\0\x03log\x01\x1b\x01\
 @\x01\x07outcome\x03\x01\0\x04\0\x06finish\x01\x1c\x03\0\x1csegno:workflow/journ\
-al@0.1.0\x05\x08\x01B\x10\x02\x03\x02\x01\x01\x04\0\x07payload\x03\0\0\x02\x03\x02\
+al@0.2.0\x05\x08\x01B\x10\x02\x03\x02\x01\x01\x04\0\x07payload\x03\0\0\x02\x03\x02\
 \x01\x03\x04\0\x0ccall-options\x03\0\x02\x02\x03\x02\x01\x05\x04\0\x0chttp-reque\
 st\x03\0\x04\x01r\x04\x04sagas\x03seqy\x0acompensates\x12compensate-unknown\x7f\x04\
 \0\x04step\x03\0\x06\x01@\x04\x08functions\x05input\x01\x07options\x03\x04step\x07\
 \0y\x04\0\x04call\x01\x08\x01@\x03\x07request\x05\x07options\x03\x04step\x07\0y\x04\
 \0\x04http\x01\x09\x01@\x03\x04step\x07\x05input\x01\x07options\x03\0y\x04\0\x04\
 undo\x01\x0a\x01@\x01\x04step\x07\0y\x04\0\x03ask\x01\x0b\x03\0\x1asegno:workflo\
-w/sagas@0.1.0\x05\x09\x02\x03\0\0\x07failure\x02\x03\0\0\x0dhttp-response\x01B\x12\
-\x02\x03\x02\x01\x01\x04\0\x07payload\x03\0\0\x02\x03\x02\x01\x0a\x04\0\x07failu\
-re\x03\0\x02\x02\x03\x02\x01\x05\x04\0\x0chttp-request\x03\0\x04\x02\x03\x02\x01\
-\x0b\x04\0\x0dhttp-response\x03\0\x06\x02\x03\x02\x01\x06\x04\0\x05level\x03\0\x08\
-\x01k\x01\x01@\x01\x08progress\x0a\0\x7f\x04\0\x09heartbeat\x01\x0b\x01j\x01\x07\
-\x01\x03\x01@\x01\x07request\x05\0\x0c\x04\0\x04http\x01\x0d\x01@\x02\x05level\x09\
-\x07messages\x01\0\x04\0\x03log\x01\x0e\x03\0\x1dsegno:workflow/activity@0.1.0\x05\
-\x0c\x01B\x06\x02\x03\x02\x01\x0a\x04\0\x07failure\x03\0\0\x01j\x01s\x01\x01\x01\
-@\x01\x04names\0\x02\x04\0\x03env\x01\x03\x04\0\x06secret\x01\x03\x03\0\"segno:w\
-orkflow/configuration@0.1.0\x05\x0d\x01B\x12\x02\x03\x02\x01\x0a\x04\0\x07failur\
-e\x03\0\0\x01r\x03\x04names\x09directory\x7f\x04sizew\x04\0\x05entry\x03\0\x02\x01\
-p}\x01j\x01\x04\x01\x01\x01@\x03\x04paths\x06offsetw\x06lengthw\0\x05\x04\0\x04r\
-ead\x01\x06\x01j\0\x01\x01\x01@\x02\x04paths\x07content\x04\0\x07\x04\0\x05write\
-\x01\x08\x04\0\x06append\x01\x08\x01p\x03\x01j\x01\x09\x01\x01\x01@\x01\x04paths\
-\0\x0a\x04\0\x0elist-directory\x01\x0b\x01@\x01\x04paths\0\x07\x04\0\x06remove\x01\
-\x0c\x03\0\x1asegno:workflow/files@0.1.0\x05\x0e\x01B\x07\x01m\x02\x07promise\x06\
-signal\x04\0\x0cmessage-kind\x03\0\0\x01r\x04\x08functions\x04kind\x01\x04names\x06\
-schemas\x04\0\x13message-description\x03\0\x02\x01p\x03\x01@\0\0\x04\x04\0\x11de\
-scribe-messages\x01\x05\x04\0\x1dsegno:workflow/messages@0.1.0\x05\x0f\x02\x03\0\
-\0\x05event\x02\x03\0\0\x14function-description\x02\x03\0\0\x07context\x02\x03\0\
-\0\x10activity-context\x01B\x15\x02\x03\x02\x01\x01\x04\0\x07payload\x03\0\0\x02\
-\x03\x02\x01\x02\x04\0\x07outcome\x03\0\x02\x02\x03\x02\x01\x10\x04\0\x05event\x03\
-\0\x04\x02\x03\x02\x01\x11\x04\0\x14function-description\x03\0\x06\x02\x03\x02\x01\
-\x12\x04\0\x07context\x03\0\x08\x02\x03\x02\x01\x13\x04\0\x10activity-context\x03\
-\0\x0a\x01p\x07\x01@\0\0\x0c\x04\0\x08describe\x01\x0d\x01@\x03\x08functions\x05\
-input\x01\x07context\x09\x01\0\x04\0\x05start\x01\x0e\x01@\x01\x05event\x05\x01\0\
-\x04\0\x06resume\x01\x0f\x01@\x03\x08functions\x05input\x01\x07context\x0b\0\x03\
-\x04\0\x07perform\x01\x10\x04\0\x1esegno:workflow/functions@0.1.0\x05\x14\x04\0)\
-segno:workflow/module-with-messages@0.1.0\x04\0\x0b\x1a\x01\0\x14module-with-mes\
-sages\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-component\x070.258.\
-3\x10wit-bindgen-rust\x060.61.1";
+w/sagas@0.2.0\x05\x09\x01B\x0c\x02\x03\x02\x01\x01\x04\0\x07payload\x03\0\0\x01@\
+\0\0s\x04\0\x03key\x01\x02\x01@\x01\x04names\0y\x04\0\x03get\x01\x03\x01@\0\0y\x04\
+\0\x05names\x01\x04\x01@\x02\x04names\x05value\x01\0y\x04\0\x03set\x01\x05\x04\0\
+\x05clear\x01\x03\x04\0\x09clear-all\x01\x04\x03\0\x1asegno:workflow/state@0.2.0\
+\x05\x0a\x02\x03\0\0\x07failure\x02\x03\0\0\x0dhttp-response\x01B\x12\x02\x03\x02\
+\x01\x01\x04\0\x07payload\x03\0\0\x02\x03\x02\x01\x0b\x04\0\x07failure\x03\0\x02\
+\x02\x03\x02\x01\x05\x04\0\x0chttp-request\x03\0\x04\x02\x03\x02\x01\x0c\x04\0\x0d\
+http-response\x03\0\x06\x02\x03\x02\x01\x06\x04\0\x05level\x03\0\x08\x01k\x01\x01\
+@\x01\x08progress\x0a\0\x7f\x04\0\x09heartbeat\x01\x0b\x01j\x01\x07\x01\x03\x01@\
+\x01\x07request\x05\0\x0c\x04\0\x04http\x01\x0d\x01@\x02\x05level\x09\x07message\
+s\x01\0\x04\0\x03log\x01\x0e\x03\0\x1dsegno:workflow/activity@0.2.0\x05\x0d\x01B\
+\x06\x02\x03\x02\x01\x0b\x04\0\x07failure\x03\0\0\x01j\x01s\x01\x01\x01@\x01\x04\
+names\0\x02\x04\0\x03env\x01\x03\x04\0\x06secret\x01\x03\x03\0\"segno:workflow/c\
+onfiguration@0.2.0\x05\x0e\x01B\x12\x02\x03\x02\x01\x0b\x04\0\x07failure\x03\0\0\
+\x01r\x03\x04names\x09directory\x7f\x04sizew\x04\0\x05entry\x03\0\x02\x01p}\x01j\
+\x01\x04\x01\x01\x01@\x03\x04paths\x06offsetw\x06lengthw\0\x05\x04\0\x04read\x01\
+\x06\x01j\0\x01\x01\x01@\x02\x04paths\x07content\x04\0\x07\x04\0\x05write\x01\x08\
+\x04\0\x06append\x01\x08\x01p\x03\x01j\x01\x09\x01\x01\x01@\x01\x04paths\0\x0a\x04\
+\0\x0elist-directory\x01\x0b\x01@\x01\x04paths\0\x07\x04\0\x06remove\x01\x0c\x03\
+\0\x1asegno:workflow/files@0.2.0\x05\x0f\x01B\x07\x01m\x02\x07promise\x06signal\x04\
+\0\x0cmessage-kind\x03\0\0\x01r\x04\x08functions\x04kind\x01\x04names\x06schemas\
+\x04\0\x13message-description\x03\0\x02\x01p\x03\x01@\0\0\x04\x04\0\x11describe-\
+messages\x01\x05\x04\0\x1dsegno:workflow/messages@0.2.0\x05\x10\x01B\x07\x01m\x02\
+\x09exclusive\x06shared\x04\0\x06access\x03\0\0\x01r\x02\x08functions\x06access\x01\
+\x04\0\x0fobject-function\x03\0\x02\x01p\x03\x01@\0\0\x04\x04\0\x10describe-obje\
+cts\x01\x05\x04\0\x1csegno:workflow/objects@0.2.0\x05\x11\x02\x03\0\0\x05event\x02\
+\x03\0\0\x14function-description\x02\x03\0\0\x07context\x02\x03\0\0\x10activity-\
+context\x01B\x15\x02\x03\x02\x01\x01\x04\0\x07payload\x03\0\0\x02\x03\x02\x01\x02\
+\x04\0\x07outcome\x03\0\x02\x02\x03\x02\x01\x12\x04\0\x05event\x03\0\x04\x02\x03\
+\x02\x01\x13\x04\0\x14function-description\x03\0\x06\x02\x03\x02\x01\x14\x04\0\x07\
+context\x03\0\x08\x02\x03\x02\x01\x15\x04\0\x10activity-context\x03\0\x0a\x01p\x07\
+\x01@\0\0\x0c\x04\0\x08describe\x01\x0d\x01@\x03\x08functions\x05input\x01\x07co\
+ntext\x09\x01\0\x04\0\x05start\x01\x0e\x01@\x01\x05event\x05\x01\0\x04\0\x06resu\
+me\x01\x0f\x01@\x03\x08functions\x05input\x01\x07context\x0b\0\x03\x04\0\x07perf\
+orm\x01\x10\x04\0\x1esegno:workflow/functions@0.2.0\x05\x16\x04\0-segno:workflow\
+/module-with-descriptions@0.2.0\x04\0\x0b\x1e\x01\0\x18module-with-descriptions\x03\
+\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-component\x070.258.3\x10wit-\
+bindgen-rust\x060.61.1";
         };
     };
 }
 #[doc(inline)]
-pub use __export_module_with_messages_impl as export_functions;
+pub use __export_module_with_descriptions_impl as export_functions;
 #[rustfmt::skip]
 #[cfg(target_arch = "wasm32")]
 #[unsafe(
-    link_section = "component-type:wit-bindgen:0.61.1:segno:workflow@0.1.0:module-with-messages-with-all-of-its-exports-removed:encoded world"
+    link_section = "component-type:wit-bindgen:0.61.1:segno:workflow@0.2.0:module-with-descriptions-with-all-of-its-exports-removed:encoded world"
 )]
 #[doc(hidden)]
 #[allow(clippy::octal_escapes)]
-pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 2793] = *b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xbe\x14\x01A\x02\x01\
-A\x15\x01B+\x01p}\x01q\x02\x04json\x01s\0\x05bytes\x01\0\0\x04\0\x07payload\x03\0\
+pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 2950] = *b"\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xd7\x15\x01A\x02\x01\
+A\x17\x01B+\x01p}\x01q\x02\x04json\x01s\0\x05bytes\x01\0\0\x04\0\x07payload\x03\0\
 \x01\x01k\x02\x01r\x03\x04codey\x07messages\x07details\x03\x04\0\x07failure\x03\0\
 \x04\x01q\x02\x07success\x01\x02\0\x07failure\x01\x05\0\x04\0\x07outcome\x03\0\x06\
 \x01r\x02\x07commandy\x07outcome\x07\x04\0\x0acompletion\x03\0\x08\x01r\x02\x04n\
@@ -5531,7 +5897,7 @@ s\x14\x05retry\x15\x04\0\x14function-description\x03\0%\x01r\x04\x0ainvocations\
 parent$\x0dstarted-at-msw\x04seed\0\x04\0\x07context\x03\0'\x01r\x07\x0ainvocati\
 ons\x0fidempotency-keys\x0bfence-tokenw\x07attempty\x0dlast-progress\x03\x0dstar\
 ted-at-msw\x0bdeadline-ms\x14\x04\0\x10activity-context\x03\0)\x03\0\x1asegno:wo\
-rkflow/types@0.1.0\x05\0\x02\x03\0\0\x07payload\x02\x03\0\0\x07outcome\x02\x03\0\
+rkflow/types@0.2.0\x05\0\x02\x03\0\0\x07payload\x02\x03\0\0\x07outcome\x02\x03\0\
 \0\x0ccall-options\x02\x03\0\0\x0fpromise-options\x02\x03\0\0\x0chttp-request\x02\
 \x03\0\0\x05level\x02\x03\0\0\x0arun-answer\x01B+\x02\x03\x02\x01\x01\x04\0\x07p\
 ayload\x03\0\0\x02\x03\x02\x01\x02\x04\0\x07outcome\x03\0\x02\x02\x03\x02\x01\x03\
@@ -5548,31 +5914,35 @@ d\x01\0y\x04\0\x07publish\x01\x17\x01@\x01\x04names\0\x0d\x04\0\x03run\x01\x18\x
 @\x02\x07commandy\x07outcome\x03\x01\0\x04\0\x08run-done\x01\x19\x01@\0\0w\x04\0\
 \x03now\x01\x1a\x01@\x02\x05level\x0b\x07messages\x01\0\x04\0\x03log\x01\x1b\x01\
 @\x01\x07outcome\x03\x01\0\x04\0\x06finish\x01\x1c\x03\0\x1csegno:workflow/journ\
-al@0.1.0\x05\x08\x01B\x10\x02\x03\x02\x01\x01\x04\0\x07payload\x03\0\0\x02\x03\x02\
+al@0.2.0\x05\x08\x01B\x10\x02\x03\x02\x01\x01\x04\0\x07payload\x03\0\0\x02\x03\x02\
 \x01\x03\x04\0\x0ccall-options\x03\0\x02\x02\x03\x02\x01\x05\x04\0\x0chttp-reque\
 st\x03\0\x04\x01r\x04\x04sagas\x03seqy\x0acompensates\x12compensate-unknown\x7f\x04\
 \0\x04step\x03\0\x06\x01@\x04\x08functions\x05input\x01\x07options\x03\x04step\x07\
 \0y\x04\0\x04call\x01\x08\x01@\x03\x07request\x05\x07options\x03\x04step\x07\0y\x04\
 \0\x04http\x01\x09\x01@\x03\x04step\x07\x05input\x01\x07options\x03\0y\x04\0\x04\
 undo\x01\x0a\x01@\x01\x04step\x07\0y\x04\0\x03ask\x01\x0b\x03\0\x1asegno:workflo\
-w/sagas@0.1.0\x05\x09\x02\x03\0\0\x07failure\x02\x03\0\0\x0dhttp-response\x01B\x12\
-\x02\x03\x02\x01\x01\x04\0\x07payload\x03\0\0\x02\x03\x02\x01\x0a\x04\0\x07failu\
-re\x03\0\x02\x02\x03\x02\x01\x05\x04\0\x0chttp-request\x03\0\x04\x02\x03\x02\x01\
-\x0b\x04\0\x0dhttp-response\x03\0\x06\x02\x03\x02\x01\x06\x04\0\x05level\x03\0\x08\
-\x01k\x01\x01@\x01\x08progress\x0a\0\x7f\x04\0\x09heartbeat\x01\x0b\x01j\x01\x07\
-\x01\x03\x01@\x01\x07request\x05\0\x0c\x04\0\x04http\x01\x0d\x01@\x02\x05level\x09\
-\x07messages\x01\0\x04\0\x03log\x01\x0e\x03\0\x1dsegno:workflow/activity@0.1.0\x05\
-\x0c\x01B\x06\x02\x03\x02\x01\x0a\x04\0\x07failure\x03\0\0\x01j\x01s\x01\x01\x01\
-@\x01\x04names\0\x02\x04\0\x03env\x01\x03\x04\0\x06secret\x01\x03\x03\0\"segno:w\
-orkflow/configuration@0.1.0\x05\x0d\x01B\x12\x02\x03\x02\x01\x0a\x04\0\x07failur\
-e\x03\0\0\x01r\x03\x04names\x09directory\x7f\x04sizew\x04\0\x05entry\x03\0\x02\x01\
-p}\x01j\x01\x04\x01\x01\x01@\x03\x04paths\x06offsetw\x06lengthw\0\x05\x04\0\x04r\
-ead\x01\x06\x01j\0\x01\x01\x01@\x02\x04paths\x07content\x04\0\x07\x04\0\x05write\
-\x01\x08\x04\0\x06append\x01\x08\x01p\x03\x01j\x01\x09\x01\x01\x01@\x01\x04paths\
-\0\x0a\x04\0\x0elist-directory\x01\x0b\x01@\x01\x04paths\0\x07\x04\0\x06remove\x01\
-\x0c\x03\0\x1asegno:workflow/files@0.1.0\x05\x0e\x04\0Isegno:workflow/module-wit\
-h-messages-with-all-of-its-exports-removed@0.1.0\x04\0\x0b:\x01\04module-with-me\
-ssages-with-all-of-its-exports-removed\x03\0\0\0G\x09producers\x01\x0cprocessed-\
+w/sagas@0.2.0\x05\x09\x01B\x0c\x02\x03\x02\x01\x01\x04\0\x07payload\x03\0\0\x01@\
+\0\0s\x04\0\x03key\x01\x02\x01@\x01\x04names\0y\x04\0\x03get\x01\x03\x01@\0\0y\x04\
+\0\x05names\x01\x04\x01@\x02\x04names\x05value\x01\0y\x04\0\x03set\x01\x05\x04\0\
+\x05clear\x01\x03\x04\0\x09clear-all\x01\x04\x03\0\x1asegno:workflow/state@0.2.0\
+\x05\x0a\x02\x03\0\0\x07failure\x02\x03\0\0\x0dhttp-response\x01B\x12\x02\x03\x02\
+\x01\x01\x04\0\x07payload\x03\0\0\x02\x03\x02\x01\x0b\x04\0\x07failure\x03\0\x02\
+\x02\x03\x02\x01\x05\x04\0\x0chttp-request\x03\0\x04\x02\x03\x02\x01\x0c\x04\0\x0d\
+http-response\x03\0\x06\x02\x03\x02\x01\x06\x04\0\x05level\x03\0\x08\x01k\x01\x01\
+@\x01\x08progress\x0a\0\x7f\x04\0\x09heartbeat\x01\x0b\x01j\x01\x07\x01\x03\x01@\
+\x01\x07request\x05\0\x0c\x04\0\x04http\x01\x0d\x01@\x02\x05level\x09\x07message\
+s\x01\0\x04\0\x03log\x01\x0e\x03\0\x1dsegno:workflow/activity@0.2.0\x05\x0d\x01B\
+\x06\x02\x03\x02\x01\x0b\x04\0\x07failure\x03\0\0\x01j\x01s\x01\x01\x01@\x01\x04\
+names\0\x02\x04\0\x03env\x01\x03\x04\0\x06secret\x01\x03\x03\0\"segno:workflow/c\
+onfiguration@0.2.0\x05\x0e\x01B\x12\x02\x03\x02\x01\x0b\x04\0\x07failure\x03\0\0\
+\x01r\x03\x04names\x09directory\x7f\x04sizew\x04\0\x05entry\x03\0\x02\x01p}\x01j\
+\x01\x04\x01\x01\x01@\x03\x04paths\x06offsetw\x06lengthw\0\x05\x04\0\x04read\x01\
+\x06\x01j\0\x01\x01\x01@\x02\x04paths\x07content\x04\0\x07\x04\0\x05write\x01\x08\
+\x04\0\x06append\x01\x08\x01p\x03\x01j\x01\x09\x01\x01\x01@\x01\x04paths\0\x0a\x04\
+\0\x0elist-directory\x01\x0b\x01@\x01\x04paths\0\x07\x04\0\x06remove\x01\x0c\x03\
+\0\x1asegno:workflow/files@0.2.0\x05\x0f\x04\0Msegno:workflow/module-with-descri\
+ptions-with-all-of-its-exports-removed@0.2.0\x04\0\x0b>\x01\08module-with-descri\
+ptions-with-all-of-its-exports-removed\x03\0\0\0G\x09producers\x01\x0cprocessed-\
 by\x02\x0dwit-component\x070.258.3\x10wit-bindgen-rust\x060.61.1";
 #[inline(never)]
 #[doc(hidden)]

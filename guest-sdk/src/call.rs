@@ -95,6 +95,24 @@ with_options!(Call<T>, T, T);
 with_options!(Send, String);
 with_options!(SagaStep<T>, T, T);
 
+impl<T> Call<T> {
+    /// Starts what would be called, without waiting for its end.
+    ///
+    /// # Panics
+    /// If the call was issued already, or is no call of a function.
+    pub fn send(self) -> Send {
+        let Step { invocation, stage, .. } = self.0;
+        let request = match stage {
+            Stage::New(Request::Call { function, input, options, .. }) => {
+                Ok(Request::Send { function, input, options, when: None })
+            }
+            Stage::Failed(error) => Err(error),
+            _ => panic!("only a call of a function that was not issued yet can be sent"),
+        };
+        Send(Step::new(&invocation, request, crate::function::decode_result))
+    }
+}
+
 impl Send {
     /// Delays the start until this instant.
     pub fn at(self, instant: Timestamp) -> Self {

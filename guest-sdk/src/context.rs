@@ -14,6 +14,7 @@ use crate::{
     invocation::Invocation,
     journal::{Request, When},
     log::Level,
+    object::{Object, ObjectRef},
     payload::{self, Payload},
     plan,
     promise::Promise,
@@ -39,6 +40,10 @@ pub struct Context(Arc<Invocation>);
 impl Context {
     pub(crate) fn new(invocation: Arc<Invocation>) -> Self {
         Self(invocation)
+    }
+
+    pub(crate) fn invocation(&self) -> &Arc<Invocation> {
+        &self.0
     }
 
     /// Announces a function of this crate that is about to be called by its name.
@@ -152,6 +157,37 @@ impl Context {
             }
         });
         Call(Step::new(&self.0, request, decode_result))
+    }
+
+    /// An object of this module, by its key, to be called: `ctx.object::<Cart>("ada").add(&item)`. The
+    /// functions are those of the module that has this module's name at the time of the call. With
+    /// [`Call::send`], a call is not waited for.
+    pub fn object<O: Object>(&self, key: impl AsRef<str>) -> O::Client {
+        O::client(ObjectRef::new::<O>(&self.0, None, key.as_ref()))
+    }
+
+    /// An object of another module, by the name of the module and the key.
+    pub fn object_of<O: Object>(&self, module: &str, key: impl AsRef<str>) -> O::Client {
+        O::client(ObjectRef::new::<O>(&self.0, Some(module), key.as_ref()))
+    }
+
+    /// The key of the object whose function this is.
+    ///
+    /// # Panics
+    /// In a function of no object.
+    pub fn key(&self) -> String {
+        self.0.journal.key()
+    }
+
+    /// The names in the state of this object, in their order: those of its fields that have a value,
+    /// and `FIELD/KEY` for those of a [`StateMap`](crate::StateMap).
+    pub fn state_names(&self) -> Step<Vec<String>> {
+        crate::object::names(&self.0)
+    }
+
+    /// Removes all of the state of this object.
+    pub fn clear_state(&self) {
+        self.0.write(Request::ClearAllState);
     }
 
     /// Calls a function of an external worker, for example of a Resonate application: `address`

@@ -17,6 +17,7 @@ use crate::{
     error::{Error, Result},
     execution::OutcomeFuture,
     message::Message,
+    object::ObjectAccess,
     payload::{self, Payload},
     retry::RetryPolicy,
     time::millis,
@@ -36,6 +37,9 @@ pub trait Function: 'static {
     const NAME: &'static str;
     /// The first paragraph of its documentation.
     const SUMMARY: Option<&'static str>;
+
+    /// How it uses the object that it is of; none: it is of no object.
+    const ACCESS: Option<ObjectAccess> = None;
 
     /// The defaults of calls.
     fn defaults() -> Defaults;
@@ -215,6 +219,7 @@ pub struct Entry {
     pub(crate) kind: Kind,
     pub(crate) describe: fn() -> wit::FunctionDescription,
     pub(crate) messages: fn() -> Vec<Message>,
+    pub(crate) access: Option<ObjectAccess>,
     /// The list of its crate's functions.
     #[cfg(not(target_arch = "wasm32"))]
     pub(crate) module: fn() -> Option<crate::Module>,
@@ -226,12 +231,18 @@ impl Entry {
         Self::of::<I::Function>()
     }
 
+    #[doc(hidden)]
+    pub fn of_function<F: Function>() -> Self {
+        Self::of::<F>()
+    }
+
     pub(crate) fn of<F: Function>() -> Self {
         Self {
             name: F::NAME,
             kind: F::Context::kind::<F>(),
             describe: describe::<F>,
             messages: F::messages,
+            access: F::ACCESS,
             #[cfg(not(target_arch = "wasm32"))]
             module: F::module,
         }

@@ -3,7 +3,9 @@
 
 use crate::{
     activity::Attempt,
-    bindings::segno::workflow::{activity, configuration, files, journal, sagas, types as wit},
+    bindings::segno::workflow::{
+        activity, configuration, files, journal, sagas, state, types as wit,
+    },
     files::FileSystem,
     journal::{Issued, Journal, Request},
     payload::Payload,
@@ -39,6 +41,11 @@ impl Journal for HostJournal {
             Request::Ask { step } => sagas::ask(&step),
             Request::Cancel { command } => journal::cancel(command),
             Request::Publish { topic, payload } => journal::publish(&topic, &payload),
+            Request::GetState { name } => state::get(&name),
+            Request::StateNames => state::names(),
+            Request::SetState { name, value } => state::set(&name, &value),
+            Request::ClearState { name } => state::clear(&name),
+            Request::ClearAllState => state::clear_all(),
         };
         Issued { index, promise: None }
     }
@@ -57,6 +64,10 @@ impl Journal for HostJournal {
 
     fn now(&self) -> u64 {
         journal::now()
+    }
+
+    fn key(&self) -> String {
+        state::key()
     }
 
     fn log(&self, level: wit::Level, message: &str) {

@@ -111,6 +111,12 @@ impl Invocation {
         issued
     }
 
+    /// Issues a command that is done with its record: nothing answers it.
+    pub(crate) fn write(&self, request: Request) {
+        self.refuse_inside_run(|| request.describe());
+        self.journal.issue(request);
+    }
+
     /// Issues a `run`: executes `closure` unless its result is recorded. Returns the command's
     /// index.
     pub(crate) fn run(&self, name: &str, closure: impl FnOnce() -> wit::Outcome) -> u32 {

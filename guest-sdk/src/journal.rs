@@ -40,6 +40,11 @@ pub(crate) enum Request {
     Publish { topic: String, payload: Payload },
     Undo { step: sagas::Step, input: Payload, options: wit::CallOptions },
     Ask { step: sagas::Step },
+    GetState { name: String },
+    StateNames,
+    SetState { name: String, value: Payload },
+    ClearState { name: String },
+    ClearAllState,
 }
 
 impl Request {
@@ -49,6 +54,15 @@ impl Request {
             Request::Call { step, .. } | Request::Http { step, .. } => step.as_deref_mut(),
             _ => None,
         }
+    }
+
+    /// Whether the command is done with its record, so that nothing answers it.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(crate) fn is_write(&self) -> bool {
+        matches!(
+            self,
+            Request::SetState { .. } | Request::ClearState { .. } | Request::ClearAllState
+        )
     }
 
     /// A description for messages.
@@ -72,6 +86,11 @@ impl Request {
             Request::Ask { step } => {
                 format!("question whether step {} of `{}` acted", step.seq, step.saga)
             }
+            Request::GetState { name } => format!("read of `{name}` in the state"),
+            Request::StateNames => "read of the names in the state".to_owned(),
+            Request::SetState { name, .. } => format!("write of `{name}` in the state"),
+            Request::ClearState { name } => format!("removal of `{name}` from the state"),
+            Request::ClearAllState => "removal of the state".to_owned(),
         }
     }
 }
@@ -90,6 +109,8 @@ pub(crate) trait Journal: Send + Sync {
     fn run_done(&self, command: u32, outcome: &wit::Outcome);
     fn forget(&self, command: u32);
     fn now(&self) -> u64;
+    /// The key of the object whose function is executed.
+    fn key(&self) -> String;
     fn log(&self, level: wit::Level, message: &str);
     fn finish(&self, outcome: &wit::Outcome);
 

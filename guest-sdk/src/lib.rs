@@ -28,6 +28,7 @@
 //! | wait for several things | [`select`], [`join`], [`try_join_all`], and [`Context::timeout`] |
 //! | fail, and say whether another attempt helps | [`Error`], [`RetryPolicy`] |
 //! | send HTTP requests | [`http::Request`] |
+//! | keep state by key, which one execution at a time writes | [`macro@object`], [`State`], [`Context::object`] |
 //! | undo steps when the whole does not come about | [`Saga`] |
 //! | have the host run a graph of steps | [`Context::graph`]; with the feature `graph`, `#[segno::graph]` |
 //! | declare functions and their data | [`macro@workflow`], [`macro@activity`], [`macro@data`], [`module!`] |
@@ -43,6 +44,7 @@ mod context;
 mod call;
 mod combine;
 mod handle;
+mod object;
 mod plan;
 mod promise;
 mod random;
@@ -96,6 +98,7 @@ pub use handle::{Handle, Step};
 pub use log::Level;
 pub use message::Message;
 pub use module::Module;
+pub use object::{Object, ObjectAccess, ObjectFields, ObjectRef, State, StateField, StateMap};
 pub use payload::Payload;
 pub use promise::Promise;
 pub use random::Random;
@@ -105,7 +108,7 @@ pub use saga::{OnUnknown, Saga, SagaCall, SagaReport, SagaStep, StepReport, Undo
 pub use secret::Secret;
 #[cfg(feature = "graph")]
 pub use segno_macro::graph;
-pub use segno_macro::{activity, data, workflow};
+pub use segno_macro::{activity, data, object, workflow};
 pub use signals::{Receive, Signal, Signals};
 pub use time::Timestamp;
 
@@ -119,12 +122,15 @@ pub use serde_json;
 pub mod __private {
     pub use crate::bindings;
     pub use crate::bindings::exports::segno::workflow::functions::Guest;
-    pub use crate::bindings::exports::segno::workflow::messages;
+    pub use crate::bindings::exports::segno::workflow::{messages, objects};
     pub use crate::bindings::segno::workflow::types;
     pub use crate::function::Entry;
     #[cfg(feature = "graph")]
     pub use crate::graph::{check as check_graph, run as run_graph};
     #[cfg(not(target_arch = "wasm32"))]
     pub use crate::module::no_module;
-    pub use crate::module::{bytes, describe, describe_messages, perform, resume, start};
+    pub use crate::module::{
+        bytes, describe, describe_messages, describe_objects, perform, resume, start,
+    };
+    pub use crate::object::{Listed, ObjectEntries};
 }

@@ -6,11 +6,13 @@ use std::sync::{Arc, Once};
 
 use crate::activity;
 use crate::bindings::exports::segno::workflow::messages::MessageDescription;
+use crate::bindings::exports::segno::workflow::objects::{Access, ObjectFunction};
 use crate::bindings::segno::workflow::types as wit;
 use crate::execution::Execution;
 use crate::function::Entry;
 use crate::host::{HostAttempt, HostJournal};
 use crate::log::Level;
+use crate::object::ObjectAccess;
 use crate::payload::Payload;
 
 /// The list of a crate's durable functions, made by [`module!`](crate::module!).
@@ -18,7 +20,8 @@ pub struct Module(Vec<Entry>);
 
 impl Module {
     #[doc(hidden)]
-    pub fn of(entries: Vec<Entry>) -> Self {
+    pub fn of(entries: impl IntoIterator<Item = Vec<Entry>>) -> Self {
+        let entries: Vec<Entry> = entries.into_iter().flatten().collect();
         let mut names = BTreeSet::new();
         for entry in &entries {
             assert!(
@@ -79,6 +82,18 @@ pub fn describe_messages(module: fn() -> Module) -> Vec<MessageDescription> {
 }
 
 #[doc(hidden)]
+pub fn describe_objects(module: fn() -> Module) -> Vec<ObjectFunction> {
+    let of = |entry: &Entry| {
+        let access = match entry.access? {
+            ObjectAccess::Exclusive => Access::Exclusive,
+            ObjectAccess::Shared => Access::Shared,
+        };
+        Some(ObjectFunction { function: entry.name.to_owned(), access })
+    };
+    module().0.iter().filter_map(of).collect()
+}
+
+#[doc(hidden)]
 pub fn start(module: fn() -> Module, function: &str, input: &Payload, facts: wit::Context) {
     report_panics(log_in_workflow);
     let execution =
@@ -134,7 +149,8 @@ pub const fn bytes<const N: usize>(text: &str) -> [u8; N] {
 }
 
 /// Lists the durable functions of a crate and exports them from its component. Use it once in a
-/// crate, usually at the end of `lib.rs`: `segno::module!(order, charge);`.
+/// crate, usually at the end of `lib.rs`: `segno::module!(order, charge);`. A kind of object
+/// (`#[segno::object]`) is listed by the name of its type.
 ///
 /// The macro creates a function `segno_module` that returns the list.
 #[macro_export]
@@ -142,7 +158,7 @@ macro_rules! module {
     ($($function:path),+ $(,)?) => {
         /// The durable functions of this crate.
         pub fn segno_module() -> $crate::Module {
-            $crate::Module::of(vec![$($crate::__private::Entry::of_item($function)),+])
+            $crate::Module::of([$($crate::__private::Listed::entries($function)),+])
         }
 
         #[cfg(target_arch = "wasm32")]
@@ -152,7 +168,7 @@ macro_rules! module {
             #[unsafe(link_section = "segno-functions")]
             static LISTS: [u8; NAME.len()] = $crate::__private::bytes(NAME);
 
-            use $crate::__private::{Guest, bindings, messages, types};
+            use $crate::__private::{Guest, bindings, messages, objects, types};
 
             struct Exports;
 
@@ -181,6 +197,12 @@ macro_rules! module {
             impl messages::Guest for Exports {
                 fn describe_messages() -> Vec<messages::MessageDescription> {
                     $crate::__private::describe_messages(segno_module)
+                }
+            }
+
+            impl objects::Guest for Exports {
+                fn describe_objects() -> Vec<objects::ObjectFunction> {
+                    $crate::__private::describe_objects(segno_module)
                 }
             }
 

@@ -16,12 +16,13 @@ const HEAD: &str = "\
 
 ";
 
-/// The bindings of the world `module-with-messages` of the contract.
+/// The bindings of the world `module-with-descriptions` of the contract.
 fn generate(wit: &Path) -> String {
     let mut resolve = Resolve::default();
     let (package, _) = resolve.push_path(wit).expect("the contract is well formed");
-    let world =
-        resolve.select_world(&[package], Some("module-with-messages")).expect("it has this world");
+    let world = resolve
+        .select_world(&[package], Some("module-with-descriptions"))
+        .expect("it has this world");
     let options = Opts {
         format: true,
         pub_export_macro: true,

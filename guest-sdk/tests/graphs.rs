@@ -88,7 +88,7 @@ fn of<A, I: Item<A>>(_: I) -> (&'static str, Option<&'static str>, Defaults) {
 }
 
 fn module_of<A, I: Item<A>>(graph: I) -> Module {
-    Module::of(vec![Entry::of_item(graph)])
+    Module::of([vec![Entry::of_item(graph)]])
 }
 
 #[test]

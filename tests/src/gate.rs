@@ -27,20 +27,20 @@ macro_rules! gated_reads {
             use async_trait::async_trait;
             use segno::store::{
                 Counts, Due, EventPlace, EventRow, Examined, Found, History, InvocationFilter,
-                InvocationRow, LogRow, ModuleRow, Modules, Page, PromiseFilter, PromiseRow, Read,
-                Ready, Scan, ScheduleFilter, SchedulePage, SizeReport, StateCounts, StoreError,
-                Waits, WorkQueue,
+                InvocationRow, LogRow, ModuleRow, Modules, NewModule, ObjectFilter, ObjectRow,
+                Page, PromiseFilter, PromiseRow, Read, Ready, Scan, ScheduleFilter, SchedulePage,
+                SizeReport, StateCounts, StateSize, StoreError, Waits, WorkQueue,
                 archive::{ArchiveError, ArchiveSink},
             };
             use segno_core::{
                 graph::NodeRow,
-                id::{Digest, PromiseId, ScheduleId},
+                id::{Digest, ObjectId, PromiseId, ScheduleId},
                 invocation::Record,
                 promise::{MessageKind, Promise, Schedule},
                 saga::{Fact, FactKey},
                 snapshot::Snapshot,
                 time::Timestamp,
-                value::Text,
+                value::{Payload, Text},
             };
             use $crate::gate::Gate;
 
@@ -113,6 +113,31 @@ macro_rules! gated_reads {
                 ) -> Result<Vec<(Text, NodeRow)>, StoreError> {
                     self.pass().await?;
                     self.behind().read().graph_nodes(run).await
+                }
+
+                async fn object_state(
+                    &self,
+                    object: &ObjectId,
+                    names: &[Text],
+                ) -> Result<BTreeMap<Text, Payload>, StoreError> {
+                    self.pass().await?;
+                    self.behind().read().object_state(object, names).await
+                }
+
+                async fn object_names(
+                    &self,
+                    object: &ObjectId,
+                ) -> Result<Vec<StateSize>, StoreError> {
+                    self.pass().await?;
+                    self.behind().read().object_names(object).await
+                }
+
+                async fn objects(
+                    &self,
+                    filter: &ObjectFilter,
+                ) -> Result<Page<ObjectRow, ObjectId>, StoreError> {
+                    self.pass().await?;
+                    self.behind().read().objects(filter).await
                 }
 
                 async fn list(
@@ -248,15 +273,9 @@ macro_rules! gated_reads {
 
             #[async_trait]
             impl Modules for $store {
-                async fn put(
-                    &self,
-                    digest: Digest,
-                    component: Arc<[u8]>,
-                    description: String,
-                    now: Timestamp,
-                ) -> Result<(), StoreError> {
+                async fn put(&self, module: NewModule) -> Result<(), StoreError> {
                     self.pass().await?;
-                    self.behind().modules().put(digest, component, description, now).await
+                    self.behind().modules().put(module).await
                 }
 
                 async fn component(&self, digest: Digest) -> Result<Option<Arc<[u8]>>, StoreError> {

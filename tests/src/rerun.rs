@@ -18,6 +18,7 @@ use segno_core::{
     id::PromiseId,
     invocation::{Outcome as StoredOutcome, Outline, Record, RecordBody},
     promise::Promise,
+    transition::turn_in,
 };
 
 /// The values that a journal left in promises.
@@ -60,6 +61,7 @@ pub async fn rerun(
     let identity = Identity {
         id: id.clone(),
         module: target::module_of(promise),
+        object: target::object_of(promise).map(|object| (object, turn_in(promise).is_some())),
         functions: guests.describe(*module).await?,
         outbound: None,
     };

@@ -17,7 +17,7 @@ use segno::{
     notifier::CommitNotifier,
     runtime::Env,
     store::{
-        Hints, Store,
+        Hints, NewModule, Store,
         postgres::{PostgresConfig, PostgresStore},
         sqlite::{SqliteConfig, SqliteStore},
     },
@@ -125,7 +125,7 @@ impl Stage {
         let component: Arc<[u8]> = Arc::from(&b"a script"[..]);
         let digest = Digest::of(&component);
         let store = stores[0].1.clone();
-        let put = store.modules().put(digest, component, String::new(), env.clock.now());
+        let put = store.modules().put(NewModule::plain(digest, component, env.clock.now()));
         put.await.expect("the module is kept");
         let deploy = Command::Deploy { alias: "m".into(), module: digest };
         store.execute(vec![deploy]).await.expect("it is deployed");

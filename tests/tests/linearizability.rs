@@ -6,7 +6,7 @@ use std::{path::Path, sync::Arc};
 use segno::{
     runtime::{Env, SystemRuntime},
     store::{
-        Hints, MemoryStore, Store,
+        Hints, MemoryStore, NewModule, Store,
         postgres::{PostgresConfig, PostgresStore},
         sqlite::{SqliteConfig, SqliteStore},
     },
@@ -39,7 +39,11 @@ async fn sqlite(directory: &Path, clock: &Arc<HandClock>) -> Arc<dyn Store> {
 
 async fn deploy(store: &dyn Store) {
     let component: Arc<[u8]> = Arc::from(&b"component"[..]);
-    store.modules().put(MODULE, component, "{}".into(), Timestamp(0)).await.expect("a component");
+    store
+        .modules()
+        .put(NewModule::plain(MODULE, component, Timestamp(0)))
+        .await
+        .expect("a component");
     let deploy = Command::Deploy { alias: "shop".into(), module: MODULE };
     store.execute(vec![deploy]).await.expect("an alias");
 }

@@ -8,7 +8,8 @@
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::{
-    Attribute, Error, Expr, ExprLit, FnArg, ItemFn, Lit, Meta, ReturnType, Type, spanned::Spanned,
+    Attribute, Error, Expr, ExprLit, FnArg, Ident, ItemFn, Lit, Meta, ReturnType, Type, Visibility,
+    spanned::Spanned,
 };
 
 use crate::arguments::Arguments;
@@ -96,12 +97,6 @@ pub fn expand(
         Some(name) => name.value(),
         None => ident.to_string().trim_start_matches("r#").to_owned(),
     };
-    let summary = match summary(attributes) {
-        Some(summary) => quote!(::core::option::Option::Some(#summary)),
-        None => quote!(::core::option::Option::None),
-    };
-    let defaults = arguments.defaults();
-    let messages = arguments.messages();
     let expected = match kind {
         Kind::Workflow => quote!(::segno::Context),
         Kind::Activity => quote!(::segno::ActivityContext),
@@ -116,55 +111,27 @@ pub fn expand(
         None => (quote!(context: #context, _: ()), quote!(context)),
     };
 
-    Ok(quote! {
-        #[doc(hidden)]
-        #[derive(Clone, Copy)]
-        #[allow(non_camel_case_types)]
-        #visibility struct #handle;
-
-        impl ::segno::Function for #handle {
-            type Context = #expected;
-            type Input = #input_type;
-            type Output = <#output as ::segno::Returns>::Value;
-
-            const NAME: &'static str = #name;
-            const SUMMARY: ::core::option::Option<&'static str> = #summary;
-
-            fn defaults() -> ::segno::Defaults {
-                #defaults
-            }
-
-            #messages
-
-            #more
-
-            fn begin(context: Self::Context, input: Self::Input) -> ::segno::Body<Self> {
-                #ident(context, input)
-            }
-
-            // The list that `segno::module!` made at the root of the crate; where there is none,
-            // the name of the outer block is found.
-            #[cfg(not(target_arch = "wasm32"))]
-            fn module() -> ::core::option::Option<::segno::Module> {
-                #[allow(unused_imports)]
-                use ::segno::__private::no_module::*;
-                {
-                    #[allow(unused_imports)]
-                    use crate::*;
-                    ::core::convert::Into::into(segno_module())
-                }
-            }
+    let begin = quote! {
+        fn begin(context: Self::Context, input: Self::Input) -> ::segno::Body<Self> {
+            #ident(context, input)
         }
+    };
+    let implementation = Implementation {
+        handle: &handle,
+        visibility,
+        context: &expected,
+        input: input_type,
+        output,
+        name: &name,
+        summary: summary(attributes),
+        arguments,
+        more,
+        begin: &begin,
+    }
+    .expand();
 
-        // A component says which functions its crates declare, so that one that is not listed is
-        // noticed when it is uploaded.
-        #[cfg(target_arch = "wasm32")]
-        const _: () = {
-            const NAME: &str = concat!(env!("CARGO_PKG_NAME"), "\t", #name, "\n");
-            #[used]
-            #[unsafe(link_section = "segno-functions")]
-            static DECLARED: [u8; NAME.len()] = ::segno::__private::bytes(NAME);
-        };
+    Ok(quote! {
+        #implementation
 
         #(#attributes)*
         #visibility fn #ident(#parameters) -> ::segno::Body<#handle> {
@@ -174,8 +141,83 @@ pub fn expand(
     })
 }
 
+/// The hidden type of a durable function, and its implementation of `segno::Function`.
+pub struct Implementation<'a> {
+    pub handle: &'a Ident,
+    pub visibility: &'a Visibility,
+    pub context: &'a TokenStream,
+    pub input: &'a Type,
+    pub output: &'a Type,
+    pub name: &'a str,
+    pub summary: Option<String>,
+    pub arguments: &'a Arguments,
+    /// Further items of the implementation.
+    pub more: &'a TokenStream,
+    /// Its function `begin`.
+    pub begin: &'a TokenStream,
+}
+
+impl Implementation<'_> {
+    pub fn expand(self) -> TokenStream {
+        let Self { handle, visibility, context, input, output, name, more, begin, .. } = self;
+        let summary = match self.summary {
+            Some(summary) => quote!(::core::option::Option::Some(#summary)),
+            None => quote!(::core::option::Option::None),
+        };
+        let (defaults, messages) = (self.arguments.defaults(), self.arguments.messages());
+        quote! {
+            #[doc(hidden)]
+            #[derive(Clone, Copy)]
+            #[allow(non_camel_case_types)]
+            #visibility struct #handle;
+
+            impl ::segno::Function for #handle {
+                type Context = #context;
+                type Input = #input;
+                type Output = <#output as ::segno::Returns>::Value;
+
+                const NAME: &'static str = #name;
+                const SUMMARY: ::core::option::Option<&'static str> = #summary;
+
+                fn defaults() -> ::segno::Defaults {
+                    #defaults
+                }
+
+                #messages
+
+                #more
+
+                #begin
+
+                // The list that `segno::module!` made at the root of the crate; where there is none,
+                // the name of the outer block is found.
+                #[cfg(not(target_arch = "wasm32"))]
+                fn module() -> ::core::option::Option<::segno::Module> {
+                    #[allow(unused_imports)]
+                    use ::segno::__private::no_module::*;
+                    {
+                        #[allow(unused_imports)]
+                        use crate::*;
+                        ::core::convert::Into::into(segno_module())
+                    }
+                }
+            }
+
+            // A component says which functions its crates declare, so that one that is not listed is
+            // noticed when it is uploaded.
+            #[cfg(target_arch = "wasm32")]
+            const _: () = {
+                const NAME: &str = concat!(env!("CARGO_PKG_NAME"), "\t", #name, "\n");
+                #[used]
+                #[unsafe(link_section = "segno-functions")]
+                static DECLARED: [u8; NAME.len()] = ::segno::__private::bytes(NAME);
+            };
+        }
+    }
+}
+
 /// The first paragraph of the documentation.
-fn summary(attributes: &[Attribute]) -> Option<String> {
+pub fn summary(attributes: &[Attribute]) -> Option<String> {
     let mut lines = Vec::new();
     for attribute in attributes {
         let Meta::NameValue(pair) = &attribute.meta else { continue };

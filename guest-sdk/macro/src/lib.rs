@@ -1,13 +1,15 @@
-//! The attributes `#[segno::workflow]`, `#[segno::activity]`, `#[segno::graph]` and `#[segno::data]`.
+//! The attributes `#[segno::workflow]`, `#[segno::activity]`, `#[segno::graph]`, `#[segno::object]` and
+//! `#[segno::data]`.
 //! They write paths that begin with `::segno`, so the SDK has to be a dependency under that name.
 
 mod arguments;
 mod function;
 mod graph;
+mod object;
 
 use proc_macro::TokenStream;
 use quote::quote;
-use syn::{DeriveInput, ItemFn, parse_macro_input};
+use syn::{DeriveInput, Item, ItemFn, parse_macro_input};
 
 use crate::{arguments::Arguments, function::Kind};
 
@@ -59,6 +61,21 @@ pub fn graph(arguments: TokenStream, item: TokenStream) -> TokenStream {
     let arguments = parse_macro_input!(arguments as Arguments);
     let item = parse_macro_input!(item as ItemFn);
     graph::expand(&arguments, &item).unwrap_or_else(syn::Error::into_compile_error).into()
+}
+
+/// Makes a kind of object: of a struct, the state; of its `impl` block, the functions.
+///
+/// The fields of the struct are `segno::State<T>` and `segno::StateMap<T>`. A function is an `async
+/// fn` that takes `&mut self`, or `&self` under `#[shared]`, then a `segno::Context`, then perhaps an
+/// input, and returns `segno::Result<T>`. Of the functions with `&mut self`, one execution of a key
+/// runs at a time. `#[exclusive(…)]` and `#[shared(…)]` take the arguments of
+/// [`macro@workflow`]. Other functions of the block stay as they are.
+///
+/// List the kind of object in `segno::module!`, and call it by `ctx.object::<Kind>(key)`.
+#[proc_macro_attribute]
+pub fn object(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    let item = parse_macro_input!(item as Item);
+    object::expand(&arguments.into(), item).unwrap_or_else(syn::Error::into_compile_error).into()
 }
 
 /// Derives the traits of inputs, outputs and messages (`Serialize`, `Deserialize` and

@@ -39,6 +39,7 @@ pub(super) enum Todo {
 
 pub(super) struct Recorder {
     invocation: String,
+    key: Option<String>,
     common: Arc<Mutex<Common>>,
     state: Mutex<State>,
 }
@@ -60,6 +61,7 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Recorder {
     pub(super) fn new(
         invocation: &str,
+        key: Option<String>,
         now_ms: u64,
         replaying: bool,
         common: &Arc<Mutex<Common>>,
@@ -75,6 +77,7 @@ impl Recorder {
         };
         Arc::new(Self {
             invocation: invocation.to_owned(),
+            key,
             common: common.clone(),
             state: Mutex::new(state),
         })
@@ -157,6 +160,10 @@ impl Journal for Recorder {
 
     fn now(&self) -> u64 {
         self.state().now_ms
+    }
+
+    fn key(&self) -> String {
+        self.key.clone().expect("only a function of an object has a key")
     }
 
     fn log(&self, level: wit::Level, message: &str) {

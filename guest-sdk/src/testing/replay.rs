@@ -13,6 +13,7 @@ pub(super) struct History {
     pub(super) entry: Entry,
     pub(super) input: Payload,
     pub(super) facts: wit::Context,
+    pub(super) key: Option<String>,
     pub(super) records: Vec<Record>,
 }
 
@@ -20,9 +21,9 @@ pub(super) struct History {
 /// At the first difference.
 pub(super) fn check(history: &History) {
     let common = Arc::new(Mutex::new(Common::default()));
-    let recorder =
-        Recorder::new(&history.facts.invocation, history.facts.started_at_ms, true, &common);
     let (entry, facts) = (&history.entry, history.facts.clone());
+    let (key, began) = (history.key.clone(), facts.started_at_ms);
+    let recorder = Recorder::new(&facts.invocation, key, began, true, &common);
     let mut execution =
         Execution::start(Some(entry), entry.name, &history.input, facts, recorder.clone());
     for record in &history.records {

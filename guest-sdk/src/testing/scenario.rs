@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use super::world::Objects;
 use crate::{
     bindings::segno::workflow::types as wit,
     error::{Error, Result},
@@ -34,11 +35,12 @@ pub(super) struct Arrival {
     pub(super) event: wit::Event,
 }
 
-/// All events from outside.
+/// All events from outside, and the objects.
 #[derive(Default)]
 pub(super) struct Scenario {
     pub(super) promises: Vec<PromisePlan>,
     pub(super) arrivals: Vec<Arrival>,
+    pub(super) objects: Objects,
 }
 
 /// Defines how a promise will be settled. Made by [`Test::promise`](super::Test::promise).

@@ -22,6 +22,7 @@ use crate::{
     http::Response,
     journal::Request,
     log::Level,
+    object::ObjectEntries,
     payload::{self, Payload},
     time::Timestamp,
 };
@@ -186,7 +187,7 @@ impl Test {
     {
         let _ = function;
         let payload = payload::encode("the input", input)?;
-        match self.run_raw(Entry::of::<I::Function>(), payload) {
+        match self.run_raw(Entry::of::<I::Function>(), None, payload) {
             wit::Outcome::Success(payload) => payload::decode("the result", &payload),
             wit::Outcome::Failure(failure) => Err(Error::from_failure(failure)),
         }
@@ -198,13 +199,66 @@ impl Test {
     /// The workflow's own error, and code 400 if the input has a wrong type.
     pub fn run_json<A, I: Item<A>>(&mut self, function: I, input: &Value) -> Result<Value> {
         let _ = function;
-        match self.run_raw(Entry::of::<I::Function>(), Payload::Json(input.to_string())) {
+        match self.run_raw(Entry::of::<I::Function>(), None, Payload::Json(input.to_string())) {
             wit::Outcome::Success(payload) => payload::decode("the result", &payload),
             wit::Outcome::Failure(failure) => Err(Error::from_failure(failure)),
         }
     }
 
-    fn run_raw(&mut self, entry: Entry, input: Payload) -> wit::Outcome {
+    /// Runs a function of an object to its end and returns its result:
+    /// `test.run_object(Cart, "ada", "add", &item)`. The state of objects stays for the next run.
+    ///
+    /// # Errors
+    /// The function's own error.
+    ///
+    /// # Panics
+    /// If the kind of object has no such function, or the function waits for an event that this test
+    /// does not define.
+    pub fn run_object<In: Serialize + ?Sized, Out: DeserializeOwned>(
+        &mut self,
+        object: ObjectEntries,
+        key: &str,
+        function: &str,
+        input: &In,
+    ) -> Result<Out> {
+        let entries = (object.0)();
+        let is_it = |entry: &&Entry| {
+            entry.name.split_once('/').is_some_and(|(_, method)| method == function)
+        };
+        let entry = entries.iter().find(is_it).copied();
+        let entry = entry.unwrap_or_else(|| panic!("the object has no function `{function}`"));
+        let (kind, _) = entry.name.split_once('/').expect("its name has two parts");
+        let path = format!("{kind}@{key}/{function}");
+        let payload = payload::encode("the input", input)?;
+        match self.run_raw(entry, Some(path), payload) {
+            wit::Outcome::Success(payload) => payload::decode("the result", &payload),
+            wit::Outcome::Failure(failure) => Err(Error::from_failure(failure)),
+        }
+    }
+
+    /// Sets a part of the state of an object, by the object (`Cart@ada`) and the name of the field;
+    /// for a [`StateMap`](crate::StateMap), `FIELD/KEY`.
+    ///
+    /// # Panics
+    /// If the value cannot be written as JSON.
+    pub fn state<T: Serialize + ?Sized>(
+        &mut self,
+        object: &str,
+        name: &str,
+        value: &T,
+    ) -> &mut Self {
+        let value = payload::encode("a value of the state", value)
+            .unwrap_or_else(|error| panic!("{error}"));
+        self.scenario.objects.set(object, name, value);
+        self
+    }
+
+    /// A part of the state of an object, as it is now.
+    pub fn state_of<T: DeserializeOwned>(&self, object: &str, name: &str) -> Option<T> {
+        self.scenario.objects.get(object, name).map(|value| read(name, value))
+    }
+
+    fn run_raw(&mut self, entry: Entry, object: Option<String>, input: Payload) -> wit::Outcome {
         let common = Arc::new(Mutex::new(Common::default()));
         let world = World::new(
             self.started_at,
@@ -213,7 +267,7 @@ impl Test {
             &mut self.scenario,
             common,
         );
-        let report = world.run(&self.invocation, entry, input);
+        let report = world.run(&self.invocation, entry, object, input);
         let outcome = report.outcome.clone();
         self.report = Some(report);
         outcome

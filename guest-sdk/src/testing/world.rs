@@ -2,6 +2,7 @@
 
 #[cfg(feature = "graph")]
 mod graph;
+mod objects;
 
 use std::{
     collections::BTreeMap,
@@ -13,6 +14,8 @@ use chacha20::{
     rand_core::{Rng, SeedableRng},
 };
 
+pub(super) use self::objects::Objects;
+use self::objects::{Keyed, OwnObject};
 use super::{
     attempt::{Attempting, Body},
     doubles::Doubles,
@@ -74,6 +77,7 @@ struct Running {
     facts: wit::Context,
     recorder: Arc<Recorder>,
     execution: Execution,
+    object: Option<OwnObject>,
     /// The command that waits for the result.
     parent: Option<(String, u32)>,
     outcome: Option<wit::Outcome>,
@@ -123,8 +127,15 @@ impl<'a> World<'a> {
         }
     }
 
-    /// Runs the invocation `root` until it has an outcome.
-    pub(super) fn run(mut self, root: &str, entry: Entry, input: Payload) -> Report {
+    /// Runs the invocation `root`, of the function of an object if one is named, until it has an
+    /// outcome.
+    pub(super) fn run(
+        mut self,
+        root: &str,
+        entry: Entry,
+        object: Option<String>,
+        input: Payload,
+    ) -> Report {
         for arrival in std::mem::take(&mut self.scenario.arrivals) {
             if let wit::Event::Signal(signal) = &arrival.event {
                 assert!(
@@ -140,7 +151,10 @@ impl<'a> World<'a> {
         self.module = (entry.module)();
         let listing = self.module.as_ref().filter(|module| module.find(entry.name).is_some());
         self.listed = listing.map(|module| module.names().collect());
-        self.begin(root.to_owned(), entry, input, None);
+        match object.as_deref().and_then(Keyed::parse) {
+            Some(keyed) => self.enter(root.to_owned(), entry, input, None, keyed.object),
+            None => self.begin(root.to_owned(), entry, input, None),
+        }
         loop {
             let running = &self.invocations[root];
             if let Some(outcome) = running.outcome.clone() {
@@ -161,6 +175,7 @@ impl<'a> World<'a> {
             entry: running.entry,
             input: running.input,
             facts: running.facts,
+            key: running.object.map(|object| object.key),
             records: running.recorder.records(),
         });
         Report {
@@ -186,6 +201,17 @@ impl<'a> World<'a> {
     }
 
     fn begin(&mut self, id: String, entry: Entry, input: Payload, parent: Option<(String, u32)>) {
+        self.begin_of(id, entry, input, parent, None);
+    }
+
+    fn begin_of(
+        &mut self,
+        id: String,
+        entry: Entry,
+        input: Payload,
+        parent: Option<(String, u32)>,
+        object: Option<OwnObject>,
+    ) {
         // Each invocation has its own generator, seeded by its id.
         let name = id
             .bytes()
@@ -199,10 +225,12 @@ impl<'a> World<'a> {
             started_at_ms: self.now_ms,
             seed,
         };
-        let recorder = Recorder::new(&id, self.now_ms, false, &self.common);
+        let key = object.as_ref().map(|object| object.key.clone());
+        let recorder = Recorder::new(&id, key, self.now_ms, false, &self.common);
         let execution =
             Execution::start(Some(&entry), entry.name, &input, facts.clone(), recorder.clone());
-        let running = Running { entry, input, facts, recorder, execution, parent, outcome: None };
+        let running =
+            Running { entry, input, facts, recorder, execution, object, parent, outcome: None };
         self.invocations.insert(id.clone(), running);
         self.attend(&id);
     }
@@ -224,7 +252,9 @@ impl<'a> World<'a> {
         while let Some(todo) = recorder.next_todo() {
             match todo {
                 Todo::Command(command, request) => {
-                    self.open(id, command, request.describe());
+                    if !request.is_write() {
+                        self.open(id, command, request.describe());
+                    }
                     self.commands.push((self.now_ms, request.clone()));
                     self.perform(id, command, request);
                 }
@@ -242,6 +272,7 @@ impl<'a> World<'a> {
                     if let Some((parent, command)) = parent {
                         self.answer(self.now_ms, &parent, command, outcome);
                     }
+                    self.leave(id);
                 }
             }
         }
@@ -303,6 +334,11 @@ impl<'a> World<'a> {
                 self.answer(now_ms, id, command, null());
             }
             Request::Publish { .. } => self.answer(now_ms, id, command, null()),
+            request @ (Request::GetState { .. }
+            | Request::StateNames
+            | Request::SetState { .. }
+            | Request::ClearState { .. }
+            | Request::ClearAllState) => self.perform_on_state(id, command, request),
         }
     }
 
@@ -334,13 +370,20 @@ impl<'a> World<'a> {
     /// Refuses a function that `segno::module!` does not list. A test could run it; a host could not.
     fn check_list(&self, does: &str, id: &str, function: &str) {
         let Some(listed) = &self.listed else { return };
-        let is_elsewhere = function.contains(':');
-        if is_elsewhere || listed.contains(&function) {
+        let keyed = Keyed::parse(function);
+        let is_elsewhere =
+            function.starts_with("wasm://") || (keyed.is_none() && function.contains(':'));
+        let name = keyed.as_ref().map_or(function, |keyed| &keyed.name);
+        if is_elsewhere || listed.contains(&name) {
             return;
         }
+        // A kind of object is listed whole.
+        let missing = keyed.as_ref().map_or(function, |keyed| {
+            keyed.name.split_once('/').map_or(function, |(kind, _)| kind)
+        });
         panic!(
             "`{caller}` {does} `{function}`, which is not in the list of the module: a host would answer 404. \
-             Add it: `segno::module!({listed}, {function});`",
+             Add it: `segno::module!({listed}, {missing});`",
             caller = self.name_of(id),
             listed = listed.join(", "),
         );
@@ -356,6 +399,8 @@ impl<'a> World<'a> {
         options: wit::CallOptions,
     ) {
         self.check_list("calls", id, function);
+        let keyed = Keyed::parse(function);
+        let function = keyed.as_ref().map_or(function, |keyed| keyed.name.as_str());
         let entry = self.known(function);
         let defaults = entry.map(|entry| (entry.describe)());
         let timeout_ms =
@@ -368,7 +413,11 @@ impl<'a> World<'a> {
             Some((entry, Kind::Activity(_))) => Body::Activity(entry),
             Some((entry, Kind::Workflow(_))) => {
                 self.overdue(id, command, timeout_ms);
-                return self.begin(child, entry, input, Some((id.to_owned(), command)));
+                let parent = Some((id.to_owned(), command));
+                return match keyed {
+                    Some(keyed) => self.enter(child, entry, input, parent, keyed.object),
+                    None => self.begin(child, entry, input, parent),
+                };
             }
             None if function == plan::GRAPH => {
                 self.overdue(id, command, timeout_ms);
@@ -493,13 +542,18 @@ impl<'a> World<'a> {
 
     /// Runs a sent function, if this test knows it; its result is not awaited.
     fn begin_sent(&mut self, id: String, function: &str, input: Payload) {
+        let keyed = Keyed::parse(function);
+        let function = keyed.as_ref().map_or(function, |keyed| keyed.name.as_str());
         if let Some(double) = lock(&self.doubles).functions.get_mut(function) {
             double(&input);
             return;
         }
         let Some(entry) = self.known(function) else { return };
         match entry.kind {
-            Kind::Workflow(_) => self.begin(id, entry, input, None),
+            Kind::Workflow(_) => match keyed {
+                Some(keyed) => self.enter(id, entry, input, None, keyed.object),
+                None => self.begin(id, entry, input, None),
+            },
             Kind::Activity(_) => {
                 let options = crate::call::no_options();
                 let mut attempting =

@@ -102,6 +102,20 @@ impl FromRequestParts<Api> for Segment {
     }
 }
 
+/// Several segments of the path, decoded.
+pub struct Segments<T>(pub T);
+
+impl<T: DeserializeOwned + Send> FromRequestParts<Api> for Segments<T> {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, api: &Api) -> Result<Self, ApiError> {
+        axum::extract::Path::<T>::from_request_parts(parts, api)
+            .await
+            .map(|axum::extract::Path(segments)| Self(segments))
+            .map_err(|rejection| ApiError::BadPath(rejection.body_text()))
+    }
+}
+
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
     // A list would be read as the fields of an object, in order.
     if bytes.trim_ascii_start().starts_with(b"[") {

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use segno_guest::{How, Invalid, Kind, MessageReport, ModuleReport, Wasm};
+use segno_guest::{Access, How, Invalid, Kind, MessageReport, ModuleReport, Wasm};
 use serde_json::{Value, json};
 
 use super::model::{
-    Function, FunctionKind, Import, ImportStatus, Message, MessageKind, ModuleDescription, Retry,
+    Function, FunctionKind, Import, ImportStatus, Message, MessageKind, ModuleDescription,
+    ObjectAccess, Retry,
 };
 
 /// Reports what a component needs and offers, or its faults.
@@ -56,6 +57,10 @@ fn described(report: ModuleReport) -> ModuleDescription {
         summary: function.summary,
         input_schema: function.input_schema,
         output_schema: function.output_schema,
+        access: function.access.map(|access| match access {
+            Access::Exclusive => ObjectAccess::Exclusive,
+            Access::Shared => ObjectAccess::Shared,
+        }),
         signals: function.signals,
         messages: function.messages.into_iter().map(message).collect(),
         timeout_ms: function.timeout_ms,
@@ -104,6 +109,9 @@ fn rejected(invalid: &Invalid) -> Rejected {
         }
         Invalid::BadMessage { what, name, function, .. } => {
             ("invalid-message", Some(json!({ "kind": what, "name": name, "function": function })))
+        }
+        Invalid::BadObject { function, .. } => {
+            ("invalid-object", Some(json!({ "function": function })))
         }
         Invalid::Host(_) => ("not-checked", None),
     };

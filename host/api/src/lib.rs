@@ -15,6 +15,7 @@ mod openapi;
 mod routes;
 mod server;
 mod state;
+mod target;
 
 mod catalog;
 mod control;
@@ -29,6 +30,7 @@ mod messages;
 mod metrics;
 mod migrate;
 mod modules;
+mod objects;
 mod page;
 mod promises;
 mod reads;

@@ -95,7 +95,7 @@ async fn compare(
         // Nothing was recorded: any module that has the function may begin.
         Err(ReplayError::NoJournal(..)) if is_untouched(api, id).await? => {
             let function = target::function_of(&row.promise);
-            api.resolve(name, function).await?;
+            api.resolve(name, &function).await?;
             Ok(0)
         }
         Err(ReplayError::Guest { matched, error }) => Err(refusal(

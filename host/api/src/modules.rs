@@ -9,6 +9,7 @@ use axum::{
     response::IntoResponse,
 };
 use segno_core::{command::Command, id::Digest, reply::Reply, value::Text};
+use segno_store::NewModule;
 
 use super::{
     Api, ApiError,
@@ -67,10 +68,13 @@ pub async fn deploy(
         before.0.iter().find(of_alias).filter(|entry| entry.digest != digest)
     });
     let replaces = replaces.map(|entry| entry.module.digest.clone());
-    let description = serde_json::to_string(&description)
-        .map_err(|error| ApiError::Internal(error.to_string()))?;
-    let now = env.clock.now();
-    api.host.store.modules().put(digest, component, description, now).await?;
+    let module = NewModule {
+        facts: description.facts(),
+        description: serde_json::to_string(&description)
+            .map_err(|error| ApiError::Internal(error.to_string()))?,
+        ..NewModule::plain(digest, component, env.clock.now())
+    };
+    api.host.store.modules().put(module).await?;
     if let Some(alias) = &query.alias {
         let command = Command::Deploy { alias: Text::from(alias.as_str()), module: digest };
         match api.execute(command).await? {

@@ -12,8 +12,8 @@ use utoipa::{
 
 use super::{
     control, events, graphs, health, index, invocations, journal, metrics, migrate, model::Problem,
-    modules, promises, remove, replay, resources, restart, sagas, schedules, start, tasks, tree,
-    wait,
+    modules, objects, promises, remove, replay, resources, restart, sagas, schedules, start, tasks,
+    tree, wait,
 };
 
 /// The characters of an id, as a pattern: no control characters, and no text that vanishes from a
@@ -60,7 +60,7 @@ pub enum Refusals {
     #[response(status = 408, content_type = "application/problem+json")]
     Slow(Problem),
     /// The object's state does not allow the operation: `already-settled`, `wrong-state`,
-    /// `is-an-invocation`, `id-taken`, `no-journal`, `journal-damaged`, `resource-busy`,
+    /// `is-an-invocation`, `id-taken`, `no-journal`, `journal-damaged`, `resource-busy`, `object-busy`,
     /// `stale-token`, `not-a-graph-run`, `is-a-graph-run`, `already-sent`.
     #[response(status = 409, content_type = "application/problem+json")]
     Conflict(Problem),
@@ -119,6 +119,10 @@ pub enum Refusals {
         control::release,
         control::signal,
         replay::replay,
+        objects::list,
+        objects::describe,
+        objects::change,
+        objects::call,
         resources::describe,
         resources::lease,
         resources::write,
@@ -146,6 +150,7 @@ pub enum Refusals {
         (name = "modules", description = "Components, by alias and digest"),
         (name = "invocations", description = "Runs of functions"),
         (name = "graphs", description = "Plans: graphs of steps, and their runs"),
+        (name = "objects", description = "Objects: state by key, which one invocation at a time writes"),
         (name = "resources", description = "Values that several writers share, under fencing tokens"),
         (name = "schedules", description = "Starting functions at the occurrences of cron expressions"),
         (name = "tasks", description = "Who holds what, and until when"),

@@ -9,8 +9,8 @@ use axum::{
 
 use super::{
     Api, access, control, error::ApiError, events, graphs, health, index, invocations, journal,
-    metrics, migrate, modules, openapi, promises, remove, replay, resources, restart, sagas,
-    schedules, start, tasks, tree, wait,
+    metrics, migrate, modules, objects, openapi, promises, remove, replay, resources, restart,
+    sagas, schedules, start, tasks, tree, wait,
 };
 
 /// The API as a service.
@@ -39,6 +39,9 @@ pub fn router(api: Api) -> Router {
         .route("/graphs/{id}", get(graphs::describe))
         .route("/graphs/{id}/plan", get(graphs::plan))
         .route("/graphs/{id}/retry", post(graphs::retry))
+        .route("/objects", get(objects::list))
+        .route("/objects/{module}/{object}/{key}", get(objects::describe).patch(objects::change))
+        .route("/objects/{module}/{object}/{key}/{function}", post(objects::call))
         .route("/resources/{name}", get(resources::describe).put(resources::write))
         .route("/resources/{name}/lease", post(resources::lease))
         .route("/schedules", get(schedules::list).post(schedules::create))

@@ -24,8 +24,9 @@ use super::{
     },
     openapi::Refusals,
     page,
-    start::{Target, labelled},
+    start::labelled,
     state::{new_id, promise_id, refused, unexpected},
+    target::Target,
     values::{input_of, param, stored},
     view,
 };
@@ -184,14 +185,13 @@ async fn prepare(api: &Api, request: CreateSchedule) -> Result<NewSchedule, ApiE
         }
         true => {
             let target = Target::parse(&request.target)?;
-            let Resolved { digest, function, by_alias } =
-                api.resolve(target.module, target.function).await?;
+            let Resolved { digest, function, by_alias } = target.resolve(api).await?;
             let errors = api.misfits(digest, &function, &request.input);
             if !errors.is_empty() {
                 return Err(ApiError::BadInput { target: request.target, errors });
             }
             tags.insert(tags::TARGET.to_owned(), target.address(digest, by_alias));
-            (param(target.function, &request.input), function.timeout_ms)
+            (param(&target.function(), &request.input), function.timeout_ms)
         }
     };
     let template = request.invocation_id.unwrap_or_else(|| INVOCATION_ID.to_owned());

@@ -29,6 +29,7 @@ use super::{
     model::{StartInvocation, Started},
     openapi::Refusals,
     state::{new_id, refused, unexpected},
+    target::Target,
     values::{input_of, param},
     view,
     wait::{outcome, settled},
@@ -37,45 +38,6 @@ use super::{
 /// The longest time that a speculative start holds its command permit. On an overloaded host a
 /// start takes longer than usual, and still counts as a command.
 const MAX_PERMIT_HOLD: Millis = Millis(500);
-
-/// A parsed target of a request.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Target<'a> {
-    pub(super) module: &'a str,
-    pub(super) function: &'a str,
-}
-
-impl<'a> Target<'a> {
-    pub(super) fn parse(target: &'a str) -> Result<Self, ApiError> {
-        let bad = |reason: &str| ApiError::BadTarget {
-            target: target.to_owned(),
-            reason: reason.to_owned(),
-        };
-        let path = target.strip_prefix("wasm://").unwrap_or(target);
-        if path.contains("://") {
-            return Err(bad("its scheme is not wasm"));
-        }
-        let (module, function) =
-            path.split_once('/').ok_or_else(|| bad("the module or the function is missing"))?;
-        if module.is_empty() {
-            return Err(bad("the module is missing"));
-        }
-        if function.is_empty() || function.contains(['/', ':', ' ', '?', '#']) {
-            return Err(bad("the function's name is malformed"));
-        }
-        Ok(Self { module, function })
-    }
-
-    /// The target as stored: a digest is written out in full, so that it cannot be taken for an
-    /// alias.
-    pub(super) fn address(&self, digest: Digest, by_alias: bool) -> String {
-        let function = self.function;
-        match by_alias {
-            true => format!("wasm://{}/{function}", self.module),
-            false => format!("wasm://sha256:{digest}/{function}"),
-        }
-    }
-}
 
 /// Starts an invocation. The same id again answers the first execution, and reports a different
 /// target or input.
@@ -116,9 +78,11 @@ pub(super) async fn begin(
     }
     let id = given.unwrap_or_else(|| {
         let nonce = api.host.env.runtime.nonce();
-        PromiseId::new(format!("{}-{nonce:016x}", target.function))
+        // Ids below others say who made them.
+        PromiseId::new(format!("{}-{nonce:016x}", target.function().replace('/', ".")))
     });
-    let (mut new, module) = prepare(&api, id.clone(), &target, &request).await?;
+    let Prepared { mut new, module, is_plain } =
+        prepare(&api, id.clone(), &target, &request).await?;
     // The parent span is stored with the invocation: another incarnation or host that exports the
     // spans later uses the same trace.
     let parent = headers.get(TRACEPARENT).and_then(|header| header.to_str().ok());
@@ -126,7 +90,9 @@ pub(super) async fn begin(
         new.param.headers.insert(TRACEPARENT.to_owned(), parent.to_owned());
     }
     let wait_ms = request.wait_ms.unwrap_or(0);
-    let created = create(&api, new, module, request.start_at_ms.is_none(), place).await?;
+    // Whose turn it is with an object is decided where it is stored.
+    let now = is_plain && request.start_at_ms.is_none();
+    let created = create(&api, new, module, now, place).await?;
     drop(room);
     let invocation = match created {
         Created::Other => {
@@ -190,15 +156,24 @@ async fn create(
     }
 }
 
-/// Validates the request, and answers the promise to create and the module to run.
+/// A start that was checked.
+struct Prepared {
+    /// The promise to create.
+    new: NewPromise,
+    /// The module to run.
+    module: Digest,
+    /// Whether the function is of no object.
+    is_plain: bool,
+}
+
+/// Validates the request.
 async fn prepare(
     api: &Api,
     id: PromiseId,
     target: &Target<'_>,
     request: &StartInvocation,
-) -> Result<(NewPromise, Digest), ApiError> {
-    let Resolved { digest, function, by_alias } =
-        api.resolve(target.module, target.function).await?;
+) -> Result<Prepared, ApiError> {
+    let Resolved { digest, function, by_alias } = target.resolve(api).await?;
     let errors = api.misfits(digest, &function, &request.input);
     if !errors.is_empty() {
         return Err(ApiError::BadInput { target: request.target.clone(), errors });
@@ -220,8 +195,9 @@ async fn prepare(
         .timeout_ms
         .or(function.timeout_ms)
         .map_or(Timestamp::NEVER, |length| after(begins, length));
-    let param = param(target.function, &request.input);
-    Ok((NewPromise { id, param, tags, timeout_at }, digest))
+    let param = param(&target.function(), &request.input);
+    let new = NewPromise { id, param, tags, timeout_at };
+    Ok(Prepared { new, module: digest, is_plain: function.access.is_none() })
 }
 
 /// Labels as tags.
@@ -294,22 +270,4 @@ fn differences(request: &StartInvocation, promise: &Promise) -> Vec<&'static str
 
 fn same_input(asked: &Value, stored: &Stored) -> bool {
     input_of(stored) == *asked
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn targets_are_read_with_and_without_their_scheme() {
-        let order = Target { module: "shop", function: "order" };
-        assert_eq!(Target::parse("shop/order").ok(), Some(order));
-        assert!(Target::parse("wasm://shop/order").is_ok());
-        for wrong in
-            ["", "order", "shop/", "/order", "wasm:///order", "http://a/b", "shop/a/b", "a/b c"]
-        {
-            let refused = Target::parse(wrong).expect_err(wrong);
-            assert_eq!(refused.code(), "invalid-target", "{wrong}");
-        }
-    }
 }

@@ -71,6 +71,7 @@ impl ComponentInspector for ByFirstWord {
                 })
             }),
             output_schema: None,
+            access: None,
             signals: name != "short",
             messages: match name {
                 "desk" => vec![

@@ -27,7 +27,7 @@ use segno_engine::{
 use segno_env::Env;
 use segno_guest::{Gate, HttpClient, HttpLimits, Payload, Policy};
 use segno_store::{
-    MemoryStore, Store,
+    MemoryStore, NewModule, Store,
     postgres::{self, PostgresConfig, PostgresStore},
     sqlite::{SqliteConfig, SqliteStore, Written},
 };
@@ -131,8 +131,12 @@ impl Harness {
         let component = context.component.clone();
         let inspected = ComponentInspector::inspect(&*context.wasm, component.clone()).await;
         let description = inspected.map_err(|rejected| anyhow!(rejected.message))?;
-        let description = serde_json::to_string(&description)?;
-        host.store.modules().put(context.digest, component, description, now).await?;
+        let module = NewModule {
+            facts: description.facts(),
+            description: serde_json::to_string(&description)?,
+            ..NewModule::plain(context.digest, component, now)
+        };
+        host.store.modules().put(module).await?;
         let deploy = Command::Deploy { alias: "bench".into(), module: context.digest };
         host.store.execute(vec![deploy]).await?;
         let running = match worker {

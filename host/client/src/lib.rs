@@ -6,6 +6,7 @@ mod graphs;
 mod http;
 mod invocations;
 mod modules;
+mod objects;
 mod promises;
 mod resources;
 mod schedules;

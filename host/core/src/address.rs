@@ -209,13 +209,22 @@ impl<'a> Keyed<'a> {
     }
 }
 
+/// What an address says behind its module: a function, or `OBJECT@KEY/FUNCTION`; the last part of an
+/// address of another kind.
+pub fn path_of(address: &str) -> &str {
+    match address.strip_prefix("wasm://") {
+        Some(rest) => rest.split_once('/').map_or(rest, |(_, path)| path),
+        None => last_part(address),
+    }
+}
+
 /// The name of the function that an address names: its last part, or of an object's function
 /// `OBJECT/FUNCTION`.
 pub fn function_of(address: &str) -> Cow<'_, str> {
-    let path = match address.strip_prefix("wasm://") {
-        Some(rest) => rest.split_once('/').map_or(rest, |(_, path)| path),
-        None if is_outside(address) => return last_part(address).into(),
-        None => address,
+    let path = match address.starts_with("wasm://") {
+        true => path_of(address),
+        false if is_outside(address) => return last_part(address).into(),
+        false => address,
     };
     Keyed::parse(path).map_or_else(|| last_part(address).into(), |keyed| keyed.name().into())
 }

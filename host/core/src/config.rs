@@ -43,8 +43,6 @@ pub struct Config {
     /// Whether clients and external workers are held to the narrow reading of their protocol: a
     /// timer has no target, and only what a party is to settle is waited for, in one tree.
     pub resonate_strict: bool,
-    /// Whether functions of objects run: only where the store keeps their lines and their state.
-    pub objects: bool,
 }
 
 /// What happens to a task that failed too often.
@@ -84,7 +82,6 @@ impl Default for Config {
             catch_up: 1_000,
             version_rule: VersionRule::EveryHandover,
             resonate_strict: false,
-            objects: false,
         }
     }
 }

@@ -105,7 +105,12 @@ impl Delta {
             && self.schedules.is_empty()
             && self.resources.is_empty()
             && self.resource_leases.is_empty()
-            && self.lines.is_empty())
+            && self.lines.values().all(Option::is_none))
+    }
+
+    /// What a decision that removes promises writes, beside the version at which tasks are born.
+    pub fn beside_removal(&self) -> Self {
+        Self { lines: self.lines.clone(), ..Self::default() }
     }
 
     /// Whether journals grow, and nothing else changes but what was logged with that.

@@ -10,7 +10,7 @@ use std::fmt;
 use crate::{
     command::Command,
     footprint::footprint,
-    id::{PromiseId, ResourceName, ScheduleId},
+    id::{ObjectId, PromiseId, ResourceName, ScheduleId},
     promise::OutboxKey,
     reply::Refusal,
     view::View,
@@ -27,6 +27,8 @@ pub enum Subject {
     Message(OutboxKey),
     /// A resource, or the lease on it.
     Resource(ResourceName),
+    /// The line of an object.
+    Object(ObjectId),
 }
 
 impl Subject {
@@ -37,6 +39,7 @@ impl Subject {
             Self::Schedule(_) => "schedule",
             Self::Message(_) => "message",
             Self::Resource(_) => "resource",
+            Self::Object(_) => "object",
         }
     }
 
@@ -47,11 +50,12 @@ impl Subject {
             Self::Schedule(id) => id.as_str(),
             Self::Message(key) => key.promise().as_str(),
             Self::Resource(name) => name.as_str(),
+            Self::Object(object) => object.as_str(),
         }
     }
 
     /// All kinds.
-    pub const KINDS: [&str; 4] = ["promise", "schedule", "message", "resource"];
+    pub const KINDS: [&str; 5] = ["promise", "schedule", "message", "resource", "object"];
 
     /// What a command of the engine's own is about; none for what clients and workers ask.
     pub fn of(command: &Command) -> Option<Self> {
@@ -78,6 +82,7 @@ impl fmt::Display for Subject {
                 write!(f, "a message ({}) about `{}`", key.kind().name(), key.promise())
             }
             Self::Resource(name) => write!(f, "the resource `{name}`"),
+            Self::Object(object) => write!(f, "the line of the object `{object}`"),
         }
     }
 }
@@ -103,6 +108,7 @@ pub(crate) fn check(view: &View, command: &Command) -> Result<(), Refusal> {
     named.trees.into_keys().map(Subject::Promise).try_for_each(refuse)?;
     named.schedules.into_iter().map(Subject::Schedule).try_for_each(refuse)?;
     named.resources.into_iter().map(Subject::Resource).try_for_each(refuse)?;
+    named.lines.into_iter().map(Subject::Object).try_for_each(refuse)?;
     // Where the engine looks for a message of its own, one that cannot be read is there, and that
     // is all there is to it.
     match command {

@@ -1,7 +1,15 @@
-//! What the target of an invocation names: `wasm://module/function`, or an address whose last part
-//! is the function.
+//! What the target of an invocation names: `wasm://module/function`, a function of an object, or an
+//! address whose last part is the function.
 
-use segno_core::{graph, promise::Promise, tags};
+use std::borrow::Cow;
+
+use segno_core::{
+    address::{self, Address},
+    graph,
+    id::ObjectId,
+    promise::Promise,
+    tags,
+};
 
 /// The target of HTTP requests that the host performs.
 pub const HTTP: &str = "segno:http";
@@ -23,8 +31,19 @@ pub fn module_of(promise: &Promise) -> String {
     }
 }
 
-/// The name of the function of this invocation.
-pub fn function_of(promise: &Promise) -> &str {
-    let target = promise.target().unwrap_or_default();
-    target.rsplit('/').next().unwrap_or(target)
+/// The name of the function of this invocation in its module.
+pub fn function_of(promise: &Promise) -> Cow<'_, str> {
+    address::function_of(promise.target().unwrap_or_default())
+}
+
+/// What the guest is started with: the name of the function, or `OBJECT@KEY/FUNCTION`.
+pub fn path_of(promise: &Promise) -> &str {
+    address::path_of(promise.target().unwrap_or_default())
+}
+
+/// The object whose function this invocation is.
+pub fn object_of(promise: &Promise) -> Option<ObjectId> {
+    // A quick look: few targets name an object.
+    let target = promise.target().filter(|target| target.contains('@'))?;
+    Address::parse(target).ok()?.object()
 }

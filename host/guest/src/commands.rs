@@ -34,6 +34,16 @@ pub enum GuestCommand {
     Undo(Box<Undo>),
     /// Asks a person about a step of a saga.
     AskAboutStep(AskAboutStep),
+    /// Reads a part of the state of its object.
+    GetState(GetState),
+    /// Reads the names in the state of its object.
+    StateNames(StateNames),
+    /// Writes a part of the state of its object.
+    SetState(SetState),
+    /// Removes a part of the state of its object.
+    ClearState(ClearState),
+    /// Removes the state of its object.
+    ClearAllState(ClearAllState),
 }
 
 /// The arguments of [`GuestCommand::Call`].
@@ -131,6 +141,37 @@ pub struct Undo {
 #[derive(Debug, Clone, PartialEq)]
 pub struct AskAboutStep(pub SagaStep);
 
+/// The arguments of [`GuestCommand::GetState`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct GetState {
+    /// The name.
+    pub name: String,
+}
+
+/// [`GuestCommand::StateNames`], which has no arguments.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct StateNames;
+
+/// The arguments of [`GuestCommand::SetState`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct SetState {
+    /// The name.
+    pub name: String,
+    /// Its new value.
+    pub value: Payload,
+}
+
+/// The arguments of [`GuestCommand::ClearState`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct ClearState {
+    /// The name.
+    pub name: String,
+}
+
+/// [`GuestCommand::ClearAllState`], which has no arguments.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ClearAllState;
+
 impl GuestCommand {
     /// Number of bytes of the command's texts and payloads.
     pub fn size(&self) -> usize {
@@ -146,6 +187,9 @@ impl GuestCommand {
             Self::SagaHttp(of) => of.command.size() + step_size(&of.step),
             Self::Undo(of) => of.call.size() + step_size(&of.step),
             Self::AskAboutStep(AskAboutStep(step)) => step_size(step),
+            Self::GetState(GetState { name }) | Self::ClearState(ClearState { name }) => name.len(),
+            Self::SetState(SetState { name, value }) => name.len() + size(value),
+            Self::StateNames(_) | Self::ClearAllState(_) => 0,
         }
     }
 }
@@ -185,5 +229,7 @@ macro_rules! variants {
 variants! {
     Call: Call, Send: Send, Sleep: Sleep, Promise: NewPromise, Settle: Settle, Http: Http,
     Cancel: Cancel, Publish: Publish, Run: Run, SagaCall: Box<StepCommand<Call>>, SagaHttp: Box<StepCommand<Http>>,
-    Undo: Box<Undo>, AskAboutStep: AskAboutStep
+    Undo: Box<Undo>, AskAboutStep: AskAboutStep,
+    GetState: GetState, StateNames: StateNames, SetState: SetState, ClearState: ClearState,
+    ClearAllState: ClearAllState
 }

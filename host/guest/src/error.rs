@@ -69,6 +69,12 @@ pub enum GuestError {
         /// The functions of the module, for people.
         known: String,
     },
+    /// A function of an object was called without a key.
+    #[error("`{function}` is a function of an object and needs a key: call it as `{}`", with_key(.function))]
+    NeedsKey {
+        /// Its name in the module.
+        function: String,
+    },
     /// The execution began under settings that this host does not have.
     #[error("the execution began under other settings of the engine: {0}")]
     OtherEngine(String),
@@ -112,6 +118,7 @@ impl GuestError {
             Self::OutputTooLarge { .. }
             | Self::NoSuchModule(_)
             | Self::NoSuchFunction { .. }
+            | Self::NeedsKey { .. }
             | Self::OtherEngine(_)
             | Self::Crowded { .. }
             | Self::Host(_) => None,
@@ -121,6 +128,14 @@ impl GuestError {
     /// A trap with this message, within its limit.
     pub(super) fn trap(message: String, last_words: String, backtrace: Option<Backtrace>) -> Self {
         Self::Trap { message: cut(message, MESSAGE_BYTES), last_words, backtrace }
+    }
+}
+
+/// How a function of an object is called.
+fn with_key(function: &str) -> String {
+    match function.split_once('/') {
+        Some((object, function)) => format!("{object}@KEY/{function}"),
+        None => format!("{function}@KEY/…"),
     }
 }
 

@@ -8,7 +8,10 @@ use wasmtime::{
     component::{Component, ResourceType, types::ComponentItem},
 };
 
-use super::report::How;
+use super::{
+    report::How,
+    versions::{self, PACKAGE},
+};
 
 /// The parts of `PACKAGE/INTERFACE@VERSION`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,11 +95,7 @@ impl<'a> Interface<'a> {
         let (path, version) = import.split_once('@')?;
         let (package, name) = path.split_once('/')?;
         let known = match package {
-            "segno:workflow" => {
-                version.starts_with("0.1.")
-                    && ["types", "journal", "sagas", "activity", "configuration", "files"]
-                        .contains(&name)
-            }
+            PACKAGE => versions::imports(name, version),
             _ => {
                 version.starts_with("0.2.")
                     && WASI.iter().any(|(known, names)| *known == package && names.contains(&name))
@@ -114,12 +113,10 @@ impl<'a> Interface<'a> {
     pub(super) fn in_workflow(self, function: &str) -> How {
         let refused = |instead: &str| How::RefusedWhenCalled { use_instead: instead.into() };
         match (self.package, self.name) {
-            ("segno:workflow", "configuration") if function == "secret" => {
-                refused(INSTEAD_OF_SECRETS)
-            }
-            ("segno:workflow", "configuration") => refused(INSTEAD_OF_CONFIGURATION),
-            ("segno:workflow", "files") => refused(INSTEAD_OF_FILES),
-            ("segno:workflow", _) => How::Provided,
+            (PACKAGE, "configuration") if function == "secret" => refused(INSTEAD_OF_SECRETS),
+            (PACKAGE, "configuration") => refused(INSTEAD_OF_CONFIGURATION),
+            (PACKAGE, "files") => refused(INSTEAD_OF_FILES),
+            (PACKAGE, _) => How::Provided,
             ("wasi:filesystem", _) if !HARMLESS_FILES.contains(&function) => {
                 refused(INSTEAD_OF_FILES)
             }
@@ -177,7 +174,11 @@ mod tests {
             ("segno:workflow/journal@0.1.0", true),
             ("segno:workflow/files@0.1.0", true),
             ("segno:workflow/sagas@0.1.0", true),
-            ("segno:workflow/journal@0.2.0", false),
+            ("segno:workflow/journal@0.2.0", true),
+            ("segno:workflow/state@0.2.1", true),
+            ("segno:workflow/state@0.1.0", false),
+            ("segno:workflow/journal@0.3.0", false),
+            ("segno:workflow/journal@1.2.0", false),
             ("segno:workflow/functions@0.1.0", false),
             ("wasi:clocks/wall-clock@0.3.0", false),
             ("wasi:clocks/timezone@0.2.0", false),

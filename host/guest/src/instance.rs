@@ -6,13 +6,14 @@ use async_trait::async_trait;
 use wasmtime::Store;
 
 use super::{
-    Context, Event, FunctionDescription, FunctionKind, GuestError, Payload, SharedJournal,
-    Workflow,
-    bindings::Module,
+    Context, Event, FunctionKind, GuestError, Payload, SharedJournal, Workflow,
     budget::Budget,
+    described::{Called, Described},
     engine::{GuestEngine, Running},
+    exports::Exports,
     modules::LoadedModule,
     pool::Places,
+    state::OwnObject,
     trap::explain,
     turns::Turn,
     workflow::WorkflowState,
@@ -23,7 +24,8 @@ const OVERHEAD_BYTES: usize = 16 << 10;
 
 /// An instance, and the state of its present call.
 pub(super) struct Instance {
-    functions: Option<Arc<Vec<FunctionDescription>>>,
+    /// None while it is asked.
+    described: Option<Arc<Described>>,
     engine: Arc<GuestEngine>,
     /// None: a call failed or was dropped in the middle, and its memory cannot be trusted.
     live: Option<Live>,
@@ -33,7 +35,7 @@ pub(super) struct Instance {
 /// finds them free.
 struct Live {
     store: Store<WorkflowState>,
-    module: Module,
+    exports: Exports,
     loaded: Arc<LoadedModule>,
     _places: Places,
 }
@@ -48,43 +50,39 @@ impl Instance {
         let places = engine.pool().room(&loaded.share).await;
         let turn = budget.turn();
         let mut store = WorkflowState::store(engine, budget, &loaded);
-        let functions = loaded.functions.get().cloned();
+        let described = loaded.described.get().cloned();
         let running = engine.running();
         // A component's start functions may take long as well.
         let instantiating = async move {
             let _running = running;
-            let module = loaded.workflow.instantiate_async(&mut store).await;
+            let exports = loaded.workflow.instantiate(&mut store).await;
             let state = store.data_mut();
             state.budget.end_call();
             let last_words = state.last_words();
-            match module {
-                Ok(module) => Ok(Live { store, module, loaded, _places: places }),
+            match exports {
+                Ok(exports) => Ok(Live { store, exports, loaded, _places: places }),
                 Err(error) => {
                     Err(explain(&error, &state.budget, FunctionKind::Workflow, last_words))
                 }
             }
         };
         let live = turn.taking(instantiating).await?;
-        Ok(Self { functions, engine: Arc::clone(engine), live: Some(live) })
+        Ok(Self { described, engine: Arc::clone(engine), live: Some(live) })
     }
 
-    /// Calls the guest's `describe`.
-    pub(super) async fn describe(&mut self) -> Result<Vec<FunctionDescription>, GuestError> {
+    /// Asks the guest to describe itself.
+    pub(super) async fn describe(&mut self) -> Result<Described, GuestError> {
         let mut call = self.call(None)?;
         let turn = call.turn();
         let describing = async move {
-            let functions = call.live.module.segno_workflow_functions();
-            let answer = functions.call_describe(&mut call.live.store).await;
+            let answer = Described::of(&call.live.exports, &mut call.live.store).await;
             call.end(answer)
         };
-        let functions = self.ended(turn.taking(describing).await)?;
+        let described = self.ended(turn.taking(describing).await)?;
         let limit =
             self.live.as_ref().map_or(0, |live| live.store.data().budget.limits().output_bytes);
-        let size = functions.iter().map(description_size).sum();
-        if size > limit {
-            return Err(GuestError::OutputTooLarge { what: "description".into(), size, limit });
-        }
-        Ok(functions)
+        described.check_size(limit)?;
+        Ok(described)
     }
 
     /// Begins a call. The instance counts as broken until the call has succeeded, also if the call
@@ -112,14 +110,6 @@ impl Instance {
     }
 }
 
-fn description_size(function: &FunctionDescription) -> usize {
-    let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
-    function.name.len()
-        + text(&function.summary)
-        + text(&function.input_schema)
-        + text(&function.output_schema)
-}
-
 #[async_trait]
 impl Workflow for Instance {
     async fn start(
@@ -129,18 +119,19 @@ impl Workflow for Instance {
         input: Payload,
         context: Context,
     ) -> Result<(), GuestError> {
-        if let Some(functions) = &self.functions {
-            known(functions, FunctionKind::Workflow, function)?;
-        }
+        let mut called = match &self.described {
+            Some(described) => described.called(function)?,
+            None => Called { name: function.to_owned(), object: None },
+        };
         let mut call = self.call(Some(journal))?;
+        call.live.store.data_mut().object = called.object.take().map(OwnObject::from);
         if let Some(wasi) = &mut call.live.store.data_mut().wasi {
             wasi.seed(&context.seed);
         }
-        let (turn, function) = (call.turn(), function.to_owned());
+        let turn = call.turn();
         let starting = async move {
-            let Live { store, module, .. } = &mut call.live;
-            let functions = module.segno_workflow_functions();
-            let answer = functions.call_start(store, &function, &input, &context).await;
+            let Live { store, exports, .. } = &mut call.live;
+            let answer = exports.start(store, called.name, input, context).await;
             call.end(answer)
         };
         self.ended(turn.taking(starting).await)
@@ -150,8 +141,8 @@ impl Workflow for Instance {
         let mut call = self.call(Some(journal))?;
         let turn = call.turn();
         let resuming = async move {
-            let Live { store, module, .. } = &mut call.live;
-            let answer = module.segno_workflow_functions().call_resume(store, &event).await;
+            let Live { store, exports, .. } = &mut call.live;
+            let answer = exports.resume(store, event).await;
             call.end(answer)
         };
         self.ended(turn.taking(resuming).await)
@@ -165,25 +156,6 @@ impl Workflow for Instance {
     fn is_in_the_way(&self) -> bool {
         self.live.as_ref().is_some_and(|live| self.engine.pool().is_awaited(&live.loaded.share))
     }
-}
-
-/// Refuses a function that the module does not describe.
-pub(super) fn known(
-    functions: &[FunctionDescription],
-    kind: FunctionKind,
-    name: &str,
-) -> Result<(), GuestError> {
-    let of_kind = || functions.iter().filter(|function| function.kind == kind);
-    if of_kind().any(|function| function.name == name) {
-        return Ok(());
-    }
-    let names: Vec<String> = of_kind().map(|function| format!("`{}`", function.name)).collect();
-    let known = if names.is_empty() { "none".into() } else { names.join(", ") };
-    let kind = match kind {
-        FunctionKind::Workflow => "workflow",
-        FunctionKind::Activity => "activity",
-    };
-    Err(GuestError::NoSuchFunction { kind, function: name.into(), known })
 }
 
 /// One call into the guest with everything that it needs, so that any thread may continue it.

@@ -39,6 +39,8 @@ mod imports;
 mod lines;
 mod link;
 mod log_room;
+mod provided;
+mod versions;
 mod wasi;
 
 // The errors of guests, with their places.
@@ -49,10 +51,14 @@ mod trap;
 
 // Calls of guests, and the check of uploads.
 mod activity;
+mod described;
+mod exports;
 mod instance;
 mod messages;
+mod objects;
 mod report;
 mod sagas;
+mod state;
 mod validate;
 mod workflow;
 
@@ -71,11 +77,12 @@ pub use limits::Limits;
 pub use messages::{MessageDescription, MessageKind};
 pub use modules::ComponentSource;
 pub use nobody::NoGuests;
+pub use objects::{ObjectAccess, ObjectFunction};
 pub use panics::Panic;
 pub use policy::Policy;
 pub use pool::GiveUp;
 pub use report::{
-    FunctionReport, How, ImportReport, Kind, MessageReport, ModuleReport, RetryReport,
+    Access, FunctionReport, How, ImportReport, Kind, MessageReport, ModuleReport, RetryReport,
 };
 pub use turns::COMPUTING;
 pub use validate::Invalid;

@@ -2,7 +2,7 @@
 
 use wasmtime::{
     Engine,
-    component::{Component, HasSelf, Linker, LinkerInstance, Resource, ResourceType},
+    component::{Component, Linker, LinkerInstance, Resource, ResourceType},
 };
 use wasmtime_wasi::{
     WasiView,
@@ -17,8 +17,9 @@ use wasmtime_wasi::{
 
 use super::{
     activity::ActivityState,
-    bindings::{Module, ModulePre},
+    exports::Linked,
     imports::{self, Import, Interface},
+    provided::provide,
     report::How,
     trap::Halt,
     workflow::WorkflowState,
@@ -38,9 +39,9 @@ const NO_DIRECTORIES: &str =
 pub(super) fn for_workflows(
     engine: &Engine,
     component: &Component,
-) -> wasmtime::Result<ModulePre<WorkflowState>> {
+) -> wasmtime::Result<Linked<WorkflowState>> {
     let mut linker = Linker::new(engine);
-    Module::add_to_linker::<_, HasSelf<_>>(&mut linker, |state| state)?;
+    provide(&mut linker)?;
     let imports = imports::of_component(engine, component);
     if imports.iter().any(is_wasi) {
         wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
@@ -67,7 +68,7 @@ pub(super) fn for_workflows(
             }
         }
     }
-    ModulePre::new(linker.instantiate_pre(component)?)
+    Linked::new(linker.instantiate_pre(component)?)
 }
 
 /// Links `component` with I/O; without `directories` its file functions refuse and name the
@@ -76,9 +77,9 @@ pub(super) fn for_activities(
     engine: &Engine,
     component: &Component,
     directories: bool,
-) -> wasmtime::Result<ModulePre<ActivityState>> {
+) -> wasmtime::Result<Linked<ActivityState>> {
     let mut linker = Linker::new(engine);
-    Module::add_to_linker::<_, HasSelf<_>>(&mut linker, |state| state)?;
+    provide(&mut linker)?;
     let imports = imports::of_component(engine, component);
     if imports.iter().any(is_wasi) {
         wasmtime_wasi::p2::add_to_linker_async(&mut linker)?;
@@ -99,7 +100,7 @@ pub(super) fn for_activities(
             })?;
         }
     }
-    ModulePre::new(linker.instantiate_pre(component)?)
+    Linked::new(linker.instantiate_pre(component)?)
 }
 
 /// Whether any import of `component` belongs to WASI.

@@ -12,12 +12,13 @@ use tokio::sync::OnceCell;
 use wasmtime::component::Component;
 
 use super::{
-    FunctionDescription, GuestError, Limits,
+    GuestError, Limits,
     activity::ActivityState,
-    bindings::ModulePre,
     cache::CodeCache,
     compile::{Compiler, Compiling},
+    described::Described,
     engine::GuestEngine,
+    exports::Linked,
     link,
     pool::Share,
     workflow::WorkflowState,
@@ -72,11 +73,11 @@ pub(super) struct LoadedModule {
     /// Whether the module imports anything of WASI.
     pub(super) wasi: bool,
     /// Linked without I/O.
-    pub(super) workflow: ModulePre<WorkflowState>,
+    pub(super) workflow: Linked<WorkflowState>,
     /// Linked with I/O: without directories, and with them.
-    activities: [OnceCell<ModulePre<ActivityState>>; 2],
-    /// The functions that the module described, once asked.
-    pub(super) functions: OnceCell<Arc<Vec<FunctionDescription>>>,
+    activities: [OnceCell<Linked<ActivityState>>; 2],
+    /// What the module says of itself, once asked.
+    pub(super) described: OnceCell<Arc<Described>>,
 }
 
 impl LoadedModule {
@@ -96,7 +97,7 @@ impl LoadedModule {
             wasi,
             workflow,
             activities: [OnceCell::new(), OnceCell::new()],
-            functions: OnceCell::new(),
+            described: OnceCell::new(),
         })
     }
 
@@ -105,7 +106,7 @@ impl LoadedModule {
         &self,
         engine: &GuestEngine,
         directories: bool,
-    ) -> Result<&ModulePre<ActivityState>, GuestError> {
+    ) -> Result<&Linked<ActivityState>, GuestError> {
         self.activities[usize::from(directories)]
             .get_or_try_init(|| async {
                 link::for_activities(engine.wasmtime(), &self.component, directories)

@@ -63,6 +63,9 @@ pub struct FunctionReport {
     /// The JSON schema of its result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<serde_json::Value>,
+    /// Whether it is a function of an object, and how it uses the object.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub access: Option<Access>,
     /// Whether the function receives signals.
     pub signals: bool,
     /// What may be sent to it, by kind and name.
@@ -74,6 +77,16 @@ pub struct FunctionReport {
     /// Default policy for repeating failed attempts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<RetryReport>,
+}
+
+/// How a function uses the object that it is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Access {
+    /// It reads and writes: one execution at a time, in the order in which they were accepted.
+    Exclusive,
+    /// It only reads, and waits for nobody.
+    Shared,
 }
 
 /// A promise that a workflow awaits, or a signal that it receives.
@@ -133,6 +146,7 @@ impl FunctionReport {
             summary: function.summary.clone(),
             input_schema: parse("input", &function.input_schema)?,
             output_schema: parse("output", &function.output_schema)?,
+            access: None,
             signals: function.signals,
             messages: Vec::new(),
             timeout_ms: function.timeout_ms,

@@ -11,15 +11,16 @@ use wasmtime::{
 };
 
 use super::{
-    FunctionDescription, GuestError, MessageDescription, MessageKind,
+    FunctionDescription, GuestError, MessageDescription, MessageKind, ObjectAccess, ObjectFunction,
     imports::{self, Interface},
     modules::LoadError,
-    report::{FunctionReport, How, ImportReport, Kind, MessageReport, ModuleReport},
+    report::{Access, FunctionReport, How, ImportReport, Kind, MessageReport, ModuleReport},
+    versions::{PACKAGE, VERSIONS, interface},
     wasm::Wasm,
 };
 
 /// The interface that a module exports.
-const FUNCTIONS: &str = "segno:workflow/functions@0.1.0";
+const FUNCTIONS: &str = "functions";
 /// The functions of this interface.
 const EXPORTS: &[&str] = &["describe", "start", "resume", "perform"];
 
@@ -49,7 +50,7 @@ pub enum Invalid {
         reason: String,
     },
     /// The component lacks exports that every module has.
-    #[error("the component does not export {}: the contract is the world `segno:workflow/module@0.1.0`", missing.join(", "))]
+    #[error("the component does not export {}: the contract is the world `segno:workflow/module` in the version {}", missing.join(", "), VERSIONS.join(" or "))]
     MissingExports {
         /// The missing exports.
         missing: Vec<String>,
@@ -118,6 +119,14 @@ pub enum Invalid {
         /// The fault.
         reason: String,
     },
+    /// The description of a function of an object cannot be used.
+    #[error("the description of `{function}` as a function of an object cannot be used: {reason}")]
+    BadObject {
+        /// The name of the function.
+        function: String,
+        /// The fault.
+        reason: String,
+    },
     /// The host could not check the component; nothing is known about it.
     #[error("the component could not be checked: {0}")]
     Host(String),
@@ -150,24 +159,21 @@ async fn compiled(wasm: &Wasm, digest: Digest, bytes: Arc<[u8]>) -> Result<Modul
     if !unknown.is_empty() {
         return Err(Invalid::UnknownImports { imports: unknown });
     }
-    let functions = wasm.functions(&module).await.map_err(|error| match error {
+    let said = wasm.described(&module).await.map_err(|error| match error {
         GuestError::Host(reason) => Invalid::Host(reason),
         error => Invalid::NoDescription(error),
     })?;
-    let unlisted = unlisted(&declared, &functions);
+    let unlisted = unlisted(&declared, &said.functions);
     if !unlisted.is_empty() {
         return Err(Invalid::Unlisted { names: unlisted });
     }
-    let messages = wasm.messages(&module).await.map_err(|error| match error {
-        GuestError::Host(reason) => Invalid::Host(reason),
-        error => Invalid::NoDescription(error),
-    })?;
+    let functions = with_messages(described(&said.functions)?, said.messages.clone())?;
     Ok(ModuleReport {
         digest: digest.to_string(),
         size,
         imports: imports_of(engine, &module.component),
         exports: exports_of(engine, &module.component),
-        functions: with_messages(described(&functions)?, messages)?,
+        functions: with_objects(functions, &said.objects)?,
     })
 }
 
@@ -238,18 +244,21 @@ fn unknown_imports(engine: &Engine, component: &Component) -> Vec<String> {
 
 fn missing_exports(engine: &Engine, component: &Component) -> Vec<String> {
     let component_type = component.component_type();
-    let version = FUNCTIONS.rfind('.').expect("the version has dots");
-    let found = component_type
-        .exports(engine)
-        .find(|(name, _)| name.starts_with(&FUNCTIONS[..version]))
-        .map(|(_, export)| export.ty);
-    let Some(ComponentItem::ComponentInstance(found)) = found else {
-        return vec![format!("`{FUNCTIONS}`")];
+    let is_it = |name: &str| {
+        let begins =
+            |known: &str| known.rfind('.').is_some_and(|end| name.starts_with(&known[..end]));
+        VERSIONS.iter().any(|version| begins(&interface(FUNCTIONS, version)))
+    };
+    let found = component_type.exports(engine).find(|(name, _)| is_it(name));
+    let Some((name, ComponentItem::ComponentInstance(found))) =
+        found.map(|(name, export)| (name, export.ty))
+    else {
+        return vec![format!("`{PACKAGE}/{FUNCTIONS}`")];
     };
     EXPORTS
         .iter()
-        .filter(|name| found.get_export(engine, name).is_none())
-        .map(|name| format!("`{FUNCTIONS}#{name}`"))
+        .filter(|function| found.get_export(engine, function).is_none())
+        .map(|function| format!("`{name}#{function}`"))
         .collect()
 }
 
@@ -311,6 +320,38 @@ fn with_messages(
             serde_json::from_str(&schema).map_err(|error| bad(error.to_string()))?;
         jsonschema::validator_for(&schema).map_err(|error| bad(error.to_string()))?;
         report.messages.push(MessageReport { is_signal, name, schema });
+    }
+    Ok(reports)
+}
+
+/// The reports with how functions of objects use these.
+fn with_objects(
+    mut reports: Vec<FunctionReport>,
+    objects: &[ObjectFunction],
+) -> Result<Vec<FunctionReport>, Invalid> {
+    for ObjectFunction { function, access } in objects {
+        let bad = |reason: &str| Invalid::BadObject {
+            function: function.clone(),
+            reason: reason.to_owned(),
+        };
+        let is_whole = function.split_once('/').is_some_and(|(object, name)| {
+            !object.is_empty() && !name.is_empty() && !name.contains('/') && !function.contains('@')
+        });
+        if !is_whole {
+            return Err(bad("its name has to be `OBJECT/FUNCTION`, without a further `/` or `@`"));
+        }
+        let report = reports.iter_mut().find(|report| report.name == *function);
+        let report = report.ok_or_else(|| bad("the module has no such function"))?;
+        if report.kind != Kind::Workflow {
+            return Err(bad("it is an activity; only workflows are functions of objects"));
+        }
+        let access = match access {
+            ObjectAccess::Exclusive => Access::Exclusive,
+            ObjectAccess::Shared => Access::Shared,
+        };
+        if report.access.replace(access).is_some() {
+            return Err(bad("it is described twice"));
+        }
     }
     Ok(reports)
 }

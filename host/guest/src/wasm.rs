@@ -7,12 +7,12 @@ use segno_core::{id::Digest, invocation::EngineFacts};
 
 use super::{
     ActivityContext, ActivityHost, ComponentSource, FunctionDescription, GuestError, Guests,
-    Limits, MessageDescription, Outcome, Payload, Policy, Workflow, activity,
+    Limits, Outcome, Payload, Policy, Workflow, activity,
     budget::Budget,
     compile::Compiler,
+    described::Described,
     engine::{GuestEngine, engine_facts},
     instance::Instance,
-    messages,
     modules::{LoadedModule, ModuleStore},
     pool::GiveUp,
     report::ModuleReport,
@@ -135,22 +135,13 @@ impl Wasm {
         Ok(Arc::new(Limits { memory_bytes, table_elements, ..(*self.limits).clone() }))
     }
 
-    /// What may be sent to the workflows of a loaded module.
-    pub(super) async fn messages(
-        &self,
-        module: &LoadedModule,
-    ) -> Result<Vec<MessageDescription>, GuestError> {
-        let budget = Budget::new(Arc::clone(&self.limits), Turn::at_once(self.turns()));
-        messages::describe(&self.engine, budget, module).await
-    }
-
-    /// The functions that a loaded module describes; asked once.
-    pub(super) async fn functions(
+    /// What a loaded module says of itself; asked once.
+    pub(super) async fn described(
         &self,
         module: &Arc<LoadedModule>,
-    ) -> Result<Arc<Vec<FunctionDescription>>, GuestError> {
+    ) -> Result<Arc<Described>, GuestError> {
         module
-            .functions
+            .described
             .get_or_try_init(|| async {
                 // Never put off: the upload waits for the answer, and so may starts of the module.
                 let budget = Budget::new(Arc::clone(&self.limits), Turn::at_once(self.turns()));
@@ -166,7 +157,7 @@ impl Wasm {
 impl Guests for Wasm {
     async fn describe(&self, module: Digest) -> Result<Arc<Vec<FunctionDescription>>, GuestError> {
         let module = self.modules.get(module).await?;
-        self.functions(&module).await
+        Ok(Arc::clone(&self.described(&module).await?.functions))
     }
 
     async fn instantiate(
@@ -176,7 +167,7 @@ impl Guests for Wasm {
     ) -> Result<Box<dyn Workflow>, GuestError> {
         let limits = facts.map_or(Ok(Arc::clone(&self.limits)), |facts| self.limits_of(&facts))?;
         let module = self.modules.get(module).await?;
-        self.functions(&module).await?;
+        self.described(&module).await?;
         let budget = Budget::new(limits, self.turn());
         Ok(Box::new(Instance::new(&self.engine, budget, module).await?))
     }

@@ -13,6 +13,7 @@ use super::{
     engine::GuestEngine,
     imports::{INSTEAD_OF_CONFIGURATION, INSTEAD_OF_FILES, INSTEAD_OF_SECRETS},
     modules::LoadedModule,
+    state::OwnObject,
     trap::Halt,
     wasi::DeterministicWasi,
 };
@@ -21,6 +22,8 @@ use super::{
 pub(super) struct WorkflowState {
     /// Set during `start` and `resume` only.
     pub(super) journal: Option<SharedJournal>,
+    /// Of a function of an object, from its start on.
+    pub(super) object: Option<OwnObject>,
     pub(super) budget: Budget,
     /// Set for components that import WASI.
     pub(super) wasi: Option<Box<DeterministicWasi>>,
@@ -35,7 +38,8 @@ impl WorkflowState {
     ) -> Store<Self> {
         let wasi = loaded.wasi.then(|| Box::new(DeterministicWasi::new(budget.log_room())));
         let fuel = budget.crossing_fuel();
-        let mut store = Store::new(engine.wasmtime(), Self { journal: None, budget, wasi });
+        let mut store =
+            Store::new(engine.wasmtime(), Self { journal: None, object: None, budget, wasi });
         store.set_hostcall_fuel(fuel);
         store.limiter(|state| &mut state.budget);
         store.epoch_deadline_callback(|mut context| context.data_mut().budget.tick());

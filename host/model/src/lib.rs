@@ -11,6 +11,7 @@ mod invocation;
 mod journal;
 mod log;
 mod module;
+mod object;
 mod problem;
 mod promise;
 mod query;
@@ -38,7 +39,10 @@ pub use journal::{JournalPage, JournalRecord, OutcomeView, RecordKind};
 pub use log::{LogLevel, LogLine, LogPage};
 pub use module::{
     Deployed, Function, FunctionKind, Import, ImportStatus, Message, MessageKind, Module,
-    ModuleDescription, ModuleList, Retry,
+    ModuleDescription, ModuleList, ObjectAccess, Retry,
+};
+pub use object::{
+    CallObject, ChangeState, ObjectItem, ObjectList, ObjectQuery, ObjectView, StateQuery,
 };
 pub use problem::Problem;
 pub use promise::{

@@ -1,5 +1,6 @@
 //! Modules, their functions and imports.
 
+use segno_core::{object::ModuleFacts, value::Text};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -90,6 +91,9 @@ pub struct Function {
     /// The JSON schema of its output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Value>,
+    /// How the function uses the object that it is of; left out for functions of no object.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub access: Option<ObjectAccess>,
     /// Whether the function receives signals.
     #[serde(default)]
     pub signals: bool,
@@ -102,6 +106,26 @@ pub struct Function {
     /// The default retry policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<Retry>,
+}
+
+/// How a function uses the object that it is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ObjectAccess {
+    /// It reads and writes the state: one execution at a time, in the order in which they were
+    /// accepted.
+    Exclusive,
+    /// It only reads, and waits for nobody.
+    Shared,
+}
+
+impl ModuleDescription {
+    /// What decisions know of the module.
+    pub fn facts(&self) -> ModuleFacts {
+        let is_shared = |function: &&Function| function.access == Some(ObjectAccess::Shared);
+        let shared = self.functions.iter().filter(is_shared);
+        ModuleFacts { shared: shared.map(|function| Text::from(function.name.as_str())).collect() }
+    }
 }
 
 /// How the host treats an import.

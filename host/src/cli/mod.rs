@@ -7,6 +7,7 @@ mod exit;
 mod input;
 mod narrator;
 mod node;
+mod object;
 mod open_files;
 mod pages;
 mod polling;
@@ -170,6 +171,7 @@ enum Command {
     Graph(graph::Graph),
     Task(task::Task),
     Schedule(schedule::Schedule),
+    Object(object::Object),
     Resource(resource::Resource),
     Cancel(control::Cancel),
     Kill(control::Kill),
@@ -254,6 +256,7 @@ impl Cli {
             Command::Saga(command) => command.run(&client()?, console).await,
             Command::Graph(command) => command.run(client, console).await,
             Command::Task(command) => command.run(&client()?, console).await,
+            Command::Object(command) => command.run(&client()?, console).await,
             Command::Resource(command) => command.run(&client()?, console).await,
             Command::Schedule(command) => command.run(&client()?, console).await,
             Command::Cancel(command) => command.run(&client()?, console).await,

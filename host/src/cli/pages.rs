@@ -7,8 +7,8 @@ use super::{
 };
 use crate::{
     api::model::{
-        InvocationPage, InvocationSummary, PromisePage, PromiseSummary, ScheduleList, ScheduleView,
-        TaskPage, TaskView, TreeNode, TreePage, UnreadableRow,
+        InvocationPage, InvocationSummary, ObjectItem, ObjectList, PromisePage, PromiseSummary,
+        ScheduleList, ScheduleView, TaskPage, TaskView, TreeNode, TreePage, UnreadableRow,
     },
     client::ClientError,
 };
@@ -97,6 +97,14 @@ pub trait Page {
         if let (Some(rows), Some(further)) = (self.unreadable(), further.unreadable()) {
             rows.append(further);
         }
+    }
+}
+
+impl Page for ObjectList {
+    type Item = ObjectItem;
+
+    fn parts(&mut self) -> (&mut Vec<Self::Item>, &mut Option<String>) {
+        (&mut self.items, &mut self.next)
     }
 }
 

@@ -13,6 +13,7 @@ mod invocation_filter;
 mod limits;
 mod memory;
 mod modules;
+mod objects;
 mod order;
 mod promise_filter;
 mod query;
@@ -35,7 +36,8 @@ pub use diagnosis::{Diagnosis, Finding, examine, examine_pages};
 pub use error::StoreError;
 pub use hints::{Commit, Hints};
 pub use memory::MemoryStore;
-pub use modules::Modules;
+pub use modules::{Modules, NewModule};
+pub use objects::{ObjectFilter, ObjectRow, StateSize};
 pub use query::{
     COUNTED, Counts, Due, EventPlace, EventRow, History, InvocationFilter, InvocationRow, LogRow,
     ModuleRow, Page, PromiseFilter, PromiseRow, Ready, ScheduleFilter, SchedulePage, Standing,

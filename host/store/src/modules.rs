@@ -3,21 +3,38 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
-use segno_core::{id::Digest, time::Timestamp};
+use segno_core::{id::Digest, object::ModuleFacts, time::Timestamp};
 
 use super::{ModuleRow, StoreError};
+
+/// A module to keep.
+#[derive(Debug, Clone)]
+pub struct NewModule {
+    /// The digest of the component.
+    pub digest: Digest,
+    /// The component.
+    pub component: Arc<[u8]>,
+    /// What it says of itself, for people, as JSON.
+    pub description: String,
+    /// What decisions know of it.
+    pub facts: ModuleFacts,
+    /// When it was uploaded.
+    pub created_at: Timestamp,
+}
+
+impl NewModule {
+    /// A component that says nothing of itself.
+    pub fn plain(digest: Digest, component: Arc<[u8]>, created_at: Timestamp) -> Self {
+        let (description, facts) = ("{}".to_owned(), ModuleFacts::default());
+        Self { digest, component, description, facts, created_at }
+    }
+}
 
 /// The modules of a store.
 #[async_trait]
 pub trait Modules: Send + Sync {
     /// Keeps a component under its digest. Keeping it twice is the same as once.
-    async fn put(
-        &self,
-        digest: Digest,
-        component: Arc<[u8]>,
-        description: String,
-        now: Timestamp,
-    ) -> Result<(), StoreError>;
+    async fn put(&self, module: NewModule) -> Result<(), StoreError>;
 
     /// The component with this digest.
     async fn component(&self, digest: Digest) -> Result<Option<Arc<[u8]>>, StoreError>;

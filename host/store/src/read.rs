@@ -1,19 +1,22 @@
 //! Reads of promises, journals, schedules and events.
 
+use std::collections::BTreeMap;
+
 use async_trait::async_trait;
 use segno_core::{
     graph::NodeRow,
-    id::{PromiseId, ScheduleId},
+    id::{ObjectId, PromiseId, ScheduleId},
     invocation::Record,
     promise::Schedule,
     saga::{Fact, FactKey},
     snapshot::Snapshot,
-    value::Text,
+    value::{Payload, Text},
 };
 
 use super::{
-    Counts, EventPlace, EventRow, History, InvocationFilter, InvocationRow, LogRow, Page,
-    PromiseFilter, PromiseRow, ScheduleFilter, SchedulePage, StateCounts, StoreError, Waits,
+    Counts, EventPlace, EventRow, History, InvocationFilter, InvocationRow, LogRow, ObjectFilter,
+    ObjectRow, Page, PromiseFilter, PromiseRow, ScheduleFilter, SchedulePage, StateCounts,
+    StateSize, StoreError, Waits,
 };
 
 /// Reads. Each sees a committed state at least as new as every `execute` that had been answered
@@ -52,6 +55,20 @@ pub trait Read: Send + Sync {
 
     /// What is known of the nodes of a graph run, by node.
     async fn graph_nodes(&self, run: &PromiseId) -> Result<Vec<(Text, NodeRow)>, StoreError>;
+
+    /// These parts of an object's state, as far as it has them.
+    async fn object_state(
+        &self,
+        object: &ObjectId,
+        names: &[Text],
+    ) -> Result<BTreeMap<Text, Payload>, StoreError>;
+
+    /// The names in an object's state, in their order, and how large their values are.
+    async fn object_names(&self, object: &ObjectId) -> Result<Vec<StateSize>, StoreError>;
+
+    /// Objects in the order of their names.
+    async fn objects(&self, filter: &ObjectFilter)
+    -> Result<Page<ObjectRow, ObjectId>, StoreError>;
 
     /// Invocations in the order of their creation, newest first.
     async fn list(&self, filter: &InvocationFilter) -> Result<Page<InvocationRow>, StoreError>;

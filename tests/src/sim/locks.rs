@@ -5,7 +5,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use segno_core::id::PromiseId;
+use segno_core::id::{ObjectId, PromiseId};
 
 /// What can be locked.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -14,6 +14,8 @@ pub enum Row {
     Schedule(String),
     /// A resource with its lease, by name.
     Resource(String),
+    /// The line of an object.
+    Line(ObjectId),
     /// A promise.
     Promise(PromiseId),
     /// The task of a promise.

@@ -8,7 +8,7 @@ use std::sync::{
 use segno::{
     recovery::retention::{Keep, Retention},
     runtime::{Clock, Runtime},
-    store::Store,
+    store::{NewModule, Store},
     worker::{WarmBudget, WorkerSettings},
 };
 use segno_core::{
@@ -303,7 +303,7 @@ async fn deploy(network: &Network) {
     let memory = &network.database.memory;
     memory
         .modules()
-        .put(module, component, String::new(), Timestamp(0))
+        .put(NewModule::plain(module, component, Timestamp(0)))
         .await
         .expect("memory takes everything");
     let deploy = Command::Deploy { alias: "m".into(), module };

@@ -20,7 +20,7 @@ use segno_core::{
     command::Command,
     delta::Delta,
     footprint::{Footprint, footprint},
-    id::PromiseId,
+    id::{ObjectId, PromiseId},
     invocation::JournalHead,
     model::Model,
     promise::{OutboxKey, PromiseSpec},
@@ -39,7 +39,14 @@ const LONGEST: u32 = 30_000;
 
 /// The batch has to begin again, with these among the first that are locked.
 #[derive(Debug, Default)]
-pub struct Again(BTreeSet<PromiseId>);
+pub struct Again(Box<Footprint>);
+
+impl Again {
+    /// These composites are to be among the first.
+    fn with(composites: BTreeSet<PromiseId>) -> Self {
+        Self(Box::new(Footprint { composites, ..Footprint::default() }))
+    }
+}
 
 /// A command as it was decided, and when.
 pub struct Decided {
@@ -57,6 +64,8 @@ struct Transaction<'a> {
     found: BTreeMap<PromiseId, Option<Arc<PromiseSpec>>>,
     /// Awaiters of whom only the task is locked.
     awaiters: BTreeSet<PromiseId>,
+    /// The lines of objects that were looked for, and whether each was found.
+    lines: BTreeMap<ObjectId, bool>,
     /// All that was loaded.
     loaded: Footprint,
     /// What was decided so far.
@@ -82,12 +91,12 @@ impl Database {
         commands: &[Command],
         commit: impl FnOnce(Vec<Decided>) -> T,
     ) -> T {
-        let mut also = BTreeSet::new();
+        let mut also = Footprint::default();
         loop {
             let mut transaction = Transaction::begin(self);
             match transaction.decide_all(commands, &also).await {
                 Ok(decided) => return commit(decided),
-                Err(Again(ids)) => also.extend(ids),
+                Err(Again(first)) => also.merge(*first),
             }
             drop(transaction);
             self.runtime.sleep(Millis(self.draw(1, 6))).await;
@@ -102,6 +111,7 @@ impl<'a> Transaction<'a> {
             number: database.next_transaction(),
             found: BTreeMap::new(),
             awaiters: BTreeSet::new(),
+            lines: BTreeMap::new(),
             loaded: Footprint::default(),
             own: Delta::default(),
             whole: Model::default(),
@@ -113,9 +123,9 @@ impl<'a> Transaction<'a> {
     async fn decide_all(
         &mut self,
         commands: &[Command],
-        also: &BTreeSet<PromiseId>,
+        also: &Footprint,
     ) -> Result<Vec<Decided>, Again> {
-        let mut wanted = Footprint { composites: also.clone(), ..Footprint::default() };
+        let mut wanted = also.clone();
         commands.iter().for_each(|command| wanted.merge(footprint(command)));
         wanted.trees.clear();
         self.load(wanted).await?;
@@ -187,7 +197,7 @@ impl<'a> Transaction<'a> {
         for read in PLAN {
             self.database.pause().await;
             match read {
-                Read::LockNamed => self.lock_named(&wanted).await,
+                Read::LockNamed => self.lock_named(&wanted, waits).await,
                 Read::LockPromises => locked = self.lock_promises(&ids, waits).await,
                 Read::LockTasks => self.lock_tasks(&locked, &ids, waits).await?,
                 // These are locked, and so they are as they will be in the last snapshot.
@@ -237,7 +247,7 @@ impl<'a> Transaction<'a> {
         let new: BTreeSet<_> = self.held_by(wanted).difference(&inner.rows).cloned().collect();
         match found(&now) == inner.composites && new.is_empty() {
             true => Ok(()),
-            false => Err(Again(inner.composites.into_iter().chain(new).collect())),
+            false => Err(Again::with(inner.composites.into_iter().chain(new).collect())),
         }
     }
 
@@ -264,9 +274,16 @@ impl<'a> Transaction<'a> {
         let absent = self.found.iter().filter(|(_, row)| row.is_none()).map(|(id, _)| id);
         let appeared: BTreeSet<PromiseId> =
             absent.filter(|id| self.whole.promise(id).is_some()).cloned().collect();
-        match appeared.is_empty() {
+        let absent = self.lines.iter().filter(|(_, found)| !**found).map(|(object, _)| object);
+        let lines: BTreeSet<ObjectId> =
+            absent.filter(|object| self.whole.line(object).is_some()).cloned().collect();
+        match appeared.is_empty() && lines.is_empty() {
             true => Ok(()),
-            false => Err(Again(appeared)),
+            false => Err(Again(Box::new(Footprint {
+                composites: appeared,
+                lines,
+                ..Footprint::default()
+            }))),
         }
     }
 
@@ -278,12 +295,27 @@ impl<'a> Transaction<'a> {
         ids.into_iter().filter(|id| !self.found.contains_key(*id)).cloned().collect()
     }
 
-    async fn lock_named(&mut self, wanted: &Footprint) {
+    async fn lock_named(&mut self, wanted: &Footprint, waits: bool) {
         for id in &wanted.schedules {
             self.lock(Row::Schedule(id.as_str().to_owned())).await;
         }
         for name in &wanted.resources {
             self.lock(Row::Resource(name.as_str().to_owned())).await;
+        }
+        let rows = self.snapshot();
+        for object in &wanted.lines {
+            let lock = Row::Line(object.clone());
+            let is_held = match (rows.line(object).is_some(), waits) {
+                (false, _) => false,
+                (true, true) => {
+                    self.lock(lock).await;
+                    true
+                }
+                (true, false) => self.database.locks.take(&lock, self.number),
+            };
+            // It may have gone while it was waited for.
+            let found = is_held && self.snapshot().line(object).is_some();
+            self.lines.insert(object.clone(), found);
         }
     }
 
@@ -331,7 +363,7 @@ impl<'a> Transaction<'a> {
             if waits {
                 self.lock(lock).await;
             } else if !self.database.locks.take(&lock, self.number) {
-                return Err(Again(ids.clone()));
+                return Err(Again::with(ids.clone()));
             }
             if !locked.contains(&id) {
                 self.awaiters.insert(id);
@@ -369,7 +401,13 @@ impl<'a> Transaction<'a> {
         for id in own.tasks.keys() {
             self.lock(Row::Task(id.clone())).await;
         }
+        let unlocked = |object: &&ObjectId| self.lines.get(object) != Some(&true);
+        let written: Vec<&ObjectId> = own.lines.keys().filter(unlocked).collect();
+        for object in &written {
+            self.lock(Row::Line((*object).clone())).await;
+        }
         let rows = self.database.memory.rows();
+        let joined = written.into_iter().any(|object| rows.line(object).is_some());
         let taken = made.iter().any(|id| rows.promise(id).is_some() && !own.removed.contains(id));
         let mut heads = BTreeMap::new();
         let grew = own.appends.iter().any(|append| {
@@ -381,7 +419,7 @@ impl<'a> Transaction<'a> {
         });
         let overtaken = own.hosts.iter().any(|(node, life)| rows.incarnation(node) >= *life);
         let noted = own.facts.keys().any(|(id, key)| rows.fact(id, key).is_some());
-        match taken || grew || overtaken || noted {
+        match taken || joined || grew || overtaken || noted {
             true => Err(Again::default()),
             false => Ok(()),
         }
@@ -407,5 +445,6 @@ fn missing(mut wanted: Footprint, loaded: &Footprint) -> Footprint {
     wanted.hosts.retain(|node| !loaded.hosts.contains(node));
     wanted.resources.retain(|name| !loaded.resources.contains(name));
     wanted.facts.retain(|id| !loaded.facts.contains(id));
+    wanted.lines.retain(|object| !loaded.lines.contains(object));
     wanted
 }

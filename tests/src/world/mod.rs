@@ -15,16 +15,18 @@ use segno::{
     host::Host,
     notifier::CommitNotifier,
     runtime::{Clock, Env},
-    store::{Hints, MemoryStore, Store, StoreError},
+    store::{Hints, MemoryStore, NewModule, Store, StoreError},
     values,
     worker::WorkerSettings,
 };
 use segno_core::{
+    address,
     command::Command,
     config::Config,
     effect::Effect,
     id::{Digest, NodeName, PromiseId},
     invocation::{Record, RecordBody},
+    object::ModuleFacts,
     promise::{NewPromise, Promise, Task, TaskStatus, Verdict},
     reply::Reply,
     tags,
@@ -44,10 +46,10 @@ pub type Told = oneshot::Receiver<Result<Reply, StoreError>>;
 
 /// An invocation of `target` with `input`.
 fn invocation(id: &str, target: &str, input: &Json) -> NewPromise {
-    let function = target.rsplit('/').next().expect("a target names a function");
+    let function = address::function_of(target);
     NewPromise {
         id: PromiseId::from(id),
-        param: values::param(function, &Payload::Json(input.to_string()), Tags::new()),
+        param: values::param(&function, &Payload::Json(input.to_string()), Tags::new()),
         tags: Tags::from([(tags::TARGET.to_owned(), target.to_owned())]),
         timeout_at: Timestamp::NEVER,
     }
@@ -66,6 +68,8 @@ pub struct Plan {
     pub outbound: Option<Arc<dyn Outbound>>,
     /// What goes wrong.
     pub faults: Faults,
+    /// What decisions know of the module.
+    pub facts: ModuleFacts,
 }
 
 /// Hints go to the life that is up.
@@ -132,7 +136,7 @@ impl World {
         alias: &str,
         component: Arc<[u8]>,
     ) -> Self {
-        let Plan { config, worker, deaf, outbound, faults } = plan;
+        let Plan { config, worker, deaf, outbound, faults, facts } = plan;
         let clock = Arc::new(SimClock::default());
         let switch = Arc::new(Switch::default());
         let ledger = Arc::new(Ledger::default());
@@ -141,7 +145,7 @@ impl World {
         let digest = Digest::of(&component);
         memory
             .modules()
-            .put(digest, component, String::new(), clock.now())
+            .put(NewModule { facts, ..NewModule::plain(digest, component, clock.now()) })
             .await
             .expect("memory takes everything");
         let world = Self {

@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicU32, Ordering},
 };
 
-use segno::worker::WorkerSettings;
+use segno::{store::NewModule, worker::WorkerSettings};
 use segno_core::{
     command::Command,
     id::Digest,
@@ -153,7 +153,7 @@ async fn a_module_that_was_replaced_meanwhile_runs_as_it_is_stored() {
     let digest = Digest::of(&older);
     let kept = world.memory.clone();
     let now = segno::runtime::Clock::now(&*world.clock);
-    segno::store::Modules::put(&*kept, digest, older, String::new(), now)
+    segno::store::Modules::put(&*kept, NewModule::plain(digest, older, now))
         .await
         .expect("memory takes everything");
     let (task, began) = told(&mut world, digest).await;

@@ -12,6 +12,7 @@ mod damage;
 mod graphs;
 mod halts;
 mod journal;
+mod objects;
 mod signals;
 mod time;
 

@@ -2,7 +2,7 @@
 
 use segno_graph::plan::{Call, CheckedPlan, Kind, PlanErrors, SubGraph};
 
-use crate::{Api, ApiError, Misfit, start::Target};
+use crate::{Api, ApiError, Misfit, target::Target};
 
 /// The most faults that are told one by one.
 const TOLD: usize = 100;
@@ -79,12 +79,9 @@ impl Api {
 
     /// Why there is no such function; none: there is.
     async fn unknown(&self, name: &str, module: Option<&str>) -> Result<Option<String>, ApiError> {
-        let (of, function) = match (name.contains(':'), module) {
-            (true, _) => match Target::parse(name) {
-                Ok(target) => (target.module, target.function),
-                Err(error) => return Ok(Some(error.to_string())),
-            },
-            (false, Some(module)) => (module, name),
+        let whole = match (name.starts_with("wasm://"), module) {
+            (true, _) => name.to_owned(),
+            (false, Some(module)) => format!("{module}/{name}"),
             (false, None) => {
                 return Ok(Some(format!(
                     "`{name}` is named without a module: say which one the plan is for (`module`), or \
@@ -92,11 +89,17 @@ impl Api {
                 )));
             }
         };
-        match self.resolve(of, function).await {
-            Ok(_) => Ok(None),
-            Err(error @ (ApiError::UnknownModule { .. } | ApiError::UnknownFunction { .. })) => {
-                Ok(Some(error.to_string()))
-            }
+        let found = match Target::parse(&whole) {
+            Ok(target) => target.resolve(self).await.map(drop),
+            Err(error) => Err(error),
+        };
+        match found {
+            Ok(()) => Ok(None),
+            Err(
+                error @ (ApiError::BadTarget { .. }
+                | ApiError::UnknownModule { .. }
+                | ApiError::UnknownFunction { .. }),
+            ) => Ok(Some(error.to_string())),
             Err(error) => Err(error),
         }
     }

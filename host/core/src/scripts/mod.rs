@@ -47,7 +47,6 @@ fn limits() -> Config {
         attempt_limit: Some(4),
         stall_limit: Some(Millis(40)),
         on_exhausted: Exhausted::Reject,
-        objects: true,
         ..Config::default()
     }
 }

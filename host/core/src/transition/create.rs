@@ -100,14 +100,9 @@ impl Draft<'_> {
         } else {
             self.put_promise(promise);
             if address.is_some() {
-                match maker {
-                    Maker::Schedule { after: Some(awaited), .. } => {
-                        self.make_queued(&new.id, module, awaited);
-                    }
-                    _ => match turn.and_then(|object| self.behind(&object, &new.id)) {
-                        Some(ahead) => self.make_queued(&new.id, module, &ahead),
-                        None => self.make_task(&new.id, module, request),
-                    },
+                match self.first_behind(&new.id, turn.as_ref(), maker) {
+                    Some(ahead) => self.make_queued(&new.id, module, &ahead),
+                    None => self.make_task(&new.id, module, request),
                 }
             }
         }
@@ -128,12 +123,26 @@ impl Draft<'_> {
         self.count(Metric::Settled { verdict, cause: SettleCause::Deadline, resumed: 0 });
     }
 
-    /// Whom a new execution of an object has to wait for. One that is not to begin yet joins the
-    /// line when it is taken.
-    fn behind(&mut self, object: &ObjectId, id: &PromiseId) -> Option<PromiseId> {
-        match self.delayed_to(id) {
-            Some(_) => None,
-            None => self.join_line(object, id),
+    /// Whom a new execution has to wait for. One of an object joins the object's line, at once, or,
+    /// where it is not to begin yet, when it is taken. One that is to wait for the occurrence before
+    /// it waits in the line if that one is there; else it joins the line after that.
+    fn first_behind(
+        &mut self,
+        id: &PromiseId,
+        turn: Option<&ObjectId>,
+        maker: Maker<'_>,
+    ) -> Option<PromiseId> {
+        let after = match maker {
+            Maker::Schedule { after, .. } => after,
+            _ => None,
+        };
+        match (turn, after) {
+            (Some(object), Some(before)) if self.is_in_line(before, object) => {
+                self.join_line(object, id)
+            }
+            (_, Some(before)) => Some(before.clone()),
+            (Some(object), None) if self.delayed_to(id).is_none() => self.join_line(object, id),
+            (_, None) => None,
         }
     }
 

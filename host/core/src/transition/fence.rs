@@ -39,10 +39,15 @@ pub(super) fn act(
     let recorded = known..draft.head(&claim.id).commands;
     let mut task = before.clone();
     progressed(&mut task, batch, records);
-    let outcomes = actions
-        .iter()
-        .map(|action| (action.index, draft.act(&mut task, action, &recorded)))
-        .collect();
+    let mut outcomes = Vec::with_capacity(actions.len());
+    for action in actions {
+        let acted = draft.act(&mut task, action, &recorded);
+        match (&action.act, acted) {
+            // There is no record of a write that was not written.
+            (FenceAct::State(_), Err(refusal)) => return Err(refusal),
+            (_, acted) => outcomes.push((action.index, acted)),
+        }
+    }
     if task != before {
         draft.put_task(task);
     }

@@ -50,7 +50,7 @@ use crate::{
 
 pub use prune::obstacle;
 
-pub(crate) use objects::turn_in;
+pub use objects::turn_in;
 
 use draft::Draft;
 

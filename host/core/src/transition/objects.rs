@@ -41,11 +41,6 @@ impl Draft<'_> {
         module: Option<&Digest>,
     ) -> Result<Option<ObjectId>, Refusal> {
         let Address::Wasm { function, key: Some(_), .. } = address else { return Ok(None) };
-        if !self.config.objects {
-            return Err(Refusal::Unprocessable(format!(
-                "`{address}` is a function of an object, and this host runs none"
-            )));
-        }
         let Some(object) = address.object() else {
             return Err(Refusal::Unprocessable(format!(
                 "`{address}` is a function of an object, which is named with its module: use wasm://MODULE/OBJECT@KEY/FUNCTION"
@@ -184,7 +179,7 @@ impl Draft<'_> {
 
     /// Whether an id is that of an execution of the object that has not settled: an id may have
     /// begun anew.
-    fn is_in_line(&self, id: &PromiseId, object: &ObjectId) -> bool {
+    pub(super) fn is_in_line(&self, id: &PromiseId, object: &ObjectId) -> bool {
         self.promise(id).is_some_and(|promise| promise.is_pending() && is_of(promise, object))
     }
 
@@ -215,7 +210,7 @@ enum Ahead {
 }
 
 /// The object whose turn an execution needs.
-pub(crate) fn turn_in(promise: &Promise) -> Option<ObjectId> {
+pub fn turn_in(promise: &Promise) -> Option<ObjectId> {
     tags::turn(&promise.spec.tags).map(ObjectId::from)
 }
 

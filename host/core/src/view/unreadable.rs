@@ -23,7 +23,10 @@ impl View {
     pub fn unreadable_promises(&self) -> impl Iterator<Item = &PromiseId> {
         self.unreadable.keys().filter_map(|subject| match subject {
             Subject::Promise(id) => Some(id),
-            Subject::Schedule(_) | Subject::Message(_) | Subject::Resource(_) => None,
+            Subject::Schedule(_)
+            | Subject::Message(_)
+            | Subject::Resource(_)
+            | Subject::Object(_) => None,
         })
     }
 

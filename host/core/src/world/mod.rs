@@ -57,7 +57,7 @@ impl World {
             snapshot: Snapshot::of(&model),
             model,
             now: Timestamp(1_000),
-            config: Config { objects: true, ..Config::default() },
+            config: Config::default(),
             claims: BTreeMap::new(),
             granted: BTreeSet::new(),
             joined: BTreeMap::new(),

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use segno_core::{
-    address::GRAPH_RUN,
+    address::{self, GRAPH_RUN},
     id::PromiseId,
     promise::{NewPromise, RetryPolicy},
     tags,
@@ -129,10 +129,10 @@ pub fn policy(retry: &Retry) -> RetryPolicy {
 }
 
 /// A call of a function of another module, whose policy applies.
-fn called(address: &str, input: &Json, tags: &mut Tags) -> Value {
-    tags.insert(tags::TARGET.into(), address.to_owned());
-    let function = address.rsplit('/').next().unwrap_or(address);
-    values::param(function, &json_payload(input), Tags::new())
+fn called(target: &str, input: &Json, tags: &mut Tags) -> Value {
+    tags.insert(tags::TARGET.into(), target.to_owned());
+    let function = address::function_of(target);
+    values::param(&function, &json_payload(input), Tags::new())
 }
 
 fn json_payload(input: &Json) -> Payload {

@@ -12,6 +12,7 @@ use opentelemetry::{
 };
 use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanLinks};
 use segno_core::{
+    address,
     id::PromiseId,
     invocation::{CommandKind, Outcome, Record, RecordBody, StepResult},
     promise::{Promise, Task, Verdict},
@@ -77,7 +78,7 @@ pub fn execution(
         context::execution(id),
         parent,
         SpanKind::Server,
-        target.rsplit('/').next().unwrap_or_default().to_owned(),
+        address::function_of(target).into_owned(),
         (promise.spec.created_at, settlement.settled_at),
         attributes,
         status,

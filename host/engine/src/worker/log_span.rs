@@ -22,7 +22,7 @@ pub fn span(holder: &Holder, acquired: &TaskReply) -> Span {
     let span = tracing::error_span!(
         "execution",
         invocation = %acquired.task.id,
-        function,
+        function = &*function,
         module,
         digest = tracing::field::Empty,
         version = acquired.task.version.0,

@@ -96,7 +96,9 @@ fn guest(error: GuestError, journal: &JournalEnd<'_>) -> ReleaseReason {
             tracing::error!(%message, "the journal is damaged; the execution is halted");
             ReleaseReason::Halt { report: note("damaged", &message, None) }
         }
-        GuestError::NoSuchModule(_) | GuestError::NoSuchFunction { .. } => {
+        GuestError::NoSuchModule(_)
+        | GuestError::NoSuchFunction { .. }
+        | GuestError::NeedsKey { .. } => {
             ReleaseReason::Halt { report: note("module", &message, None) }
         }
         GuestError::OtherEngine(_) => {

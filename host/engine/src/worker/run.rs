@@ -82,7 +82,7 @@ pub async fn under_claim(
     let name = target::function_of(&acquired.promise);
     let Some(function) = functions.iter().find(|function| function.name == name).cloned() else {
         let module = target::module_of(&acquired.promise);
-        let outcome = activity::no_such_function(&module, name, &functions);
+        let outcome = activity::no_such_function(&module, &name, &functions);
         return activity::reject(&worker, &active, &outcome).await;
     };
     match function.kind {

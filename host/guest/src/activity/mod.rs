@@ -16,10 +16,10 @@ pub(super) use self::imports::for_workflows;
 use self::wasi::RealWasi;
 use super::{
     ActivityContext, ActivityHost, Failure, FunctionKind, GuestError, Outcome, Payload,
-    bindings::ModulePre,
     budget::Budget,
     contract::outcome_size,
-    instance::known,
+    described::known,
+    exports::Linked,
     policy::{Grants, Secrets},
     trap::explain,
     wasm::Wasm,
@@ -47,7 +47,7 @@ pub(super) async fn perform(
     host: Arc<dyn ActivityHost>,
 ) -> Result<Outcome, GuestError> {
     let loaded = wasm.modules.get(module).await?;
-    known(&wasm.functions(&loaded).await?, FunctionKind::Activity, function)?;
+    known(&wasm.described(&loaded).await?.functions, FunctionKind::Activity, function)?;
     let grants = Arc::new(wasm.policy.grants(name));
     let linked = loaded.activity(&wasm.engine, !grants.dirs.is_empty()).await?.clone();
     let secrets = grants.read_secrets().map_err(|error| GuestError::Host(error.to_string()))?;
@@ -87,7 +87,7 @@ struct Attempt {
 }
 
 impl Attempt {
-    async fn perform(mut self, linked: ModulePre<ActivityState>) -> Result<Outcome, GuestError> {
+    async fn perform(mut self, linked: Linked<ActivityState>) -> Result<Outcome, GuestError> {
         let answer = self.call(linked).await;
         let state = self.store.data_mut();
         state.budget.end_call();
@@ -103,11 +103,11 @@ impl Attempt {
         answer.map_err(|error| explain(&error, &state.budget, FunctionKind::Activity, last_words))
     }
 
-    async fn call(&mut self, linked: ModulePre<ActivityState>) -> wasmtime::Result<Outcome> {
+    async fn call(&mut self, linked: Linked<ActivityState>) -> wasmtime::Result<Outcome> {
         let Self { store, function, input, context } = self;
-        let instance = linked.instantiate_async(&mut *store).await?;
-        let functions = instance.segno_workflow_functions();
-        let outcome = functions.call_perform(&mut *store, function, input, context).await?;
+        let exports = linked.instantiate(store).await?;
+        let (input, context) = (input.clone(), context.clone());
+        let outcome = exports.perform(store, function.clone(), input, context).await?;
         let limit = store.data().budget.limits().output_bytes;
         check_size(outcome_size(&outcome), limit, || format!("result of `{function}`"))?;
         Ok(store.data().secrets.keep_out_of(outcome, function))

@@ -7,6 +7,7 @@ use segno_core::{
     id::{Digest, PromiseId},
     invocation::LogLine,
     model::Model,
+    object::ModuleFacts,
     time::Timestamp,
     view::View,
 };
@@ -29,6 +30,7 @@ pub(super) struct Kept {
 pub(super) struct Module {
     pub(super) component: Arc<[u8]>,
     pub(super) description: String,
+    pub(super) facts: ModuleFacts,
     pub(super) created_at: Timestamp,
 }
 
@@ -68,7 +70,8 @@ impl Kept {
     pub(super) fn wipe(&mut self) {
         let mut rows = View::new();
         rows.raise_first_version(self.model.first_version());
-        self.modules.keys().for_each(|digest| rows.put_module(*digest));
+        let modules = self.modules.iter();
+        modules.for_each(|(digest, module)| rows.put_module_facts(*digest, module.facts.clone()));
         let aliases = self.model.aliases().map(|(name, module)| (name.clone(), *module));
         aliases.for_each(|(name, module)| rows.put_alias(name, module));
         let hosts = self.model.hosts().map(|(node, incarnation)| (node.clone(), incarnation));

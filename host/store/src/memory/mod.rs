@@ -5,6 +5,7 @@ mod call_tree;
 mod due;
 mod kept;
 mod modules;
+mod objects;
 mod read;
 mod scan;
 

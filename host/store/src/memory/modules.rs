@@ -3,23 +3,23 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
-use segno_core::{id::Digest, object::ModuleFacts, promise::TaskStatus, time::Timestamp};
+use segno_core::{id::Digest, promise::TaskStatus, time::Timestamp};
 
 use super::{MemoryStore, kept::Module};
-use crate::{ModuleRow, Modules, StoreError};
+use crate::{ModuleRow, Modules, NewModule, StoreError};
 
 #[async_trait]
 impl Modules for MemoryStore {
-    async fn put(
-        &self,
-        digest: Digest,
-        component: Arc<[u8]>,
-        description: String,
-        now: Timestamp,
-    ) -> Result<(), StoreError> {
+    async fn put(&self, module: NewModule) -> Result<(), StoreError> {
+        let NewModule { digest, component, description, facts, created_at } = module;
         let mut kept = self.kept();
-        kept.model.put_module(digest, ModuleFacts::default());
-        kept.modules.entry(digest).or_insert(Module { component, description, created_at: now });
+        kept.modules.entry(digest).or_insert(Module {
+            component,
+            description,
+            facts: facts.clone(),
+            created_at,
+        });
+        kept.model.put_module(digest, facts);
         Ok(())
     }
 

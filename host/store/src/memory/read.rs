@@ -1,21 +1,24 @@
 //! Reads of promises, journals, schedules and events, from the model.
 
+use std::collections::BTreeMap;
+
 use async_trait::async_trait;
 use segno_core::{
     address,
     graph::NodeRow,
-    id::{PromiseId, ScheduleId},
+    id::{ObjectId, PromiseId, ScheduleId},
     invocation::Record,
     promise::{Promise, Schedule, TaskState},
     saga::{Fact, FactKey},
     snapshot::Snapshot,
-    value::Text,
+    value::{Payload, Text},
 };
 
-use super::MemoryStore;
+use super::{MemoryStore, objects};
 use crate::{
-    Counts, EventPlace, EventRow, History, InvocationFilter, InvocationRow, LogRow, Page,
-    PromiseFilter, PromiseRow, Read, ScheduleFilter, SchedulePage, StateCounts, StoreError, Waits,
+    Counts, EventPlace, EventRow, History, InvocationFilter, InvocationRow, LogRow, ObjectFilter,
+    ObjectRow, Page, PromiseFilter, PromiseRow, Read, ScheduleFilter, SchedulePage, StateCounts,
+    StateSize, StoreError, Waits,
     invocation_filter::{self, ListedState},
     limits, promise_filter,
 };
@@ -86,6 +89,25 @@ impl Read for MemoryStore {
     async fn graph_nodes(&self, run: &PromiseId) -> Result<Vec<(Text, NodeRow)>, StoreError> {
         let kept = self.kept();
         Ok(kept.model.nodes_of(run).map(|(node, row)| (node.clone(), *row)).collect())
+    }
+
+    async fn object_state(
+        &self,
+        object: &ObjectId,
+        names: &[Text],
+    ) -> Result<BTreeMap<Text, Payload>, StoreError> {
+        Ok(objects::state(&self.kept(), object, names))
+    }
+
+    async fn object_names(&self, object: &ObjectId) -> Result<Vec<StateSize>, StoreError> {
+        Ok(objects::sizes(&self.kept(), object))
+    }
+
+    async fn objects(
+        &self,
+        filter: &ObjectFilter,
+    ) -> Result<Page<ObjectRow, ObjectId>, StoreError> {
+        Ok(objects::page(&self.kept(), filter))
     }
 
     async fn list(&self, filter: &InvocationFilter) -> Result<Page<InvocationRow>, StoreError> {

@@ -1,7 +1,7 @@
 //! One transaction: locks and loads what commands read, decides them, writes what they change,
 //! commits.
 
-use std::{collections::BTreeSet, sync::OnceLock};
+use std::sync::OnceLock;
 
 use segno_core::{
     command::Command,
@@ -51,7 +51,7 @@ pub(super) enum NotCommitted {
     Unknown(Failed),
     /// Nothing was written: another transaction holds one of these rows, which have to be among the
     /// first that are locked.
-    LockFirst(BTreeSet<PromiseId>),
+    LockFirst(Box<Footprint>),
     /// Nothing was written: another process began an incarnation of the same host.
     Overtaken,
 }
@@ -66,7 +66,7 @@ impl From<NotLoaded> for NotCommitted {
     fn from(not_loaded: NotLoaded) -> Self {
         match not_loaded {
             NotLoaded::Failed(failed) => Self::Failed(failed),
-            NotLoaded::LockFirst(ids) => Self::LockFirst(ids),
+            NotLoaded::LockFirst(first) => Self::LockFirst(first),
         }
     }
 }
@@ -141,7 +141,7 @@ impl<'a> Batch<'a> {
     pub(super) async fn run(
         mut self,
         submissions: &[&[FootprintedCommand]],
-        also: &BTreeSet<PromiseId>,
+        also: &Footprint,
     ) -> Result<Committed, NotCommitted> {
         self.say("BEGIN").await?;
         match self.decide_all(submissions, also).await {
@@ -157,12 +157,12 @@ impl<'a> Batch<'a> {
     async fn decide_all(
         &mut self,
         submissions: &[&[FootprintedCommand]],
-        also: &BTreeSet<PromiseId>,
+        also: &Footprint,
     ) -> Result<(), NotCommitted> {
         let commands = || submissions.iter().copied().flatten().map(|command| &command.command);
         self.is_mixed = commands().any(removes) && !commands().all(removes);
         // For all commands at once; most batches then need nothing more.
-        let mut wanted = Footprint { composites: also.clone(), ..Footprint::default() };
+        let mut wanted = also.clone();
         for commands in submissions.iter().copied().flatten() {
             wanted.merge(commands.named().clone());
         }
@@ -216,6 +216,7 @@ impl<'a> Batch<'a> {
             let taken = self.insertion.take(Insertion::Exclusive, self.connection).await?;
             self.committed.statements += usize::from(taken);
         }
+        self.delta.merge(delta.beside_removal());
         self.write().await?;
         if let Some(version) = delta.first_version {
             let name = "raise the first version";

@@ -11,7 +11,7 @@ use sqlx::{
 
 use super::{fields::escape, session::NoneUnmerged};
 use crate::{
-    ModuleRow, Modules, StoreError,
+    ModuleRow, Modules, NewModule, StoreError,
     sql::{
         self,
         read::{self, failed},
@@ -23,7 +23,7 @@ const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A component once more is the same one.
 const PUT_COMPONENT: &str = "
-    INSERT INTO modules (digest, created_at, description, component) VALUES ($1, $2, $3, $4)
+    INSERT INTO modules (digest, created_at, description, component, shared) VALUES ($1, $2, $3, $4, $5)
     ON CONFLICT DO NOTHING";
 
 const SAME_AS_BEFORE: &str = "
@@ -71,18 +71,13 @@ impl Reader {
 
 #[async_trait]
 impl Modules for Reader {
-    async fn put(
-        &self,
-        digest: Digest,
-        component: Arc<[u8]>,
-        description: String,
-        now: Timestamp,
-    ) -> Result<(), StoreError> {
+    async fn put(&self, module: NewModule) -> Result<(), StoreError> {
         let query = sqlx::query(PUT_COMPONENT)
-            .bind(digest.0.to_vec())
-            .bind(now.0)
-            .bind(escape(&description))
-            .bind(&component[..]);
+            .bind(module.digest.0.to_vec())
+            .bind(module.created_at.0)
+            .bind(escape(&module.description))
+            .bind(&module.component[..])
+            .bind(sql::shared_cell(&module.facts));
         self.pool.execute(query).await.map(drop).map_err(failed::<Postgres, _>("keep a component"))
     }
 

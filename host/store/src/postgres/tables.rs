@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 #[cfg(test)]
 use super::columns;
 use super::write::Part;
-use crate::sql::{ColumnKind, NAMED, Named, OWNED, Owned, Table};
+use crate::sql::{ColumnKind, NAMED, Named, OWNED, Owned, STATE, Table};
 
 /// The statements about one of [`NAMED`].
 pub(super) struct NamedStatements {
@@ -14,6 +14,8 @@ pub(super) struct NamedStatements {
     /// there yet cannot be locked: who comes second with it is refused by its key, and decides
     /// again.
     pub(super) lock: String,
+    /// The same, of rows that no other transaction holds.
+    pub(super) try_lock: String,
     /// Rows that did not exist: if they exist by now, another transaction was faster.
     pub(super) insert: Part,
     /// Rows that are locked.
@@ -31,6 +33,29 @@ pub(super) struct OwnedStatements {
     pub(super) remove: String,
 }
 
+/// The statements about the state of objects.
+pub(super) struct StateStatements {
+    /// All of these objects: by itself, because the parts of one statement do not see each other.
+    pub(super) clear: String,
+    pub(super) delete: Part,
+    pub(super) put: Part,
+}
+
+pub(super) static STATE_STATEMENTS: LazyLock<StateStatements> = LazyLock::new(|| {
+    let (name, keys) = (STATE.name, STATE.key_names());
+    let same = keys.iter().map(|key| format!("{name}.{key} = given.{key}"));
+    let same = same.collect::<Vec<_>>().join(" AND ");
+    StateStatements {
+        clear: format!("DELETE FROM {name} WHERE {} = ANY($1::text[])", STATE.first()),
+        delete: Part {
+            columns: &[ColumnKind::Text, ColumnKind::Text],
+            before: format!("DELETE FROM {name} USING").into(),
+            after: format!("AS given ({}) WHERE {same}", keys.join(", ")).into(),
+        },
+        put: insert(&STATE, STATE.on_conflict()),
+    }
+});
+
 pub(super) static NAMED_STATEMENTS: LazyLock<[NamedStatements; NAMED.len()]> =
     LazyLock::new(|| NAMED.each_ref().map(NamedStatements::of));
 
@@ -41,11 +66,13 @@ impl NamedStatements {
     fn of(named: &'static Named) -> Self {
         let (table, first) = (named.table.name, named.table.first());
         let columns = named.table.columns;
+        let lock = format!(
+            "SELECT {columns} FROM {table} WHERE {first} = ANY($1::text[]) ORDER BY {first} FOR UPDATE"
+        );
         Self {
             of: named,
-            lock: format!(
-                "SELECT {columns} FROM {table} WHERE {first} = ANY($1::text[]) ORDER BY {first} FOR UPDATE"
-            ),
+            try_lock: format!("{lock} SKIP LOCKED"),
+            lock,
             insert: insert(&named.table, String::new()),
             put: insert(&named.table, named.table.on_conflict()),
             delete: Part {
@@ -58,7 +85,7 @@ impl NamedStatements {
 
     /// The part of the question whether names that were not found are there now: `what` is what its
     /// rows begin with, `$parameter` the names, `nulls` the columns that follow the name.
-    pub(super) fn again(&self, what: usize, parameter: usize, nulls: usize) -> String {
+    pub(super) fn again(&self, what: i64, parameter: usize, nulls: usize) -> String {
         let (table, first) = (self.of.table.name, self.of.table.first());
         let nulls = ", NULL".repeat(nulls);
         format!(
@@ -91,10 +118,15 @@ fn insert(table: &Table, after: String) -> Part {
 /// Every statement that looks for something, for the tests of their plans.
 #[cfg(test)]
 pub(super) fn statements() -> Vec<String> {
-    let named = NAMED_STATEMENTS.iter().flat_map(|of| {
-        let given = columns::parameters(of.delete.columns, 1);
-        [of.lock.clone(), format!("{} UNNEST({given}) {}", of.delete.before, of.delete.after)]
-    });
+    let deletes = |part: &Part| {
+        let given = columns::parameters(part.columns, 1);
+        format!("{} UNNEST({given}) {}", part.before, part.after)
+    };
+    let named = NAMED_STATEMENTS
+        .iter()
+        .flat_map(|of| [of.lock.clone(), of.try_lock.clone(), deletes(&of.delete)]);
     let owned = OWNED_STATEMENTS.iter().flat_map(|of| [of.load.clone(), of.remove.clone()]);
-    named.chain(owned).collect()
+    let state = &*STATE_STATEMENTS;
+    let state = [state.clear.clone(), deletes(&state.delete)];
+    named.chain(owned).chain(state).collect()
 }

@@ -16,8 +16,9 @@ use super::{
     claims::TransactionId,
     columns,
     failure::Failed,
+    fields::escape,
     load::LockedRows,
-    tables::{NAMED_STATEMENTS, OWNED_STATEMENTS},
+    tables::{NAMED_STATEMENTS, OWNED_STATEMENTS, STATE_STATEMENTS},
 };
 use crate::sql::{
     Cache, Cell,
@@ -250,6 +251,8 @@ pub(super) async fn write(
     for (statements, rows) in OWNED_STATEMENTS.iter().zip(written.owned) {
         main.push(&statements.put, rows);
     }
+    main.push(&STATE_STATEMENTS.delete, written.state.deleted);
+    main.push(&STATE_STATEMENTS.put, written.state.put);
     // Rows that are not locked come last, always in this order, so that two transactions cannot
     // wait for each other.
     let mut unlocked = Vec::with_capacity(NAMED_STATEMENTS.len() + 1);
@@ -274,6 +277,14 @@ pub(super) async fn write(
     hosts.push(&PUT_HOSTS, written.hosts);
 
     let mut sent = Sent { complete: true, named: names, ..Sent::default() };
+    if !written.state.cleared.is_empty() {
+        let objects = written.state.cleared.iter().map(|row| escape(text_of(&row[0])).into_owned());
+        let query = sqlx::query(AssertSqlSafe(STATE_STATEMENTS.clear.as_str()));
+        let query = query.bind(objects.collect::<Vec<_>>());
+        let name = "clear the state of objects";
+        connection.execute(query).await.map_err(Failed::of(name))?;
+        sent.statements += 1;
+    }
     if !main.parts.is_empty() {
         sent.statements += 1;
         let name = "write a batch";

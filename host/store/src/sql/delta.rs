@@ -11,7 +11,7 @@ use segno_core::{
 
 use super::{
     Cell, CellRow, JournalRow, rows,
-    table::{NAMED, OWNED},
+    table::{NAMED, OWNED, StateRows},
 };
 
 /// How rows refer to each other.
@@ -55,6 +55,8 @@ pub(crate) struct Written {
     pub(crate) named: Vec<NamedRows>,
     /// The rows of each of [`OWNED`].
     pub(crate) owned: Vec<Vec<CellRow>>,
+    /// What is done to the state of objects.
+    pub(crate) state: StateRows,
 }
 
 impl Written {
@@ -139,6 +141,7 @@ impl Written {
         });
         written.named = named.collect();
         written.owned = OWNED.iter().map(|owned| (owned.written)(delta, &number)).collect();
+        written.state = StateRows::of(delta);
         written
     }
 }

@@ -8,9 +8,9 @@ use segno_core::{
 };
 
 use super::{
-    Failure, Fields, digest_at, head, id, number, outbox, promise, promise_columns, promise_tables,
-    records, small,
-    table::{NAMED, Named, OWNED, Owned, Table},
+    Failure, Fields, digest_at, head, id, module_facts, number, outbox, promise, promise_columns,
+    promise_tables, records, small,
+    table::{NAMED, Named, OWNED, Owned, STATE, Table, state},
     task, text,
 };
 
@@ -36,7 +36,7 @@ const JOURNALS: &str = "
 
 const ALIASES: &str = "SELECT name, digest FROM aliases JOIN modules ON modules.n = aliases.module";
 
-const MODULES: &str = "SELECT digest FROM modules";
+const MODULES: &str = "SELECT digest, shared FROM modules";
 
 const HOSTS: &str = "SELECT node, incarnation FROM hosts";
 
@@ -60,6 +60,7 @@ pub(crate) enum About {
     FirstVersion,
     Named(&'static Named),
     Owned(&'static Owned),
+    State,
 }
 
 const OF_COMPOSITES: [(About, &str); 10] = [
@@ -83,7 +84,9 @@ pub(crate) fn statements() -> impl Iterator<Item = (About, Cow<'static, str>)> {
         (About::Named(named), Cow::Owned(format!("SELECT {columns} FROM {name}")))
     });
     let owned = OWNED.iter().map(|owned| (About::Owned(owned), Cow::Owned(owned.select())));
-    of_composites.into_iter().chain(named).chain(owned)
+    let state = format!("SELECT {} FROM {}", STATE.columns, STATE.name);
+    let state = (About::State, Cow::Owned(state));
+    of_composites.into_iter().chain(named).chain(owned).chain([state])
 }
 
 /// Puts a row of a dump.
@@ -112,7 +115,10 @@ pub(crate) fn put(view: &mut View, about: About, row: &impl Fields) -> Result<()
             view.extend_tail(&invocation, records(row, 6, &invocation)?);
             view.put_head(invocation, head);
         }
-        About::Module => view.put_module(digest_at(row, 0)?),
+        About::Module => {
+            let (module, facts) = module_facts(row, 0, 1)?;
+            view.put_module_facts(module, facts);
+        }
         About::Alias => view.put_alias(text(row, 0)?, digest_at(row, 1)?),
         About::Host => {
             let node = text(row, 0)?;
@@ -126,6 +132,10 @@ pub(crate) fn put(view: &mut View, about: About, row: &impl Fields) -> Result<()
         }
         About::Named(named) => (named.read)(row, view)?,
         About::Owned(owned) => (owned.read)(row, 0, view)?,
+        About::State => {
+            let (key, value) = state(row)?;
+            view.put_state(key, value);
+        }
         About::FirstVersion => {
             let version = number(row, 0, &"first_version", "version")?.cast_unsigned();
             view.raise_first_version(Version(version));

@@ -1,16 +1,21 @@
 //! A page of promises with everything that belongs to them, as far as it can be read: what cannot
 //! is reported.
 
+use std::collections::BTreeSet;
+
 use segno_core::{
     graph::Start,
-    id::{CommandIndex, PromiseId},
+    id::{CommandIndex, ObjectId, PromiseId},
+    transition::turn_in,
     view::View,
 };
 
 use super::{
-    Failure, Fields, Owned, digest_at, head, id, outbox, promise, records,
+    Failure, Fields, Owned, head, id, module_facts, outbox, promise, records,
     rows::{damaged, needed},
-    schedule, small, task, text,
+    schedule, small,
+    table::line,
+    task, text,
 };
 use crate::Examined;
 
@@ -34,7 +39,9 @@ impl Examined {
 
     /// A module's digest.
     pub(crate) fn put_module(&mut self, row: &impl Fields) {
-        self.keep(digest_at(row, 0), View::put_module);
+        self.keep(module_facts(row, 0, 1), |state, (module, facts)| {
+            state.put_module_facts(module, facts);
+        });
     }
 
     /// A schedule.
@@ -46,6 +53,16 @@ impl Examined {
     pub(crate) fn put_owned(&mut self, owned: &Owned, row: &impl Fields) {
         let read = (owned.read)(row, 0, &mut self.view);
         self.keep(read, |_, ()| {});
+    }
+
+    /// The line of an object.
+    pub(crate) fn put_line(&mut self, row: &impl Fields) {
+        self.keep(line(row), |state, (object, line)| state.put_line(object, line));
+    }
+
+    /// The objects in whose lines the promises of the page are.
+    pub(crate) fn objects(&self) -> BTreeSet<ObjectId> {
+        self.view.promises().filter_map(turn_in).collect()
     }
 
     /// A callback: awaited, awaiter, consumed.

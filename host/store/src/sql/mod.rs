@@ -30,8 +30,11 @@ pub(crate) use put::{
     put_signal_key, put_tail, readable, unreadable,
 };
 pub(crate) use rows::{
-    AFTER_PROMISE, counted, digest_at, event, head, id, log_lines, module, number, outbox,
-    outbox_key, promise, promise_columns, promise_tables, ready, records, small, task, text, wake,
+    AFTER_PROMISE, counted, digest_at, event, head, id, log_lines, module, module_facts, number,
+    outbox, outbox_key, promise, promise_columns, promise_tables, ready, records, shared_cell,
+    small, task, text, wake,
 };
-pub(crate) use table::{ColumnKind, NAMED, Named, OWNED, Owned, Table, schedule, schedule_columns};
+pub(crate) use table::{
+    ColumnKind, NAMED, Named, OWNED, Owned, STATE, Table, schedule, schedule_columns,
+};
 pub(crate) use wipe::wipe;

@@ -169,6 +169,7 @@ impl<'a> Batch<'a> {
 
     /// Writes a decision that removes promises at once: their numbers are gone with them.
     fn remove(&mut self, delta: &Delta) -> Result<(), Failed> {
+        self.delta.merge(delta.beside_removal());
         self.write()?;
         remove(self.connection, self.writer_cache, delta)?;
         self.writer_cache.rows.apply(delta);

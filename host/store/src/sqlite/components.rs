@@ -1,14 +1,15 @@
 //! Keeping and removing modules.
 
-use std::sync::Arc;
-
 use segno_core::{id::Digest, time::Timestamp};
 
 use super::connection::{Connection, Failed};
-use crate::sql::{Cache, Fields as _};
+use crate::{
+    NewModule,
+    sql::{self, Cache, Fields as _},
+};
 
 const PUT: &str = "
-    INSERT INTO modules (digest, created_at, description, component) VALUES (?1, ?2, ?3, ?4) RETURNING n";
+    INSERT INTO modules (digest, created_at, description, component, shared) VALUES (?1, ?2, ?3, ?4, ?5) RETURNING n";
 
 const REMOVE: &str = "
     DELETE FROM modules
@@ -17,32 +18,25 @@ const REMOVE: &str = "
        AND NOT EXISTS (SELECT 1 FROM tasks WHERE module = modules.n)
     RETURNING n";
 
-/// A component to keep.
-pub(super) struct NewComponent {
-    pub(super) digest: Digest,
-    pub(super) bytes: Arc<[u8]>,
-    pub(super) description: String,
-    pub(super) now: Timestamp,
-}
-
 /// Keeps a component, once.
 pub(super) fn put(
     connection: &mut Connection,
     cache: &mut Cache,
-    component: NewComponent,
+    module: NewModule,
 ) -> Result<(), Failed> {
-    let NewComponent { digest, bytes, description, now } = component;
+    let NewModule { digest, component, description, facts, created_at } = module;
     if cache.modules.contains_key(&digest) {
         return Ok(());
     }
     let mut number = None;
-    let row = (&digest.0[..], now.0, description, &bytes[..]);
+    let shared = sql::shared_cell(&facts);
+    let row = (&digest.0[..], created_at.0, description, &component[..], shared);
     connection.read("keep a component", PUT, row, |row| {
         number = row.int(0)?;
         Ok(())
     })?;
     cache.modules.extend(number.map(|number| (digest, number)));
-    cache.view.put_module(digest);
+    cache.view.put_module_facts(digest, facts);
     Ok(())
 }
 

@@ -120,7 +120,7 @@ const TAIL: &str = "
        AND first_seq >= (SELECT max(first_seq) FROM journal WHERE inv = ?1 AND first_seq <= ?2)
      ORDER BY first_seq";
 
-const MODULES: &str = "SELECT n, digest FROM modules";
+const MODULES: &str = "SELECT n, digest, shared FROM modules";
 const ALIASES: &str = "SELECT name, digest FROM aliases JOIN modules ON modules.n = aliases.module";
 const HOSTS: &str = "SELECT node, incarnation FROM hosts";
 const FIRST_VERSION: &str = "SELECT version FROM first_version";
@@ -133,10 +133,10 @@ pub(super) fn begin(connection: &mut Connection) -> Result<Cache, Failed> {
     // What cannot be read of these is as good as not there: whatever needs it is refused by name.
     let passed = |error| sql::unreadable(error).map(drop);
     connection.read("load modules", MODULES, [], |row| {
-        let read = sql::digest_at(row, 1).and_then(|digest| Ok((digest, int(row, 0)?)));
-        read.map_or_else(passed, |(digest, number)| {
+        let read = sql::module_facts(row, 1, 2).and_then(|module| Ok((module, int(row, 0)?)));
+        read.map_or_else(passed, |((digest, facts), number)| {
             cache.modules.insert(digest, number);
-            cache.view.put_module(digest);
+            cache.view.put_module_facts(digest, facts);
             Ok(())
         })
     })?;

@@ -54,15 +54,14 @@ pub use writer::Written;
 use segno_env::Env;
 
 use self::{
-    components::NewComponent,
     journal_buffer::ActiveJournals,
     open::DataDirectory,
     reader::Reader,
     writer::{Place, QUEUE, Request, Writer},
 };
 use super::{
-    CallTree, Hints, ModuleRow, Modules, Read, Scan, Store, StoreError, WorkQueue, limits,
-    writing::Writing,
+    CallTree, Hints, ModuleRow, Modules, NewModule, Read, Scan, Store, StoreError, WorkQueue,
+    limits, writing::Writing,
 };
 
 /// Where the database lies and how safely it commits.
@@ -271,15 +270,8 @@ impl Store for SqliteStore {
 
 #[async_trait]
 impl Modules for SqliteStore {
-    async fn put(
-        &self,
-        digest: Digest,
-        component: Arc<[u8]>,
-        description: String,
-        now: Timestamp,
-    ) -> Result<(), StoreError> {
-        let component = NewComponent { digest, bytes: component, description, now };
-        self.ask(|answer| Request::PutComponent { component, answer }).await?
+    async fn put(&self, module: NewModule) -> Result<(), StoreError> {
+        self.ask(|answer| Request::PutModule { module: Box::new(module), answer }).await?
     }
 
     async fn component(&self, digest: Digest) -> Result<Option<Arc<[u8]>>, StoreError> {

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use crate::sql::{NAMED, Named, OWNED, Owned, Table};
+use crate::sql::{NAMED, Named, OWNED, Owned, STATE, Table};
 
 /// The statements about one of [`NAMED`].
 pub(super) struct NamedStatements {
@@ -22,6 +22,24 @@ pub(super) struct OwnedStatements {
     /// The rows of an invocation, by its number.
     pub(super) remove: String,
 }
+
+/// The statements about the state of objects.
+pub(super) struct StateStatements {
+    /// All of an object.
+    pub(super) clear: String,
+    pub(super) delete: String,
+    pub(super) put: String,
+}
+
+pub(super) static STATE_STATEMENTS: LazyLock<StateStatements> = LazyLock::new(|| {
+    let name = STATE.name;
+    let keys = STATE.key_names().into_iter().map(|key| format!("{key} = ?"));
+    StateStatements {
+        clear: format!("DELETE FROM {name} WHERE {} = ?", STATE.first()),
+        delete: format!("DELETE FROM {name} WHERE {}", keys.collect::<Vec<_>>().join(" AND ")),
+        put: put(&STATE),
+    }
+});
 
 pub(super) static NAMED_STATEMENTS: LazyLock<[NamedStatements; NAMED.len()]> =
     LazyLock::new(|| NAMED.each_ref().map(NamedStatements::of));
@@ -65,5 +83,7 @@ fn put(table: &Table) -> String {
 pub(super) fn statements() -> Vec<&'static str> {
     let named = NAMED_STATEMENTS.iter().flat_map(|of| [&*of.load, &of.put, &of.delete]);
     let owned = OWNED_STATEMENTS.iter().flat_map(|of| [&*of.load, &of.put, &of.remove]);
-    named.chain(owned).collect()
+    let StateStatements { clear, delete, put } = &*STATE_STATEMENTS;
+    let state = [clear, delete, put].map(String::as_str);
+    named.chain(owned).chain(state).collect()
 }

@@ -10,7 +10,7 @@ use segno_core::{
 
 use super::{
     connection::{Connection, Failed, Statement},
-    tables::{NAMED_STATEMENTS, OWNED_STATEMENTS},
+    tables::{NAMED_STATEMENTS, OWNED_STATEMENTS, STATE_STATEMENTS},
     writer_cache::WriterCache,
 };
 use crate::sql::{Cache, Cell, Numbers, Written};
@@ -161,7 +161,10 @@ pub(super) fn write(
     for (statements, rows) in OWNED_STATEMENTS.iter().zip(&written.owned) {
         connection.each_of(statements.of.put, &statements.put, rows)?;
     }
-    Ok(())
+    let (statements, name) = (&*STATE_STATEMENTS, "write the state of objects");
+    connection.each_of(name, &statements.clear, &written.state.cleared)?;
+    connection.each_of(name, &statements.delete, &written.state.deleted)?;
+    connection.each_of(name, &statements.put, &written.state.put)
 }
 
 /// Removes the promises that `delta` removes, with all that belongs to them.

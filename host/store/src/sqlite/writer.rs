@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::{
     batch::{Batch, Committed, NotCommitted},
-    components::{self, NewComponent},
+    components,
     connection::{Connection, Failed},
     failure::{self, Fault},
     journal_buffer::{self, ActiveJournals},
@@ -21,7 +21,7 @@ use super::{
     vacuum,
     writer_cache::WriterCache,
 };
-use crate::{Commit, Hints, StoreError, sql, writing::Writing};
+use crate::{Commit, Hints, NewModule, StoreError, sql, writing::Writing};
 
 /// A batch takes no further submission once it has this many commands.
 const BATCH: usize = 512;
@@ -35,7 +35,7 @@ pub(super) enum Request {
     /// To decide and commit these, in order.
     Execute { commands: Arc<[Command]>, answer: Answer<Vec<Reply>> },
     /// To keep a component.
-    PutComponent { component: NewComponent, answer: Answer<()> },
+    PutModule { module: Box<NewModule>, answer: Answer<()> },
     /// To remove a module that nothing refers to, uploaded before that instant.
     RemoveComponent { digest: Digest, before: Timestamp, answer: Answer<bool> },
     /// To give a piece of the free room back to the system.
@@ -56,7 +56,7 @@ impl Request {
     fn refuse(self) {
         match self {
             Self::Execute { answer, .. } => drop(answer.send(Err(StoreError::Closed))),
-            Self::PutComponent { answer, .. }
+            Self::PutModule { answer, .. }
             | Self::Wipe { answer }
             | Self::TryWriting { answer } => {
                 drop(answer.send(Err(StoreError::Closed)));
@@ -131,8 +131,8 @@ impl Writer {
                     let first = Submission { commands, answer };
                     next = self.batch(first);
                 }
-                Request::PutComponent { component, answer } => {
-                    let kept = self.put_component(component);
+                Request::PutModule { module, answer } => {
+                    let kept = self.put_module(*module);
                     let _ = answer.send(kept);
                 }
                 Request::RemoveComponent { digest, before, answer } => {
@@ -306,9 +306,9 @@ impl Writer {
         done
     }
 
-    fn put_component(&mut self, component: NewComponent) -> Result<(), StoreError> {
+    fn put_module(&mut self, module: NewModule) -> Result<(), StoreError> {
         let (connection, writer_cache) = self.ready().map_err(failure::explain)?;
-        components::put(connection, &mut writer_cache.rows, component).map_err(failure::explain)
+        components::put(connection, &mut writer_cache.rows, module).map_err(failure::explain)
     }
 
     fn remove_component(&mut self, digest: Digest, before: Timestamp) -> Result<bool, StoreError> {

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use segno_core::{
     command::Command,
     config::{Config, Exhausted, VersionRule},
-    id::PromiseId,
+    id::{ObjectId, PromiseId},
     invariants,
     promise::{MessageKind, TaskStatus, Verdict},
     reply::{Orphan, Reply},
     snapshot::Snapshot,
     time::{Millis, Timestamp},
-    value::Tags,
+    value::{Tags, Text},
 };
 use segno_env::Clock as _;
 
@@ -23,8 +23,8 @@ use super::{
     sqlite,
 };
 use crate::{
-    Finding, InvocationFilter, Parent, PromiseFilter, ScheduleFilter, Standing, Store,
-    examine_pages,
+    Finding, InvocationFilter, ObjectFilter, Parent, PromiseFilter, ScheduleFilter, Standing,
+    Store, examine_pages,
 };
 
 pub(super) fn configs() -> [Config; 2] {
@@ -263,6 +263,22 @@ async fn reads(store: &dyn Store, clock: &Arc<HandClock>, seen: &Snapshot) -> Ve
         answers.push(format!("{:?}", store.read().graph_nodes(id).await.expect("nodes")));
         answers.push(format!("{:?}", store.read().journal(id, 2, 3).await.expect("a journal")));
         answers.push(format!("{:?}", store.read().logs(id, 1, 2).await.expect("logs")));
+    }
+    let names = ["total", "имя \u{0}'", "nothing"].map(Text::from);
+    for object in seen.lines.keys().chain(seen.state.keys().map(|(object, _)| object)) {
+        let state = store.read().object_state(object, &names).await.expect("state");
+        answers.push(format!("{state:?}"));
+        let names = store.read().object_names(object).await.expect("names");
+        answers.push(format!("{names:?}"));
+    }
+    let after = Some(ObjectId::from("shop/Cart@ada"));
+    for filter in [
+        ObjectFilter::default(),
+        ObjectFilter { limit: 1, ..ObjectFilter::default() },
+        ObjectFilter { after, ..ObjectFilter::default() },
+        ObjectFilter { prefix: Some("shop/Cart@b/".to_owned()), ..ObjectFilter::default() },
+    ] {
+        answers.push(format!("{:?}", store.read().objects(&filter).await.expect("objects")));
     }
     for id in seen.schedules.keys() {
         answers.push(format!("{:?}", store.read().schedule(id).await.expect("a schedule")));

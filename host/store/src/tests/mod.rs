@@ -27,6 +27,7 @@ use segno_core::{
     config::Config,
     effect::Effect,
     id::Digest,
+    object::ModuleFacts,
     promise::NewPromise,
     time::{Millis, Timestamp},
     value::{Tags, Value},
@@ -34,7 +35,7 @@ use segno_core::{
 use segno_env::{Clock, Env, SystemRuntime};
 
 use super::{
-    Hints, MemoryStore, Store,
+    Hints, MemoryStore, NewModule, Store,
     sqlite::{OpenError, SqliteConfig, SqliteStore},
 };
 
@@ -100,13 +101,18 @@ async fn forgetful(dir: &Path, clock: &Arc<HandClock>, config: &Config) -> Arc<S
     SqliteStore::open_holding(3, sqlite, config.clone(), env, hints).await.expect("it opens")
 }
 
+/// What is known of the module.
+fn facts() -> ModuleFacts {
+    ModuleFacts { shared: ["Cart/total".into()].into() }
+}
+
 async fn deploy(store: &dyn Store) {
     let component: Arc<[u8]> = Arc::from(COMPONENT);
     assert_eq!(Digest::of(&component), MODULE);
     let now = Timestamp(1_000);
     store
         .modules()
-        .put(MODULE, component, "{}".to_owned(), now)
+        .put(NewModule { facts: facts(), ..NewModule::plain(MODULE, component, now) })
         .await
         .expect("a component is kept");
     let command = Command::Deploy { alias: "shop".into(), module: MODULE };

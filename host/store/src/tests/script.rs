@@ -5,12 +5,14 @@ use segno_core::{
     command::{ClaimRequest, Command, FenceAct, FenceAction, HeartbeatItem},
     graph::{NodeRow, NodeState},
     id::{
-        Claim, CommandIndex, Digest, Holder, NodeName, PromiseId, ResourceName, ScheduleId, Version,
+        Claim, CommandIndex, Digest, Holder, NodeName, ObjectId, PromiseId, ResourceName,
+        ScheduleId, Version,
     },
     invocation::{
         CommandKind, EngineFacts, JournalHead, LogLevel, LogLine, Outcome, Record, RecordBody,
         Request, Seed, StepResult,
     },
+    object::StateWrite,
     promise::{
         Deferral, FenceToken, NewPromise, NewSchedule, Note, OutboxKey, Overlap, ReleaseReason,
         Task, TaskStatus, Template, TrapKey, Verdict,
@@ -25,9 +27,12 @@ use super::{MODULE, new};
 
 /// Ids beside those that exist.
 const IDS: [&str; 6] = ["a", "users/42", "ключ \u{0}'\"", "a/0", "nobody", "b/1"];
-const TARGETS: [&str; 7] = [
+const TARGETS: [&str; 10] = [
     "wasm://shop/order",
     "wasm://shop/ship",
+    "wasm://shop/Cart@ada/add",
+    "wasm://shop/Cart@b/o 'б/add",
+    "wasm://shop/Cart@ada/total",
     "poll://workers",
     "segno:http",
     "segno:graph",
@@ -65,7 +70,8 @@ pub(super) fn command(dice: &mut Dice, seen: &Snapshot, now: Timestamp) -> Comma
     let id = pick(dice, seen);
     let other = pick(dice, seen);
     let task = seen.tasks.get(&id);
-    match dice.roll(70) {
+    match dice.roll(73) {
+        70..=72 => Command::ObjectWrite { object: object(dice), write: state(dice) },
         66..=69 => about_resources(dice),
         60..=65 => scheduled(dice, now),
         0..=3 => Command::PromiseCreate(promise(dice, now)),
@@ -149,6 +155,24 @@ fn begin(dice: &mut Dice, seen: &Snapshot, now: Timestamp) -> Command {
     let at = Timestamp(now.0 - dice.of(&[-5, 0, 40]));
     let module = dice.of(&[MODULE, MODULE, MODULE, Digest([9; 32])]);
     Command::TaskBegin { new, request: claim_request(dice), module, at, born, first }
+}
+
+fn object(dice: &mut Dice) -> ObjectId {
+    ObjectId::from(dice.of(&["shop/Cart@ada", "shop/Cart@b/o 'б", "shop/Cart@nobody", "Cart"]))
+}
+
+fn state(dice: &mut Dice) -> StateWrite {
+    let value = |dice: &mut Dice| match dice.roll(4) {
+        0 => None,
+        1 => Some(Payload::Bytes(vec![0, 255, 1].into())),
+        2 => Some(Payload::Json(Text::from("{\"a\": \"ж\"}"))),
+        _ => Some(Payload::Json(Text::from(format!("{}", dice.roll(9))))),
+    };
+    let entries = (0..dice.roll(3)).map(|_| {
+        let name = Text::from(dice.of(&["total", "имя \u{0}'", "items"]));
+        (name, value(dice))
+    });
+    StateWrite { entries: entries.collect(), clears: dice.once_in(8) }
 }
 
 fn about_resources(dice: &mut Dice) -> Command {
@@ -297,7 +321,8 @@ fn actions(
     records: &[Record],
 ) -> Vec<FenceAction> {
     let undone = |dice: &mut Dice| inv.compensation("trip", dice.roll(2) as u32);
-    let act = |dice: &mut Dice| match dice.roll(9) {
+    let act = |dice: &mut Dice| match dice.roll(11) {
+        9 | 10 => FenceAct::State(state(dice)),
         8 => FenceAct::Node { node: Text::from(dice.of(&["a", "b"])), row: graph_node(dice) },
         5 => {
             let id = inv.named(dice.of(&["x", "y"]));
@@ -333,8 +358,9 @@ fn actions(
     (0..dice.roll(4))
         .map(|index| {
             let act = act(dice);
-            // An event is owed with the record of its command.
-            let recorded = commands.first().filter(|_| matches!(act, FenceAct::Publish { .. }));
+            // An event is owed with the record of its command, and state is written with it.
+            let first = matches!(act, FenceAct::Publish { .. } | FenceAct::State(_));
+            let recorded = commands.first().filter(|_| first);
             FenceAction { index: recorded.copied().unwrap_or(CommandIndex(index as u32)), act }
         })
         .collect()

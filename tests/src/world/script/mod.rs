@@ -20,7 +20,11 @@ use segno::guest::{
     ActivityContext, ActivityHost, Context, Event, FunctionDescription, FunctionKind, GuestError,
     Guests, Outcome, Payload, RetryOptions, SharedJournal, Workflow,
 };
-use segno_core::{id::Digest, invocation::EngineFacts};
+use segno_core::{
+    address::{self, Keyed},
+    id::Digest,
+    invocation::EngineFacts,
+};
 
 pub use activity::Attempt;
 pub use script_context::{Failed, Result, ScriptContext, options};
@@ -205,8 +209,9 @@ impl Workflow for Instance {
         input: Payload,
         context: Context,
     ) -> std::result::Result<(), GuestError> {
-        let ctx = ScriptContext::new(input, context);
-        let flow = self.workflows[function](ctx.clone());
+        let key = Keyed::parse(function).map(|keyed| keyed.key.to_owned());
+        let ctx = ScriptContext::new(input, context, key);
+        let flow = self.workflows[&*address::function_of(function)](ctx.clone());
         self.running = Some((ctx, flow));
         self.poll(journal).await
     }

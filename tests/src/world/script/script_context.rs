@@ -10,7 +10,10 @@ use std::{
 use segno::guest::{
     Answer, Ask, CallOptions, Completion, Context, Event, Failure, GuestCommand, GuestError,
     HttpRequest, Level, Outcome, Panic, Payload, PromiseOptions, RunAnswer, SharedJournal, Signal,
-    commands::{Call, Cancel, Http, NewPromise, Publish, Run, Send, Settle, Sleep},
+    commands::{
+        Call, Cancel, ClearAllState, ClearState, GetState, Http, NewPromise, Publish, Run, Send,
+        SetState, Settle, Sleep, StateNames,
+    },
 };
 
 /// A failure of a step or a workflow: its code and message.
@@ -25,6 +28,7 @@ pub struct ScriptContext(Arc<Mutex<State>>);
 struct State {
     input: Payload,
     context: Context,
+    key: Option<String>,
     journal: Option<SharedJournal>,
     completed: BTreeMap<u32, Result>,
     order: VecDeque<u32>,
@@ -41,10 +45,11 @@ pub(super) struct Closed {
 }
 
 impl ScriptContext {
-    pub(super) fn new(input: Payload, context: Context) -> Self {
+    pub(super) fn new(input: Payload, context: Context, key: Option<String>) -> Self {
         Self(Arc::new(Mutex::new(State {
             input,
             context,
+            key,
             journal: None,
             completed: BTreeMap::new(),
             order: VecDeque::new(),
@@ -153,6 +158,36 @@ impl ScriptContext {
     /// Logs a line.
     pub fn log(&self, message: &str) {
         self.ask(Ask::Log { level: Level::Info, message: message.into() });
+    }
+
+    /// The key of its object.
+    pub fn key(&self) -> Option<String> {
+        self.state().key.clone()
+    }
+
+    /// Reads a part of the state of its object.
+    pub fn get(&self, name: &str) -> u32 {
+        self.command(GetState { name: name.into() })
+    }
+
+    /// Reads the names in the state of its object.
+    pub fn names(&self) -> u32 {
+        self.command(StateNames)
+    }
+
+    /// Writes a part of the state of its object.
+    pub fn set(&self, name: &str, json: &str) {
+        self.command(SetState { name: name.into(), value: Payload::Json(json.into()) });
+    }
+
+    /// Removes a part of the state of its object.
+    pub fn clear(&self, name: &str) {
+        self.command(ClearState { name: name.into() });
+    }
+
+    /// Removes the state of its object.
+    pub fn clear_all(&self) {
+        self.command(ClearAllState);
     }
 
     /// Waits for the outcome of a command; cancellation ends the wait with 499, once.

@@ -16,7 +16,7 @@ use segno_core::{
 use segno_engine::{host::Host, notifier::CommitNotifier};
 use segno_env::{DebugClock, Env};
 use segno_store::{
-    MemoryStore, Store,
+    MemoryStore, NewModule, Store,
     postgres::{PostgresConfig, PostgresStore},
     sqlite::{SqliteConfig, SqliteStore},
 };
@@ -71,7 +71,8 @@ impl World {
         host.config = Arc::new(config.clone());
         host.store = place.open(config, deciding, host.notifier.clone()).await;
         let (component, module) = (Arc::from(&b"component"[..]), Digest([7; 32]));
-        let kept = host.store.modules().put(module, component, "{}".to_owned(), Timestamp(0)).await;
+        let kept =
+            host.store.modules().put(NewModule::plain(module, component, Timestamp(0))).await;
         kept.expect("a store keeps components");
         let named = Command::Deploy { alias: "shop".into(), module };
         host.store.execute(vec![named]).await.expect("a store keeps names");

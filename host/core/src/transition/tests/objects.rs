@@ -185,8 +185,7 @@ fn what_has_no_turn_writes_no_state() {
         vec![world::started(), world::wrote(1, 0)],
         vec![world::state("total", "1")],
     );
-    let Reply::Fenced { outcomes, .. } = world.done(write) else { panic!("it is fenced") };
-    let refused = outcomes[0].1.clone().expect_err("a shared function writes nothing");
+    let refused = world.refused(write);
     assert!(refused.to_string().contains("has no object whose state it may write"), "{refused}");
 }
 

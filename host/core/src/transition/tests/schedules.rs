@@ -171,6 +171,28 @@ fn an_overlapping_occurrence_is_made_left_out_or_queued() {
 }
 
 #[test]
+fn an_occurrence_that_queues_for_an_object_stands_in_its_line() {
+    let mut world = World::new();
+    let Command::ScheduleCreate(queued) = world::schedule("s", Overlap::Queue) else {
+        panic!("it makes a schedule")
+    };
+    let mut template = queued.template.clone();
+    template.tags.insert(tags::TARGET.into(), "wasm://shop/Cart@ada/add".into());
+    world.done(Command::ScheduleCreate(NewSchedule { template, ..queued }));
+    world.now = Timestamp(MINUTE);
+    world.done(due());
+    world.done(world::keyed("a", "add"));
+    world.now = Timestamp(2 * MINUTE);
+    world.done(due());
+    let line = world.model.line(&world::cart()).expect("a line");
+    assert_eq!(line.holder.as_ref().map(PromiseId::as_str), Some("s@60000"));
+    assert_eq!(line.tail.as_str(), "s@120000", "it came after `a`");
+    world.done(world::settle("s@60000", Verdict::Resolved));
+    let statuses = ["a", "s@120000"].map(|id| world.status(id));
+    assert_eq!(statuses, [Some(TaskStatus::Pending), Some(TaskStatus::Suspended)]);
+}
+
+#[test]
 fn what_overlaps_is_seen_after_its_deadline() {
     let mut world = scheduled(Overlap::Skip);
     world.now = Timestamp(MINUTE);

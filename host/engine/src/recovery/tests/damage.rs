@@ -18,7 +18,7 @@ use segno_core::{
 };
 use segno_env::{Env, SystemRuntime};
 use segno_store::{
-    Finding, InvocationFilter, PromiseFilter, ScheduleFilter, Store, examine,
+    Finding, InvocationFilter, NewModule, PromiseFilter, ScheduleFilter, Store, examine,
     postgres::{PostgresConfig, PostgresStore},
     sqlite::{SqliteConfig, SqliteStore},
 };
@@ -123,7 +123,7 @@ async fn rows(host: &Host) {
         assert!(!matches!(reply, Reply::Refused(_)), "{command:?}: {reply:?}");
     };
     let component: Arc<[u8]> = Arc::from(&b"component"[..]);
-    let kept = host.store.modules().put(MODULE, component, "{}".to_owned(), Timestamp(1_000));
+    let kept = host.store.modules().put(NewModule::plain(MODULE, component, Timestamp(1_000)));
     kept.await.expect("a component is kept");
     run(Command::Deploy { alias: "shop".into(), module: MODULE }).await;
     run(Command::HostStart { node: NodeName::from("n") }).await;

@@ -26,7 +26,7 @@ use segno_core::{
 };
 use segno_env::{Clock, Env, SystemRuntime};
 use segno_store::{
-    Finding, examine,
+    Finding, NewModule, examine,
     sqlite::{SqliteConfig, SqliteStore},
 };
 use sqlx::{Connection as _, Executor as _, SqliteConnection};
@@ -62,7 +62,7 @@ impl Fixture {
         let host = Self::open(dir.path(), &clock).await;
         let component: Arc<[u8]> = Arc::from(&b"component"[..]);
         let store = &host.store;
-        let kept = store.modules().put(MODULE, component, "{}".to_owned(), Timestamp(1_000)).await;
+        let kept = store.modules().put(NewModule::plain(MODULE, component, Timestamp(1_000))).await;
         kept.expect("a component is kept");
         let fixture = Self { host, clock, dir };
         fixture.run(Command::Deploy { alias: "shop".into(), module: MODULE }).await;

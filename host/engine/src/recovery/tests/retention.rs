@@ -16,6 +16,7 @@ use segno_core::{
     value::Value,
 };
 use segno_env::{Clock as _, SystemClock};
+use segno_store::NewModule;
 
 use super::{DAY, Fixture, MODULE, new};
 use crate::recovery::{
@@ -153,7 +154,7 @@ async fn modules_that_nobody_refers_to_go() {
     let next: Arc<[u8]> = Arc::from(&b"next"[..]);
     let digest = Digest([8; 32]);
     let store = &fixture.host.store;
-    store.modules().put(digest, next, "{}".to_owned(), fixture.clock.now()).await.expect("kept");
+    store.modules().put(NewModule::plain(digest, next, fixture.clock.now())).await.expect("kept");
     fixture.run(Command::Deploy { alias: "shop".into(), module: digest }).await;
     let kept = async || {
         let modules = fixture.host.store.modules().list().await.expect("modules");
@@ -167,8 +168,12 @@ async fn modules_that_nobody_refers_to_go() {
     fixture.round(&rules("default = \"1d\"\nmodules = \"7d\"")).await;
     assert_eq!(kept().await, [digest]);
     let again: Arc<[u8]> = Arc::from(&b"component"[..]);
-    let put =
-        fixture.host.store.modules().put(MODULE, again, "{}".to_owned(), fixture.clock.now()).await;
+    let put = fixture
+        .host
+        .store
+        .modules()
+        .put(NewModule::plain(MODULE, again, fixture.clock.now()))
+        .await;
     put.expect("it is uploaded again");
     assert_eq!(kept().await, [MODULE, digest]);
 }

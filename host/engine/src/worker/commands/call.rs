@@ -1,6 +1,7 @@
 //! `call` and `send`: an invocation of a function, which the caller waits for or lets go.
 
 use segno_core::{
+    address::{self, Keyed},
     command::FenceAct,
     id::PromiseId,
     invocation::CommandKind,
@@ -92,7 +93,7 @@ pub(super) fn callee(
         let policy = json!(values::policy(retry)).to_string();
         param.headers.insert(tags::RETRY_HEADER.into(), policy);
     }
-    let mut tags = Tags::from([(tags::TARGET.into(), target(function))]);
+    let mut tags = Tags::from([(tags::TARGET.into(), target(site.identity, function))]);
     if let Some(start) = options.start_at_ms {
         tags.insert(tags::DELAY.into(), start.to_string());
     }
@@ -106,36 +107,50 @@ pub(super) fn callee(
 
 /// The description of a function of the same module.
 fn described<'a>(identity: &'a Identity, function: &str) -> Option<&'a FunctionDescription> {
-    identity.functions.iter().find(|described| described.name == function)
+    let name = is_own(function).then(|| address::function_of(function))?;
+    identity.functions.iter().find(|described| described.name == name)
 }
 
-/// A bare name is in the caller's own module. An address of an external worker has the function's
-/// name after `#`.
-pub(super) fn target(function: &str) -> String {
-    match function.split_once('#') {
+/// Whether a name is that of a function of the caller's own module.
+fn is_own(function: &str) -> bool {
+    let name = Keyed::parse(function).map_or(function, |keyed| keyed.object);
+    !name.contains([':', '#'])
+}
+
+/// A bare name is in the caller's own module, in the code that the caller runs; an object belongs to
+/// the name of the module, whatever code that stands for. An address of an external worker has the
+/// function's name after `#`.
+pub(super) fn target(identity: &Identity, function: &str) -> String {
+    match worker_function(function) {
         Some((address, _)) => address.to_owned(),
-        None if function.contains(':') => function.to_owned(),
+        None if !is_own(function) => function.to_owned(),
+        None if Keyed::parse(function).is_some() => {
+            format!("wasm://{}/{function}", identity.module)
+        }
         None => format!("wasm:///{function}"),
     }
+}
+
+/// The address of an external worker, and the name of its function.
+fn worker_function(function: &str) -> Option<(&str, &str)> {
+    let is_other = is_own(function) || function.starts_with("wasm://");
+    function.split_once('#').filter(|_| !is_other)
 }
 
 /// The parameter of the call, in the form that its function expects: external workers take a list
 /// of arguments.
 fn param(identity: &Identity, function: &str, input: &Payload) -> Value {
     let headers = headers(identity, function);
-    match function.split_once('#') {
+    match worker_function(function) {
         Some((_, name)) => values::param_of_arguments(name, input, headers),
-        None => {
-            let name = function.rsplit('/').next().unwrap_or(function);
-            values::param(name, input, headers)
-        }
+        None => values::param(&address::function_of(function), input, headers),
     }
 }
 
 /// The module whose policy applies is the caller's, as long as the call stays in that module;
 /// another module has its own.
 pub(super) fn headers(identity: &Identity, function: &str) -> Tags {
-    let target = target(function);
+    let target = target(identity, function);
     if target.starts_with("wasm:///") || target.starts_with("segno:") {
         return Tags::from([(MODULE_HEADER.into(), identity.module.clone())]);
     }

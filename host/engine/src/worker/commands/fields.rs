@@ -36,6 +36,7 @@ impl Fields {
                     "body" => "body_bytes",
                     "success" => "success_bytes",
                     "details" => "details_bytes",
+                    "value" => "value_bytes",
                     _ => "payload_bytes",
                 };
                 self.text(name, bytes.as_slice())

@@ -15,6 +15,7 @@ mod saga;
 mod settle;
 mod site;
 mod sleep;
+mod state;
 
 use segno_core::{
     command::FenceAct,
@@ -64,6 +65,19 @@ pub enum Completion {
     Commit(Committed),
     /// The result of the guest's closure.
     Guest,
+    /// What the state of the object is at that place.
+    State(StateRead),
+    /// Nothing: the command is done with its record.
+    Record,
+}
+
+/// What is read of the state of an object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StateRead {
+    /// The value of this name.
+    Value(Text),
+    /// The names that have one.
+    Names,
 }
 
 /// The value of a command that its commit completes.
@@ -80,7 +94,7 @@ impl Completion {
     pub fn promise(&self) -> Option<&PromiseId> {
         match self {
             Self::Promise(id) | Self::Timer(id, _) => Some(id),
-            Self::Commit(_) | Self::Guest => None,
+            Self::Commit(_) | Self::Guest | Self::State(_) | Self::Record => None,
         }
     }
 }
@@ -101,6 +115,11 @@ pub fn rules(command: &GuestCommand) -> &dyn Rules {
         GuestCommand::SagaHttp(step) => &**step,
         GuestCommand::Undo(undo) => &**undo,
         GuestCommand::AskAboutStep(ask) => ask,
+        GuestCommand::GetState(get) => get,
+        GuestCommand::StateNames(names) => names,
+        GuestCommand::SetState(set) => set,
+        GuestCommand::ClearState(clear) => clear,
+        GuestCommand::ClearAllState(clear) => clear,
     }
 }
 

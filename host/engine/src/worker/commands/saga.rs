@@ -21,7 +21,7 @@ use segno_guest::{
 use super::{
     Completion, Fields, Rules,
     call::{self, invocation},
-    site::Site,
+    site::{Identity, Site},
 };
 
 impl<C: Rules> Rules for StepCommand<C> {
@@ -44,7 +44,9 @@ impl<C: Rules> Rules for StepCommand<C> {
 
     fn act(&self, site: &Site<'_>) -> Result<Option<FenceAct>, Stop> {
         Ok(self.command.act(site)?.map(|act| match act {
-            FenceAct::Create { new } => FenceAct::Create { new: step(new, &self.step) },
+            FenceAct::Create { new } => {
+                FenceAct::Create { new: step(site.identity, new, &self.step) }
+            }
             other => other,
         }))
     }
@@ -109,7 +111,7 @@ impl Rules for AskAboutStep {
         };
         // Only a person's word registers it, and not that there was none.
         let asked = SagaStep { compensate_unknown: false, ..self.0.clone() };
-        Ok(Some(FenceAct::Create { new: step(new, &asked) }))
+        Ok(Some(FenceAct::Create { new: step(site.identity, new, &asked) }))
     }
 
     fn answer(&self, index: u32, _: Option<&PromiseId>, _: bool) -> Answer {
@@ -118,11 +120,11 @@ impl Rules for AskAboutStep {
 }
 
 /// The promise of a step.
-fn step(mut promise: NewPromise, step: &SagaStep) -> NewPromise {
+fn step(identity: &Identity, mut promise: NewPromise, step: &SagaStep) -> NewPromise {
     let mut tag = |name: &str, value: String| promise.tags.insert(name.to_owned(), value);
     tag(tags::SAGA, step.saga.clone());
     tag(tags::SEQ, step.seq.to_string());
-    tag(tags::COMPENSATE, call::target(&step.compensate));
+    tag(tags::COMPENSATE, call::target(identity, &step.compensate));
     if step.compensate_unknown {
         tag(tags::UNKNOWN, "compensate".to_owned());
     }

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use segno_core::{
-    id::{CommandIndex, PromiseId},
+    id::{CommandIndex, ObjectId, PromiseId},
     time::{Millis, Timestamp},
 };
 use segno_guest::{FunctionDescription, Outbound};
@@ -15,6 +15,8 @@ pub struct Identity {
     pub id: PromiseId,
     /// The alias under which the module was started: policies know the module by this name.
     pub module: String,
+    /// The object whose function is executed, and whether the execution has its turn.
+    pub object: Option<(ObjectId, bool)>,
     /// The functions of the module, for the defaults of calls within the module.
     pub functions: Arc<Vec<FunctionDescription>>,
     /// The policy that decides about calls of servers; `None`: the guest's requests go nowhere.

@@ -6,6 +6,7 @@
 
 mod commit;
 mod prepare;
+mod state;
 mod tell;
 mod wait;
 
@@ -67,6 +68,8 @@ pub struct Execution {
     instance: Box<dyn Workflow>,
     /// Events that may be delivered to the guest now, in this order.
     ready: VecDeque<Event>,
+    /// What was read of the state of the object: delivered before anything else.
+    state_reads: VecDeque<Event>,
     /// Number of signals delivered so far.
     signals: u32,
     /// Whether the next signal may have been settled before it was watched.
@@ -133,6 +136,11 @@ impl Execution {
             if self.recorder().finished().is_some() {
                 return self.finish(writer).await;
             }
+            self.read_state().await?;
+            if let Some(event) = self.state_reads.pop_front() {
+                self.deliver(writer, event).await?;
+                continue;
+            }
             let now = self.worker.now();
             let result = self.recorder().next_result(now);
             if let Some(event) = result {
@@ -146,19 +154,37 @@ impl Execution {
                 self.ready.push_front(Event::Cancelled);
             }
             if let Some(event) = self.ready.pop_front() {
-                let admitted = self.recorder().admit(event, now);
-                if let Some(event) = admitted {
-                    self.instance.resume(self.recorder.clone(), event).await?;
-                    let is_full = self.recorder().batch().is_full();
-                    if is_full {
-                        self.commit(writer).await?;
-                    }
-                }
+                self.deliver(writer, event).await?;
                 continue;
             }
             if let Some(end) = self.wait(writer).await? {
                 return Ok(end);
             }
+        }
+    }
+
+    /// Delivers one event to the guest, if it still waits for it.
+    async fn deliver(
+        &mut self,
+        writer: &mut dyn ClaimWriter,
+        event: Event,
+    ) -> Result<(), ExecutionError> {
+        let now = self.worker.now();
+        let admitted = self.recorder().admit(event, now);
+        let Some(event) = admitted else { return Ok(()) };
+        self.commit_if_full(writer).await?;
+        self.instance.resume(self.recorder.clone(), event).await?;
+        self.commit_if_full(writer).await
+    }
+
+    async fn commit_if_full(&mut self, writer: &mut dyn ClaimWriter) -> Result<(), ExecutionError> {
+        let is_due = {
+            let mut recorder = self.recorder();
+            recorder.batch().is_full() && recorder.may_commit()
+        };
+        match is_due {
+            true => self.commit(writer).await,
+            false => Ok(()),
         }
     }
 
@@ -175,6 +201,7 @@ impl Execution {
         if self.instance.is_in_the_way() {
             return;
         }
+        self.recorder().forget_state();
         let journal_len = self.stored_len();
         let Self { worker, active, module, recorder, instance, signals, promise, .. } = self;
         let version = active.claim.version;

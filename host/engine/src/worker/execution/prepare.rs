@@ -10,6 +10,7 @@ use segno_core::{
     id::{Digest, PromiseId},
     invocation::{JournalHead, Outline, RecordBody, Seed},
     promise::{CancelState, Promise},
+    transition::turn_in,
 };
 use segno_store::History;
 
@@ -87,7 +88,7 @@ impl Execution {
         let input = values::input(&promise.spec.param);
         let seed = Seed::of(promise.id(), promise.spec.created_at);
         let started = RecordBody::Started {
-            function: preparation.function.name.as_str().into(),
+            function: target::path_of(&promise).into(),
             input: journals::payload(&input),
             module,
             seed,
@@ -99,7 +100,7 @@ impl Execution {
         *recorder = Some(new.clone());
         let mut execution = Self::of(preparation, module, new, instance);
         execution.signal_unread = true;
-        let start = Start::new(&promise, &execution.function.name, input, at, seed);
+        let start = Start::new(&promise, target::path_of(&promise), input, at, seed);
         start.run(&mut *execution.instance, &execution.recorder).await?;
         Ok(execution)
     }
@@ -178,6 +179,7 @@ impl Execution {
             recorder,
             instance,
             ready: VecDeque::new(),
+            state_reads: VecDeque::new(),
             signals: 0,
             signal_unread: false,
             cancel_told: task.cancel == CancelState::Delivered,
@@ -235,6 +237,7 @@ async fn identity(preparation: &Preparation, module: Digest) -> Result<Identity,
     Ok(Identity {
         id: promise.id().clone(),
         module: target::module_of(promise),
+        object: target::object_of(promise).map(|object| (object, turn_in(promise).is_some())),
         functions: host.guests.describe(module).await?,
         outbound: Some(host.outbound.clone()),
     })

@@ -39,10 +39,12 @@ impl Batch {
     }
 
     /// Whether the last record may come after the actions, in the same transaction: an event is
-    /// owed with the record of its command only.
+    /// owed, and state is written, with the record of its command only.
     pub fn is_divisible(&self) -> bool {
-        let publishes = |action: &FenceAction| matches!(action.act, FenceAct::Publish { .. });
-        self.records.len() > 1 && !self.actions.iter().any(publishes)
+        let with_record = |action: &FenceAction| {
+            matches!(action.act, FenceAct::Publish { .. } | FenceAct::State(_))
+        };
+        self.records.len() > 1 && !self.actions.iter().any(with_record)
     }
 
     /// Whether the batch is not divisible and makes a promise that is not among those awaited: a
@@ -74,6 +76,7 @@ mod tests {
             let identity = Identity {
                 id: PromiseId::from("order-1"),
                 module: "orders".into(),
+                object: None,
                 functions: Arc::default(),
                 outbound: None,
             };

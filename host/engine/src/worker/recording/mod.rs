@@ -2,10 +2,12 @@
 //! while records are left, and collected after the last one. Nothing here does I/O.
 
 mod batch;
+mod object_state;
 mod open_commands;
 mod recorder;
 mod requests;
 
 pub use batch::Batch;
+pub use object_state::{Lookup, ObjectState};
 pub use open_commands::{Open, OpenCommands};
 pub use recorder::{Recorder, SharedRecorder, StoredEvent};

@@ -25,6 +25,8 @@ pub struct OpenCommands {
     by_promise: HashMap<PromiseId, BTreeSet<u32>>,
     /// Number of open commands that complete with the commit of their record.
     by_commit: usize,
+    /// Number of open reads of the state of the object.
+    by_state: usize,
 }
 
 impl OpenCommands {
@@ -35,7 +37,8 @@ impl OpenCommands {
                 self.by_promise.entry(id.clone()).or_default().insert(index);
             }
             Completion::Commit(_) => self.by_commit += 1,
-            Completion::Guest => {}
+            Completion::State(_) => self.by_state += 1,
+            Completion::Guest | Completion::Record => {}
         }
         self.by_index.insert(index, open);
     }
@@ -53,7 +56,8 @@ impl OpenCommands {
                 }
             }
             Completion::Commit(_) => self.by_commit -= 1,
-            Completion::Guest => {}
+            Completion::State(_) => self.by_state -= 1,
+            Completion::Guest | Completion::Record => {}
         }
         Some(open)
     }
@@ -71,6 +75,11 @@ impl OpenCommands {
     /// Whether a command completes with the commit that stores its record.
     pub fn has_committed(&self) -> bool {
         self.by_commit > 0
+    }
+
+    /// Whether the guest waits for a part of the state of its object.
+    pub fn has_state_reads(&self) -> bool {
+        self.by_state > 0
     }
 
     /// The promises waited for, in the order of their commands.

@@ -17,10 +17,11 @@ use segno_core::{
     },
     tags,
     time::Timestamp,
+    value::{Payload, Text},
 };
 use segno_guest::{Completion, Event, Failure, Outcome, Signal, Stop};
 
-use super::{Batch, OpenCommands};
+use super::{Batch, Lookup, ObjectState, OpenCommands};
 use crate::{values::journals, worker::commands::Identity};
 
 /// A recorder that an execution and its guest's imports share.
@@ -38,6 +39,10 @@ pub struct Recorder {
     pub(super) commands: u32,
     pub(super) at: Timestamp,
     pub(super) open: OpenCommands,
+    /// Of a function of an object.
+    pub(super) state: Option<ObjectState>,
+    /// Whether the guest wrote state while a read was open: see [`Recorder::may_commit`].
+    pub(super) is_overtaken: bool,
     /// The `run` whose closure is being executed.
     pub(super) running: Option<(u32, String)>,
     /// Results that are not recorded yet: of `run`s, and of calls that the policy refuses.
@@ -69,7 +74,10 @@ impl Recorder {
         at: Timestamp,
         read_only: bool,
     ) -> Self {
+        let state = identity.object.clone();
         Self {
+            state: state.map(|(object, is_held)| ObjectState::new(object, is_held)),
+            is_overtaken: false,
             identity,
             seq: cursor.as_ref().map_or(0, |cursor| cursor.head().len),
             at: cursor.as_ref().map_or(at, ReplayCursor::now),
@@ -142,6 +150,33 @@ impl Recorder {
     /// Commands that may still complete.
     pub fn open(&self) -> &OpenCommands {
         &self.open
+    }
+
+    /// What has to be looked up of the state of the object.
+    pub fn state_lookup(&self) -> Option<Lookup> {
+        self.state.as_ref()?.lookup()
+    }
+
+    /// The results of the reads of the state, by command, from what their lookup found.
+    pub fn state_answers(
+        &mut self,
+        values: &BTreeMap<Text, Payload>,
+        names: &[Text],
+    ) -> Vec<(u32, Outcome)> {
+        self.state.as_mut().map_or_else(Vec::new, |state| state.answer(values, names))
+    }
+
+    /// Forgets what is known of the state of the object: all of it is stored.
+    pub fn forget_state(&mut self) {
+        self.state.iter_mut().for_each(ObjectState::forget);
+    }
+
+    /// Whether what was collected may be committed although more is to come. Not while a read is
+    /// open that the guest's own write has overtaken: if this host died then, the next one would
+    /// answer the read with what was written after it.
+    pub fn may_commit(&mut self) -> bool {
+        self.is_overtaken &= self.open.has_state_reads();
+        !self.is_overtaken
     }
 
     /// Takes what was collected, to be committed.

@@ -1,6 +1,7 @@
 //! The commands and questions of a workflow during a poll.
 
 use segno_core::{
+    command::FenceAct,
     id::CommandIndex,
     invocation::{self, Asked, Ending, LogLine, RecordBody},
 };
@@ -9,7 +10,7 @@ use segno_guest::{Answer, Ask, GuestCommand, Journal, Level, Outcome, Stop};
 use super::{Open, Recorder};
 use crate::{
     values::journals,
-    worker::commands::{self, Site},
+    worker::commands::{self, Completion, Site},
 };
 
 impl Journal for Recorder {
@@ -72,6 +73,7 @@ impl Recorder {
         let acts = !completed && !self.read_only;
         let act = if acts { rules.act(&site)? } else { None };
         let completion = rules.completion(&site);
+        self.note_state(index, &completion, act.as_ref(), live, completed)?;
         self.commands += 1;
         let promise = completion.promise();
         if let Some(id) = promise.filter(|id| **id != self.identity.id.command(CommandIndex(index)))
@@ -90,8 +92,40 @@ impl Recorder {
             let act = open.act.take().and_then(|act| self.allowed(index, act));
             self.batch.actions.extend(act);
         }
-        self.open.add(index, open);
+        if open.completion != Completion::Record {
+            self.open.add(index, open);
+        }
         Ok(answer)
+    }
+
+    /// Takes note of a command about the state of the object. What was written before is stored; a
+    /// read that has no answer in the journal is answered after it.
+    fn note_state(
+        &mut self,
+        index: u32,
+        completion: &Completion,
+        act: Option<&FenceAct>,
+        live: bool,
+        completed: bool,
+    ) -> Result<(), Stop> {
+        let is_about_state = matches!(completion, Completion::State(_) | Completion::Record);
+        let Some(state) = &mut self.state else {
+            return match is_about_state {
+                true => Err(Stop::Contract("a function of no object has no state".to_owned())),
+                false => Ok(()),
+            };
+        };
+        match (completion, act) {
+            (Completion::State(read), _) if !completed && !self.read_only => {
+                state.read(index, read)
+            }
+            (Completion::Record, Some(FenceAct::State(write))) if live => {
+                state.wrote(write);
+                self.is_overtaken |= self.open.has_state_reads();
+            }
+            _ => {}
+        }
+        Ok(())
     }
 
     fn finish(&mut self, outcome: Outcome) -> Result<Answer, Stop> {

@@ -7,6 +7,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use segno_core::{
+    address,
     id::{Digest, PromiseId},
     invocation::{Divergence, RecordBody},
     promise::Note,
@@ -128,8 +129,9 @@ pub async fn replay(
 
     let failed = |error: GuestError| ReplayError::Guest { matched: 0, error };
     let functions = host.guests.describe(module).await.map_err(failed)?;
+    let name = address::function_of(&function);
     let is_there = |known: &segno_guest::FunctionDescription| {
-        known.name == function && known.kind == FunctionKind::Workflow
+        known.name == name && known.kind == FunctionKind::Workflow
     };
     if !functions.iter().any(is_there) {
         let known: Vec<&str> = functions.iter().map(|known| known.name.as_str()).collect();
@@ -137,7 +139,9 @@ pub async fn replay(
         return Err(failed(GuestError::NoSuchFunction { kind, function, known }));
     }
     let module_name = target::module_of(&row.promise);
-    let identity = Identity { id: id.clone(), module: module_name, functions, outbound: None };
+    let object = target::object_of(&row.promise).map(|object| (object, false));
+    let identity =
+        Identity { id: id.clone(), module: module_name, object, functions, outbound: None };
     let recorder = Recorder::over(identity, outline, true);
     let mut instance =
         host.guests.instantiate(module, recorder.engine_facts()).await.map_err(failed)?;

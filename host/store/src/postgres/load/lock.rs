@@ -51,12 +51,14 @@ pub(super) const TRY_TASKS: &str = concat!(lock_tasks!(), "SKIP LOCKED");
 pub(super) const COUNT_TASKS: &str = concat!("SELECT count(*) FROM tasks t ", tasks_of!());
 
 impl LockedRows {
-    /// Locks and reads rows by their names.
+    /// Locks and reads rows by their names. One that is there and not found, because another
+    /// transaction holds it, is seen when it is looked for again ([`LockedRows::load_parts`]).
     pub(super) async fn lock_named(
         &mut self,
         connection: &mut PgConnection,
         cache: &mut Cache,
         wanted: &Footprint,
+        waits: bool,
     ) -> Result<(), Failed> {
         for (place, statements) in NAMED_STATEMENTS.iter().enumerate() {
             let names = (statements.of.wanted)(wanted);
@@ -67,7 +69,8 @@ impl LockedRows {
             self.statements += 1;
             self.asked_names[place].extend(names.iter().map(|name| (*name).to_owned()));
             let stored: Vec<_> = names.into_iter().map(|name| escape(name).into_owned()).collect();
-            let query = sqlx::query(AssertSqlSafe(statements.lock.as_str())).bind(stored);
+            let statement = if waits { &statements.lock } else { &statements.try_lock };
+            let query = sqlx::query(AssertSqlSafe(statement.as_str())).bind(stored);
             for row in &connection.fetch_all(query).await.map_err(Failed::of(name))? {
                 self.named[place]
                     .insert(sql::put_named(cache, statements.of, row).map_err(Failed::of(name))?);
@@ -134,7 +137,7 @@ impl LockedRows {
             let row = connection.fetch_one(query).await.map_err(&counted)?;
             let all: i64 = row.try_get(0).map_err(&counted)?;
             if all != found.len() as i64 {
-                return Err(NotLoaded::LockFirst(ids.iter().cloned().collect()));
+                return Err(NotLoaded::lock_first(ids.iter().cloned().collect()));
             }
         }
         Ok(found)

@@ -1,8 +1,8 @@
 //! Locks the rows that a decision reads, and loads them: a few statements, whatever number of
 //! promises.
 //!
-//! A batch locks in one order: schedules by id, resources by name, promises by their numbers, then
-//! tasks by theirs. The awaiters of a promise are certain once the promise is locked, because a
+//! A batch locks in one order: schedules by id, resources by name, lines by object, promises by their
+//! numbers, then tasks by theirs. The awaiters of a promise are certain once the promise is locked, because a
 //! callback on it is only added under that lock; and no callback of a task is changed without the
 //! task's lock.
 //!
@@ -23,7 +23,7 @@
 //! | callbacks on a promise | added under the promise's lock, changed under that of the awaiter's task: both are held |
 //! | callbacks by a task, its listeners, signal keys, the offer of it, the head and the end of its journal | written under the lock of the promise or the task, and read after it |
 //! | messages | written under the lock of the promise they are about |
-//! | schedules, resources and leases | read by the statement that locks them; those that were looked for in vain are looked for again |
+//! | schedules, resources, leases, lines of objects | read by the statement that locks them; those that were looked for in vain are looked for again |
 //! | pending children | made under the parent's lock; read again when all of the page is locked |
 //! | trees | made under the locks of the members; read again when all of them are locked |
 //! | what a host or worker holds | found, locked as rows, and looked for again |
@@ -83,7 +83,14 @@ pub(super) enum NotLoaded {
     Failed(Failed),
     /// Another transaction holds one of these, or made one of them meanwhile: they have to be among
     /// the first that are locked.
-    LockFirst(BTreeSet<PromiseId>),
+    LockFirst(Box<Footprint>),
+}
+
+impl NotLoaded {
+    /// These composites have to be among the first that are locked.
+    fn lock_first(composites: BTreeSet<PromiseId>) -> Self {
+        Self::LockFirst(Box::new(Footprint { composites, ..Footprint::default() }))
+    }
 }
 
 impl From<Failed> for NotLoaded {
@@ -142,7 +149,7 @@ impl LockedRows {
         for read in PLAN {
             match read {
                 Read::LockNamed => {
-                    self.lock_named(connection, cache, &wanted).await?;
+                    self.lock_named(connection, cache, &wanted, waits).await?;
                 }
                 Read::LockPromises => {
                     numbers = self.lock_promises(connection, &ids, waits).await?;
@@ -262,7 +269,7 @@ impl LockedRows {
         let taken: BTreeSet<PromiseId> = taken.collect();
         match taken.is_empty() {
             true => Ok(()),
-            false => Err(NotLoaded::LockFirst(taken)),
+            false => Err(NotLoaded::lock_first(taken)),
         }
     }
 

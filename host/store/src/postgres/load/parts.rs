@@ -1,7 +1,7 @@
 //! What belongs to promises that are locked, and what no promise has: callbacks, messages,
 //! journals, modules, hosts.
 
-use std::{collections::BTreeSet, sync::LazyLock};
+use std::sync::LazyLock;
 
 use segno_core::{
     footprint::Footprint,
@@ -26,8 +26,8 @@ use crate::{
 /// 2 listener          awaited              address
 /// 3 message           source    kind       part     next_at   created   attempts  message
 /// 4 end of a journal  its inv                                                              end_seq … finished
-/// 5 module                                                                        digest
-/// 6 alias             name                                                        digest
+/// 5 module                               shared                                   digest
+/// 6 alias             name               shared                                   digest
 /// 7 host              node      lives
 /// 8 signal's key      its inv   number     key
 /// 9 promise that was not found before: its id
@@ -62,10 +62,10 @@ macro_rules! parts {
       JOIN LATERAL (SELECT * FROM journal WHERE inv = promises.n ORDER BY first_seq DESC LIMIT 1) last ON true
      WHERE promises.n = ANY($1::bigint[])
      UNION ALL
-    SELECT 5, NULL, NULL, NULL, NULL, NULL, NULL, digest, NULL, NULL, NULL, NULL, NULL
+    SELECT 5, NULL, NULL, shared, NULL, NULL, NULL, digest, NULL, NULL, NULL, NULL, NULL
       FROM modules WHERE digest = ANY($2::bytea[])
      UNION ALL
-    SELECT 6, name, NULL, NULL, NULL, NULL, NULL, digest, NULL, NULL, NULL, NULL, NULL
+    SELECT 6, name, NULL, shared, NULL, NULL, NULL, digest, NULL, NULL, NULL, NULL, NULL
       FROM aliases JOIN modules ON modules.n = aliases.module WHERE name = ANY($3::text[])
      UNION ALL
     SELECT 7, node, incarnation, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
@@ -90,7 +90,7 @@ macro_rules! parts {
 pub(super) const PARTS: &str = parts!();
 
 /// What says of a row that a name is there now: this, and the place of its table in [`NAMED`].
-const NAME: usize = 10;
+const NAME: i64 = 10;
 /// The columns of a row after its id.
 const COLUMNS: usize = 11;
 /// The first parameter that holds names.
@@ -99,7 +99,7 @@ const NAMES: usize = 11;
 /// The same where rows with names were not found before: whether they are there now.
 pub(super) static PARTS_AND_NAMES: LazyLock<String> = LazyLock::new(|| {
     let again = NAMED_STATEMENTS.iter().enumerate();
-    let again = again.map(|(place, of)| of.again(NAME + place, NAMES + place, COLUMNS));
+    let again = again.map(|(place, of)| of.again(NAME + place as i64, NAMES + place, COLUMNS));
     format!("{PARTS}{}", again.collect::<String>())
 });
 
@@ -177,14 +177,18 @@ impl LockedRows {
             query = absent.named.into_iter().fold(query, |query, names| query.bind(names));
         }
         self.statements += 1;
-        let mut appeared = None;
+        let mut appeared: Option<Footprint> = None;
         for row in &connection.fetch_all(query).await.map_err(Failed::of(name))? {
             match row.int(0).map_err(Failed::of(name))? {
                 Some(9) => {
                     let id = sql::id(row, 1).map_err(Failed::of(name))?;
-                    appeared.get_or_insert_with(BTreeSet::new).insert(id);
+                    appeared.get_or_insert_default().composites.insert(id);
                 }
-                Some(10..) => drop(appeared.get_or_insert_default()),
+                Some(what @ NAME..) => {
+                    let found = row.text(1).map_err(Failed::of(name))?.unwrap_or_default();
+                    let place = (what - NAME) as usize;
+                    (NAMED[place].want)(&found, appeared.get_or_insert_default());
+                }
                 _ => self.put_part(cache, row).map_err(Failed::of(name))?,
             }
         }
@@ -195,7 +199,7 @@ impl LockedRows {
         }
         match appeared {
             None => Ok(()),
-            Some(promises) => Err(NotLoaded::LockFirst(promises)),
+            Some(first) => Err(NotLoaded::LockFirst(Box::new(first))),
         }
     }
 
@@ -235,8 +239,15 @@ impl LockedRows {
             Some(4) => {
                 sql::put_head(cache, sql::id(row, 1)?, row, 8)?;
             }
-            Some(5) => cache.view.put_module(sql::digest_at(row, 7)?),
-            Some(6) => cache.view.put_alias(sql::text(row, 1)?, sql::digest_at(row, 7)?),
+            Some(5) => {
+                let (module, facts) = sql::module_facts(row, 7, 3)?;
+                cache.view.put_module_facts(module, facts);
+            }
+            Some(6) => {
+                let (module, facts) = sql::module_facts(row, 7, 3)?;
+                cache.view.put_module_facts(module, facts);
+                cache.view.put_alias(sql::text(row, 1)?, module);
+            }
             Some(7) => {
                 let node = NodeName::new(sql::text(row, 1)?.as_str());
                 let lives = row.int(2)?.unwrap_or_default().cast_unsigned();

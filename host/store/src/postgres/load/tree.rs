@@ -58,7 +58,7 @@ impl LockedRows {
         }
         match self.children(connection, number, page).await? == composites {
             true => Ok(()),
-            false => Err(NotLoaded::LockFirst(composites)),
+            false => Err(NotLoaded::lock_first(composites)),
         }
     }
 
@@ -87,7 +87,7 @@ impl LockedRows {
                 Box::pin(self.load(connection, cache, missing)).await?;
             }
             if self.tree(connection, top, limit).await? != tree {
-                return Err(NotLoaded::LockFirst(tree.members));
+                return Err(NotLoaded::lock_first(tree.members));
             }
         }
         let name = "load messages";

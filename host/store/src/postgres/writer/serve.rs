@@ -1,9 +1,7 @@
 //! Serving a batch: the batch runs until its outcome is known, over a connection that is opened if
 //! there is none, and each submission is answered.
 
-use std::collections::BTreeSet;
-
-use segno_core::{command::Command, id::PromiseId, time::Millis};
+use segno_core::{command::Command, footprint::Footprint, time::Millis};
 use segno_env::Clock as _;
 use sqlx::{Connection as _, PgConnection};
 
@@ -157,7 +155,7 @@ impl Shared {
         slot: &mut ConnectionSlot,
         commands: &[&[FootprintedCommand]],
     ) -> Result<Committed, BatchError> {
-        let mut also = BTreeSet::new();
+        let mut also = Footprint::default();
         let mut unknown = false;
         let mut races = 0;
         let mut waited = Millis::ZERO;
@@ -167,8 +165,8 @@ impl Shared {
                     self.availability.is_here(self.env.clock.now());
                     return Ok(committed);
                 }
-                Err(NotCommitted::LockFirst(ids)) => {
-                    also.extend(ids);
+                Err(NotCommitted::LockFirst(first)) => {
+                    also.merge(*first);
                     None
                 }
                 Err(NotCommitted::Overtaken) => None,
@@ -215,7 +213,7 @@ impl Shared {
         &self,
         slot: &mut ConnectionSlot,
         commands: &[&[FootprintedCommand]],
-        also: &BTreeSet<PromiseId>,
+        also: &Footprint,
     ) -> Result<Committed, NotCommitted> {
         let connection = match slot {
             Some(open) => open,

@@ -1,9 +1,12 @@
 //! A page of promises with everything that belongs to them.
 
-use segno_core::{id::PromiseId, view::View};
+use segno_core::{
+    id::{ObjectId, PromiseId},
+    view::View,
+};
 use sqlx::{AssertSqlSafe, SqlSafeStr as _};
 
-use super::{Kind, Parameter, Select, Session};
+use super::{Kind, Parameter, Select, Session, objects::LINES};
 use crate::{
     Examined,
     sql::{Failure, OWNED, Owned, promise_columns, promise_tables, schedule_columns},
@@ -109,7 +112,7 @@ const OUTBOX: Select = Select::differing("
     SELECT promises.id, outbox.kind, outbox.part, next_at, outbox.created_at, attempts, message
       FROM outbox JOIN promises ON promises.n = source WHERE source = ANY($1::bigint[])");
 
-const MODULES: Select = Select::common("SELECT digest FROM modules");
+const MODULES: Select = Select::common("SELECT digest, shared FROM modules");
 
 /// There are few, and all of them belong to the first page.
 const SCHEDULES: Select =
@@ -184,6 +187,11 @@ pub(crate) async fn read<S: Session>(
     let referenced = page.referenced();
     for row in &session.all(&BY_ID, &[Parameter::ids(&referenced)]).await? {
         page.put(row)?;
+    }
+    let objects = page.objects();
+    let objects = Parameter::Texts(objects.iter().map(ObjectId::as_str).collect());
+    for row in &session.all(&LINES, &[objects]).await? {
+        page.put_line(row);
     }
     Ok(page)
 }

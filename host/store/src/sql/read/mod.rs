@@ -20,6 +20,7 @@ mod graph_nodes;
 mod journal;
 pub(crate) mod list;
 mod modules;
+mod objects;
 mod promises;
 mod scan;
 mod schedules;
@@ -30,13 +31,13 @@ use std::{collections::BTreeMap, sync::Arc};
 use async_trait::async_trait;
 use segno_core::{
     graph::NodeRow,
-    id::{Digest, PromiseId, ScheduleId},
+    id::{Digest, ObjectId, PromiseId, ScheduleId},
     invocation::Record,
     promise::{MessageKind, Promise, Schedule},
     saga::{Fact, FactKey},
     snapshot::Snapshot,
     time::Timestamp,
-    value::Text,
+    value::{Payload, Text},
 };
 use sqlx::{Pool, Transaction, pool::PoolConnection};
 
@@ -50,9 +51,9 @@ pub(crate) use self::{
 };
 use crate::{
     CallTree, Child, Counts, Due, EventPlace, EventRow, Examined, Found, History, InvocationFilter,
-    InvocationRow, LogRow, ModuleRow, Neighbours, Page, Parent, PromiseFilter, PromiseRow, Read,
-    Ready, Scan, ScheduleFilter, SchedulePage, SizeReport, StateCounts, StoreError, Waits,
-    WorkQueue,
+    InvocationRow, LogRow, ModuleRow, Neighbours, ObjectFilter, ObjectRow, Page, Parent,
+    PromiseFilter, PromiseRow, Read, Ready, Scan, ScheduleFilter, SchedulePage, SizeReport,
+    StateCounts, StateSize, StoreError, Waits, WorkQueue,
     archive::{ArchiveError, ArchiveSink},
     call_tree::{in_order, latest_in_order},
     sql::Failure,
@@ -199,6 +200,31 @@ impl<D: Dialect> Read for Reader<D> {
         let name = "read the nodes of a graph run";
         let mut connection = self.connection(name).await?;
         graph_nodes::graph_nodes(&mut *connection, run).await.map_err(failed::<D, _>(name))
+    }
+
+    async fn object_state(
+        &self,
+        object: &ObjectId,
+        names: &[Text],
+    ) -> Result<BTreeMap<Text, Payload>, StoreError> {
+        let name = "read the state of an object";
+        let mut connection = self.connection(name).await?;
+        objects::state(&mut *connection, object, names).await.map_err(failed::<D, _>(name))
+    }
+
+    async fn object_names(&self, object: &ObjectId) -> Result<Vec<StateSize>, StoreError> {
+        let name = "read the names in the state of an object";
+        let mut connection = self.connection(name).await?;
+        objects::sizes(&mut *connection, object).await.map_err(failed::<D, _>(name))
+    }
+
+    async fn objects(
+        &self,
+        filter: &ObjectFilter,
+    ) -> Result<Page<ObjectRow, ObjectId>, StoreError> {
+        let name = "list objects";
+        let mut snapshot = self.snapshot(name).await?;
+        objects::page(&mut *snapshot, filter).await.map_err(failed::<D, _>(name))
     }
 
     async fn counts_by_state(&self, filter: &InvocationFilter) -> Result<StateCounts, StoreError> {
@@ -376,6 +402,7 @@ pub(crate) fn statements(kind: Kind) -> Vec<&'static str> {
         journal::STATEMENTS,
         due::STATEMENTS,
         modules::STATEMENTS,
+        objects::STATEMENTS,
         events::STATEMENTS,
         schedules::STATEMENTS,
         call_tree::STATEMENTS,
@@ -396,6 +423,7 @@ pub(crate) fn walked_by_index(kind: Kind) -> Vec<&'static str> {
         journal::STATEMENTS,
         due::STATEMENTS,
         modules::STATEMENTS,
+        objects::STATEMENTS,
         call_tree::STATEMENTS,
     ];
     all.into_iter().flatten().map(|select| select.text(kind)).collect()

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use segno_core::id::Digest;
+use segno_core::{id::Digest, object::ModuleFacts};
 
 use super::column::{at, damaged, needed, number};
 use crate::{
@@ -21,6 +21,23 @@ pub(crate) fn module(row: &impl Fields) -> Result<ModuleRow, Failure> {
         description: needed(row.text(3)?, &digest, "description")?.into_owned(),
         aliases: needed(aliases, &digest, "aliases")?,
     })
+}
+
+/// What decisions know of a module: its digest, and the functions of its objects that only read, in
+/// these columns.
+pub(crate) fn module_facts(
+    row: &impl Fields,
+    digest: usize,
+    shared: usize,
+) -> Result<(Digest, ModuleFacts), Failure> {
+    let digest = digest_at(row, digest)?;
+    let shared = row.text(shared)?.and_then(|json| serde_json::from_str(&json).ok());
+    Ok((digest, ModuleFacts { shared: needed(shared, &digest, "shared")? }))
+}
+
+/// The same on its way into a row.
+pub(crate) fn shared_cell(facts: &ModuleFacts) -> String {
+    serde_json::to_string(&facts.shared).expect("a list of texts is JSON")
 }
 
 /// A module's digest, and a count.

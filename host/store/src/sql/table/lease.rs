@@ -27,6 +27,9 @@ pub(super) const ROWS: Named = Named {
     load: "load leases on resources",
     put: "put leases on resources",
     wanted: |rows| rows.resources.iter().map(ResourceName::as_str).collect(),
+    want: |name, rows| {
+        rows.resources.insert(name.into());
+    },
     subject: |name| Subject::Resource(name.into()),
     read: |row, view| lease(&row).map(|lease| view.put_resource_lease(lease)),
     written: |delta| delta.resource_leases.values().map(cells).collect(),

@@ -7,17 +7,21 @@
 mod fact;
 mod graph_node;
 mod lease;
+mod line;
 mod named;
 mod owned;
 mod resource;
 mod schedule;
+mod state;
 
 pub(crate) use self::{
     fact::fact,
     graph_node::graph_node,
+    line::line,
     named::{NAMED, Named},
     owned::{OWNED, Owned},
     schedule::{schedule, schedule_columns},
+    state::{STATE, StateRows, state},
 };
 
 /// The tables of what composites have beside their promises, which these rows refer to.
@@ -28,7 +32,7 @@ pub(crate) const PARTS: [&str; 7] =
 pub(crate) fn all() -> impl Iterator<Item = &'static str> {
     let named = NAMED.iter().map(|named| named.table.name);
     let owned = OWNED.iter().map(|owned| owned.table.name);
-    PARTS.into_iter().chain(["promises"]).chain(named).chain(owned)
+    PARTS.into_iter().chain(["promises", STATE.name]).chain(named).chain(owned)
 }
 
 /// What a column holds.
@@ -92,9 +96,14 @@ impl Table {
         format!("INSERT INTO {} ({})", self.name, self.columns)
     }
 
+    /// The names of the columns of its key.
+    pub(crate) fn key_names(&self) -> Vec<&'static str> {
+        self.names().take(self.key).collect()
+    }
+
     /// What follows the rows of an insertion.
     pub(crate) fn on_conflict(&self) -> String {
-        let key = self.names().take(self.key).collect::<Vec<_>>().join(", ");
+        let key = self.key_names().join(", ");
         let sets =
             self.names().skip(self.key).map(|column| format!("{column} = excluded.{column}"));
         let replaces =

@@ -2,7 +2,7 @@
 
 use segno_core::{delta::Delta, footprint::Footprint, unreadable::Subject, view::View};
 
-use super::{Table, lease, resource, schedule};
+use super::{Table, lease, line, resource, schedule};
 use crate::sql::{CellRow, Failure, Fields};
 
 /// Such a table.
@@ -15,6 +15,8 @@ pub(crate) struct Named {
     pub(crate) put: &'static str,
     /// The names that are asked for.
     pub(crate) wanted: fn(&Footprint) -> Vec<&str>,
+    /// Asks for one more.
+    pub(crate) want: fn(&str, &mut Footprint),
     /// What a row with this name is about.
     pub(crate) subject: fn(&str) -> Subject,
     /// Puts a row of all columns.
@@ -26,7 +28,7 @@ pub(crate) struct Named {
 }
 
 /// All of them, in the order in which their rows are locked.
-pub(crate) static NAMED: [Named; 3] = [schedule::ROWS, resource::ROWS, lease::ROWS];
+pub(crate) static NAMED: [Named; 4] = [schedule::ROWS, resource::ROWS, lease::ROWS, line::ROWS];
 
 /// For tables whose rows stay.
 pub(super) fn none(_: &Delta) -> Vec<CellRow> {

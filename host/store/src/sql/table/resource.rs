@@ -27,6 +27,9 @@ pub(super) const ROWS: Named = Named {
     load: "load resources",
     put: "put resources",
     wanted: |rows| rows.resources.iter().map(ResourceName::as_str).collect(),
+    want: |name, rows| {
+        rows.resources.insert(name.into());
+    },
     subject: |name| Subject::Resource(name.into()),
     read: |row, view| resource(&row).map(|resource| view.put_resource(resource)),
     written: |delta| delta.resources.values().map(cells).collect(),

@@ -38,6 +38,9 @@ pub(super) const ROWS: Named = Named {
     load: "load schedules",
     put: "put schedules",
     wanted: |rows| rows.schedules.iter().map(ScheduleId::as_str).collect(),
+    want: |id, rows| {
+        rows.schedules.insert(id.into());
+    },
     subject: |id| Subject::Schedule(id.into()),
     read: |row, view| schedule(&row).map(|schedule| view.put_schedule(schedule)),
     written: |delta| delta.schedules.values().flatten().map(cells).collect(),

@@ -26,7 +26,7 @@ use tokio::task::JoinHandle;
 
 use super::{
     super::{
-        HandClock, MODULE, create, deploy,
+        HandClock, MODULE, create, deploy, facts,
         script::{self, Dice},
     },
     database, store,
@@ -52,7 +52,7 @@ async fn whatever_two_hosts_do_at_once_is_as_if_one_came_after_the_other() {
         let two = store(&database, &clock, &config).await;
         deploy(&*one).await;
         let mut rows = View::new();
-        rows.put_module(MODULE);
+        rows.put_module_facts(MODULE, facts());
         rows.put_alias("shop".into(), MODULE);
         let rules = Model::from(rows);
         let mut crossing = Crossing { database, clock, config, rules, one, two };

@@ -19,7 +19,7 @@ use super::{
     super::{HandClock, MODULE, create, deploy, new},
     database, store,
 };
-use crate::{Store, postgres::PostgresStore};
+use crate::{NewModule, Store, postgres::PostgresStore};
 
 /// `root` with two hundred children, one of them detached; all of it has ended.
 async fn tree(store: &PostgresStore, root: &str) {
@@ -115,7 +115,7 @@ async fn a_tree_somebody_waits_for_or_a_module_somebody_runs_stays() {
 
     let next: Arc<[u8]> = Arc::from(&b"next"[..]);
     let digest = Digest([8; 32]);
-    store.modules().put(digest, next, "{}".to_owned(), clock.now()).await.expect("it is kept");
+    store.modules().put(NewModule::plain(digest, next, clock.now())).await.expect("it is kept");
     let deploy = Command::Deploy { alias: "shop".into(), module: digest };
     store.execute(vec![deploy]).await.expect("a reply");
     let remove =

@@ -28,7 +28,7 @@ use super::{
     },
     database, store,
 };
-use crate::{Store as _, postgres::PostgresStore};
+use crate::{NewModule, Store as _, postgres::PostgresStore};
 
 /// A transaction of the test's own, which holds rows.
 pub(super) struct Gate {
@@ -301,7 +301,7 @@ async fn a_module_that_is_removed_meanwhile_is_not_left_out_of_what_names_it() {
     let (_clock, one, _two) = hosts(&database).await;
     let digest = Digest([9; 32]);
     let bytes = Arc::from(&b"another"[..]);
-    one.modules().put(digest, bytes, "{}".to_owned(), Timestamp(1_000)).await.expect("it is kept");
+    one.modules().put(NewModule::plain(digest, bytes, Timestamp(1_000))).await.expect("it is kept");
     let target = format!("wasm://sha256:{digest}/order");
     // The removal is under way when the decision reads, and ends when the task is written.
     let mut gate = Gate::shut(&database, "DELETE FROM modules WHERE component = 'another'").await;

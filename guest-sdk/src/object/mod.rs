@@ -1,0 +1,126 @@
+//! Objects: a kind of object, and a key. Each has state, which one execution at a time writes.
+
+mod state;
+
+use std::sync::Arc;
+
+use serde::{Serialize, de::DeserializeOwned};
+
+pub(crate) use self::state::names;
+pub use self::state::{State, StateField, StateMap};
+use crate::{
+    call::{Call, no_options},
+    context::Context,
+    function::{Entry, Function, Item, decode_result},
+    handle::Step,
+    invocation::Invocation,
+    journal::Request,
+    payload,
+};
+
+/// A kind of object, implemented by `#[segno::object]` on an `impl` block.
+pub trait Object: ObjectFields {
+    /// The name of the kind.
+    const NAME: &'static str;
+
+    /// How its functions are called.
+    type Client;
+
+    #[doc(hidden)]
+    fn client(object: ObjectRef) -> Self::Client;
+}
+
+/// The state of a kind of object as fields, implemented by `#[segno::object]` on a struct.
+pub trait ObjectFields: Sized + 'static {
+    #[doc(hidden)]
+    fn of(context: &Context) -> Self;
+}
+
+/// How a function of an object uses it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ObjectAccess {
+    /// It takes `&mut self`: one execution of a key at a time, in the order in which they were
+    /// accepted.
+    Exclusive,
+    /// It takes `&self`: it only reads, and waits for nobody.
+    Shared,
+}
+
+/// One object, to be called.
+#[derive(Clone)]
+pub struct ObjectRef {
+    invocation: Arc<Invocation>,
+    /// `OBJECT@KEY`, or `wasm://MODULE/OBJECT@KEY`.
+    path: String,
+}
+
+impl ObjectRef {
+    pub(crate) fn new<O: Object>(
+        invocation: &Arc<Invocation>,
+        module: Option<&str>,
+        key: &str,
+    ) -> Self {
+        let object = O::NAME;
+        let path = match module {
+            Some(module) => format!("wasm://{module}/{object}@{key}"),
+            None => format!("{object}@{key}"),
+        };
+        Self { invocation: invocation.clone(), path }
+    }
+
+    /// Calls a function of the object.
+    #[doc(hidden)]
+    pub fn call<F: Function>(&self, input: &F::Input) -> Call<F::Output>
+    where
+        F::Input: Serialize,
+        F::Output: DeserializeOwned,
+    {
+        self.invocation.journal.learn(Entry::of::<F>);
+        let (_, method) = F::NAME.split_once('/').unwrap_or(("", F::NAME));
+        let function = format!("{}/{method}", self.path);
+        let request = payload::encode(&format!("the input of `{function}`"), input);
+        let request = request.map(|input| Request::Call {
+            function,
+            input,
+            options: no_options(),
+            step: None,
+        });
+        Call(Step::new(&self.invocation, request, decode_result))
+    }
+}
+
+/// The functions of a kind of object, for [`module!`](crate::module!).
+#[doc(hidden)]
+#[derive(Clone, Copy)]
+pub struct ObjectEntries(pub fn() -> Vec<Entry>);
+
+/// What can be listed in [`module!`](crate::module!): a durable function, or a kind of object.
+/// `Mark` is inferred.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no durable function and no kind of object",
+    note = "put `#[segno::workflow]` or `#[segno::activity]` on a function, `#[segno::object]` on an `impl` block"
+)]
+pub trait Listed<Mark> {
+    #[doc(hidden)]
+    fn entries(self) -> Vec<Entry>;
+}
+
+#[doc(hidden)]
+pub enum FunctionMark<A> {
+    Never(std::convert::Infallible, std::marker::PhantomData<A>),
+}
+
+#[doc(hidden)]
+pub enum ObjectMark {}
+
+impl<A, I: Item<A>> Listed<FunctionMark<A>> for I {
+    fn entries(self) -> Vec<Entry> {
+        vec![Entry::of_item(self)]
+    }
+}
+
+impl Listed<ObjectMark> for ObjectEntries {
+    fn entries(self) -> Vec<Entry> {
+        (self.0)()
+    }
+}

@@ -1,0 +1,209 @@
+//! Objects: calling their functions, reading and changing their state.
+
+use std::collections::BTreeMap;
+
+use axum::{
+    Json,
+    extract::State,
+    http::{HeaderMap, StatusCode},
+};
+use segno_core::{
+    command::Command,
+    id::{ObjectId, PromiseId},
+    object::StateWrite,
+    reply::Reply,
+    transition::turn_in,
+    value::{Payload, Text},
+};
+use segno_engine::values::{self, journals};
+use segno_store::{ObjectFilter, Store};
+
+use super::{
+    Api, ApiError,
+    body::{Body, Query, Segments},
+    model::{
+        CallObject, ChangeState, ObjectItem, ObjectList, ObjectQuery, ObjectView, Started,
+        StateQuery,
+    },
+    openapi::Refusals,
+    page, start,
+    state::{refused, unexpected},
+};
+
+/// How many bytes of values one answer shows.
+const SHOWN_BYTES: u64 = 1 << 20;
+
+/// Lists objects that have state, or an invocation that is kept, by name.
+#[utoipa::path(
+    get, path = "/v1/objects", tag = "objects", params(ObjectQuery),
+    responses((status = 200, body = ObjectList), Refusals),
+)]
+pub async fn list(
+    State(api): State<Api>,
+    Query(query): Query<ObjectQuery>,
+) -> Result<Json<ObjectList>, ApiError> {
+    let limit = page::LISTING.of(query.limit)?;
+    let after = query.after.map(|name| ObjectId::from(name.as_str()));
+    let store = api.look().await?;
+    let found = store.read().objects(&ObjectFilter { prefix: query.prefix, after, limit }).await?;
+    let holders: Vec<PromiseId> =
+        found.items.iter().filter_map(|row| row.holder().cloned()).collect();
+    let held = held(&*store, &holders).await?;
+    let item = |row: &segno_store::ObjectRow| ObjectItem {
+        object: row.object.to_string(),
+        names: row.names,
+        bytes: row.bytes,
+        holder: row
+            .holder()
+            .filter(|id| held.get(*id) == Some(&row.object))
+            .map(ToString::to_string),
+    };
+    Ok(Json(ObjectList {
+        items: found.items.iter().map(item).collect(),
+        next: found.next.map(|object| object.to_string()),
+    }))
+}
+
+/// Shows an object: its state, and whose turn it is. An object that nobody wrote has no state.
+#[utoipa::path(
+    get, path = "/v1/objects/{module}/{object}/{key}", tag = "objects",
+    params(
+        ("module" = String, Path, description = "The alias of the module"),
+        ("object" = String, Path, description = "The kind of object"),
+        ("key" = String, Path, description = "The key; a slash is written %2F"),
+        StateQuery,
+    ),
+    responses((status = 200, body = ObjectView), Refusals),
+)]
+pub async fn describe(
+    State(api): State<Api>,
+    Segments(path): Segments<(String, String, String)>,
+    Query(query): Query<StateQuery>,
+) -> Result<Json<ObjectView>, ApiError> {
+    let object = named(&path)?;
+    let store = api.look().await?;
+    shown(&*store, object, query.name.as_deref()).await.map(Json)
+}
+
+/// Changes the state of an object: 409 `object-busy` while an invocation has the turn, or waits for
+/// it.
+#[utoipa::path(
+    patch, path = "/v1/objects/{module}/{object}/{key}", tag = "objects",
+    request_body = ChangeState,
+    params(
+        ("module" = String, Path, description = "The alias of the module"),
+        ("object" = String, Path, description = "The kind of object"),
+        ("key" = String, Path, description = "The key; a slash is written %2F"),
+    ),
+    responses((status = 200, body = ObjectView), Refusals),
+)]
+pub async fn change(
+    State(api): State<Api>,
+    Segments(path): Segments<(String, String, String)>,
+    Body(change, _room): Body<ChangeState>,
+) -> Result<Json<ObjectView>, ApiError> {
+    let object = named(&path)?;
+    let cleared = change.clear.iter().map(|name| (Text::from(name.as_str()), None));
+    let set = change.set.iter().map(|(name, value)| {
+        (Text::from(name.as_str()), Some(Payload::Json(Text::from(value.to_string()))))
+    });
+    let write = StateWrite { clears: change.clear_all, entries: cleared.chain(set).collect() };
+    match api.execute(Command::ObjectWrite { object: object.clone(), write }).await? {
+        Reply::Done => {}
+        Reply::Refused(refusal) => return Err(refused(&PromiseId::new(object.as_str()), refusal)),
+        other => return Err(unexpected(&other)),
+    }
+    shown(&*api.host.store, object, None).await.map(Json)
+}
+
+/// Calls a function of an object, as `POST /v1/invocations` does with the target
+/// `MODULE/OBJECT@KEY/FUNCTION`.
+#[utoipa::path(
+    post, path = "/v1/objects/{module}/{object}/{key}/{function}", tag = "objects",
+    request_body = CallObject,
+    params(
+        ("module" = String, Path, description = "The alias of the module"),
+        ("object" = String, Path, description = "The kind of object"),
+        ("key" = String, Path, description = "The key; a slash is written %2F"),
+        ("function" = String, Path, description = "The function"),
+    ),
+    responses(
+        (status = 200, body = Started, description = "An invocation with this id exists"),
+        (status = 201, body = Started, description = "Started"),
+        Refusals,
+    ),
+)]
+pub async fn call(
+    State(api): State<Api>,
+    headers: HeaderMap,
+    Segments((module, object, key, function)): Segments<(String, String, String, String)>,
+    Body(call, room): Body<CallObject>,
+) -> Result<(StatusCode, Json<Started>), ApiError> {
+    let request = call.of(format!("{module}/{object}@{key}/{function}"));
+    Box::pin(start::begin(api, headers, request, room)).await
+}
+
+fn named((module, object, key): &(String, String, String)) -> Result<ObjectId, ApiError> {
+    let is_part = |part: &str| !part.is_empty() && !part.contains(['/', '@', ':', ' ']);
+    if !is_part(module) || !is_part(object) || key.is_empty() {
+        let reason = format!(
+            "`{module}/{object}@{key}` is not the name of an object: use the alias of a module, a kind of object, and a key"
+        );
+        return Err(ApiError::BadPath(reason));
+    }
+    Ok(ObjectId::new(format!("{module}/{object}@{key}")))
+}
+
+/// Which of these invocations have not settled, and the object whose turn each has or waits for.
+async fn held(
+    store: &dyn Store,
+    ids: &[PromiseId],
+) -> Result<BTreeMap<PromiseId, ObjectId>, ApiError> {
+    let rows = store.read().promises(ids).await?;
+    let pending = rows.into_iter().flatten().filter(|row| row.promise.is_pending());
+    Ok(pending.filter_map(|row| Some((row.promise.id().clone(), turn_in(&row.promise)?))).collect())
+}
+
+async fn shown(
+    store: &dyn Store,
+    object: ObjectId,
+    name: Option<&str>,
+) -> Result<ObjectView, ApiError> {
+    let read = store.read();
+    let sizes = read.object_names(&object).await?;
+    let mut bytes = 0;
+    let fits = |size: &&segno_store::StateSize| {
+        bytes += size.bytes;
+        bytes <= SHOWN_BYTES
+    };
+    let wanted: Vec<Text> = match name {
+        Some(name) => vec![Text::from(name)],
+        None => sizes.iter().take_while(fits).map(|size| size.name.clone()).collect(),
+    };
+    let values = match wanted.is_empty() {
+        true => BTreeMap::new(),
+        false => read.object_state(&object, &wanted).await?,
+    };
+    // Its line is found as that of the object with this very name.
+    let filter = ObjectFilter { prefix: Some(object.to_string()), after: None, limit: 1 };
+    let row = read.objects(&filter).await?.items.into_iter().find(|row| row.object == object);
+    let line = row.and_then(|row| row.line);
+    let members: Vec<PromiseId> = line.iter().flat_map(|line| line.members().cloned()).collect();
+    let held = held(store, &members).await?;
+    let in_line = |id: &&PromiseId| held.get(*id) == Some(&object);
+    let holder = line.as_ref().and_then(|line| line.holder.as_ref()).filter(in_line);
+    let last =
+        line.as_ref().map(|line| &line.tail).filter(in_line).filter(|id| Some(*id) != holder);
+    Ok(ObjectView {
+        holder: holder.map(ToString::to_string),
+        last: last.map(ToString::to_string),
+        names: sizes.into_iter().map(|size| (size.name.to_string(), size.bytes)).collect(),
+        state: values
+            .iter()
+            .map(|(name, value)| {
+                (name.to_string(), values::payload_json(&journals::guest_payload(value)))
+            })
+            .collect(),
+        object: object.to_string(),
+    })
+}

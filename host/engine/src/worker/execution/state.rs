@@ -1,0 +1,31 @@
+//! Reads of the state of the execution's object.
+
+use std::collections::BTreeMap;
+
+use segno_guest::{Completion, Event};
+
+use super::Execution;
+use crate::worker::error::ExecutionError;
+
+impl Execution {
+    /// Looks up what the guest read in its last poll; the answers are delivered before any other
+    /// event.
+    pub(super) async fn read_state(&mut self) -> Result<(), ExecutionError> {
+        let lookup = self.recorder().state_lookup();
+        let Some(lookup) = lookup else { return Ok(()) };
+        let read = self.worker.host.store.read();
+        let values = match lookup.values.is_empty() {
+            true => BTreeMap::new(),
+            false => read.object_state(&lookup.object, &lookup.values).await?,
+        };
+        let names = match lookup.names {
+            true => read.object_names(&lookup.object).await?,
+            false => Vec::new(),
+        };
+        let names: Vec<_> = names.into_iter().map(|size| size.name).collect();
+        let answers = self.recorder().state_answers(&values, &names);
+        let told = |(command, outcome)| Event::Completed(Completion { command, outcome });
+        self.state_reads.extend(answers.into_iter().map(told));
+        Ok(())
+    }
+}

@@ -1,0 +1,243 @@
+//! What an execution knows of the state of its object, and what it asked of it.
+//!
+//! A read is answered by what this execution wrote before it, else by what is stored. What is stored
+//! is looked up when the guest has returned, **before anything that it asked for in that poll is
+//! committed**: a read that came before a write never sees it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use segno_core::{
+    id::ObjectId,
+    object::StateWrite,
+    value::{Payload as Stored, Text},
+};
+use segno_guest::{Outcome, Payload};
+
+use crate::{values::journals, worker::commands::StateRead};
+
+/// The state of the object of one execution.
+#[derive(Debug)]
+pub struct ObjectState {
+    /// The object.
+    pub object: ObjectId,
+    /// Whether nobody else writes it now: what is known of it stays true.
+    is_held: bool,
+    /// Whether all that is not known is known to be absent.
+    is_cleared: bool,
+    known: BTreeMap<Text, Option<Stored>>,
+    /// Reads that have no answer yet, in their order.
+    reads: Vec<(u32, Wanted)>,
+}
+
+/// What answers a read.
+#[derive(Debug)]
+enum Wanted {
+    /// This, which was known when the guest asked.
+    Known(Option<Stored>),
+    /// What is stored under this name.
+    Stored(Text),
+    /// The names that are stored, and these, which are there or not.
+    Names { is_cleared: bool, known: BTreeMap<Text, bool> },
+}
+
+/// What has to be looked up for the reads.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Lookup {
+    /// The object.
+    pub object: ObjectId,
+    /// The values of these names.
+    pub values: Vec<Text>,
+    /// Whether the names are needed.
+    pub names: bool,
+}
+
+impl ObjectState {
+    /// The state of an object; `is_held`: the execution has its turn.
+    pub fn new(object: ObjectId, is_held: bool) -> Self {
+        Self { object, is_held, is_cleared: false, known: BTreeMap::new(), reads: Vec::new() }
+    }
+
+    /// The guest reads, by this command.
+    pub fn read(&mut self, index: u32, read: &StateRead) {
+        let wanted = match read {
+            StateRead::Names => Wanted::Names {
+                is_cleared: self.is_cleared,
+                known: self
+                    .known
+                    .iter()
+                    .map(|(name, value)| (name.clone(), value.is_some()))
+                    .collect(),
+            },
+            StateRead::Value(name) => match self.known.get(name) {
+                Some(value) => Wanted::Known(value.clone()),
+                None if self.is_cleared => Wanted::Known(None),
+                None => Wanted::Stored(name.clone()),
+            },
+        };
+        self.reads.push((index, wanted));
+    }
+
+    /// The guest writes.
+    pub fn wrote(&mut self, write: &StateWrite) {
+        if write.clears {
+            self.is_cleared = true;
+            self.known.clear();
+        }
+        self.known.extend(write.entries.iter().cloned());
+    }
+
+    /// What the reads need; none: there are none.
+    pub fn lookup(&self) -> Option<Lookup> {
+        if self.reads.is_empty() {
+            return None;
+        }
+        let values: BTreeSet<&Text> = self
+            .reads
+            .iter()
+            .filter_map(|(_, wanted)| match wanted {
+                Wanted::Stored(name) => Some(name),
+                Wanted::Known(_) | Wanted::Names { .. } => None,
+            })
+            .collect();
+        let is_names =
+            |(_, wanted): &(u32, Wanted)| matches!(wanted, Wanted::Names { is_cleared: false, .. });
+        Some(Lookup {
+            object: self.object.clone(),
+            values: values.into_iter().cloned().collect(),
+            names: self.reads.iter().any(is_names),
+        })
+    }
+
+    /// Answers all reads, from what their lookup found.
+    pub fn answer(
+        &mut self,
+        values: &BTreeMap<Text, Stored>,
+        names: &[Text],
+    ) -> Vec<(u32, Outcome)> {
+        let reads = std::mem::take(&mut self.reads);
+        let answers = reads.into_iter().map(|(index, wanted)| {
+            let outcome = match wanted {
+                Wanted::Known(value) => outcome(value.as_ref()),
+                Wanted::Stored(name) => {
+                    let value = values.get(&name);
+                    if self.is_held && !self.is_cleared {
+                        self.known.entry(name).or_insert_with(|| value.cloned());
+                    }
+                    outcome(value)
+                }
+                Wanted::Names { is_cleared, known } => {
+                    let mut all: BTreeSet<&Text> =
+                        if is_cleared { BTreeSet::new() } else { names.iter().collect() };
+                    for (name, is_there) in &known {
+                        match is_there {
+                            true => all.insert(name),
+                            false => all.remove(name),
+                        };
+                    }
+                    let all: Vec<&str> = all.into_iter().map(Text::as_str).collect();
+                    let json = serde_json::to_string(&all).expect("texts are JSON");
+                    Outcome::Success(Payload::Json(json))
+                }
+            };
+            (index, outcome)
+        });
+        answers.collect()
+    }
+
+    /// Forgets what is stored as well: the instance waits, and what it knows takes memory.
+    pub fn forget(&mut self) {
+        self.known.clear();
+        self.is_cleared = false;
+    }
+}
+
+fn outcome(value: Option<&Stored>) -> Outcome {
+    value.map_or_else(journals::null, |value| Outcome::Success(journals::guest_payload(value)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn json(text: &str) -> Stored {
+        Stored::Json(Text::from(text))
+    }
+
+    fn set(name: &str, value: &str) -> StateWrite {
+        StateWrite { clears: false, entries: vec![(Text::from(name), Some(json(value)))] }
+    }
+
+    fn value(name: &str) -> StateRead {
+        StateRead::Value(Text::from(name))
+    }
+
+    fn texts(answers: Vec<(u32, Outcome)>) -> Vec<(u32, String)> {
+        let text = |(index, outcome)| match outcome {
+            Outcome::Success(Payload::Json(text)) => (index, text),
+            other => panic!("{other:?}"),
+        };
+        answers.into_iter().map(text).collect()
+    }
+
+    fn state() -> ObjectState {
+        ObjectState::new(ObjectId::from("cart/Cart@ada"), true)
+    }
+
+    #[test]
+    fn a_read_sees_what_was_written_before_it_and_nothing_else() {
+        let mut state = state();
+        state.read(0, &value("a"));
+        state.wrote(&set("a", "2"));
+        state.read(2, &value("a"));
+        state.read(3, &value("b"));
+        let lookup = state.lookup().expect("there are reads");
+        assert_eq!((lookup.values, lookup.names), (vec!["a".into(), "b".into()], false));
+        let stored = BTreeMap::from([("a".into(), json("1"))]);
+        let answers = texts(state.answer(&stored, &[]));
+        let expected = [(0, "1"), (2, "2"), (3, "null")];
+        assert_eq!(answers, expected.map(|(index, text)| (index, text.to_owned())));
+        assert_eq!(state.lookup(), None);
+        // What was written is known, and what was read is.
+        state.read(4, &value("a"));
+        state.read(5, &value("b"));
+        assert!(state.lookup().expect("there are reads").values.is_empty());
+        assert_eq!(texts(state.answer(&stored, &[]))[0].1, "2");
+    }
+
+    #[test]
+    fn after_all_was_cleared_only_what_was_written_since_is_there() {
+        let mut state = state();
+        state.wrote(&set("a", "1"));
+        state.wrote(&StateWrite { clears: true, entries: Vec::new() });
+        state.wrote(&set("c", "3"));
+        state.read(3, &value("a"));
+        state.read(4, &StateRead::Names);
+        let lookup = state.lookup().expect("there are reads");
+        assert!(lookup.values.is_empty() && !lookup.names);
+        let answers = texts(state.answer(&BTreeMap::new(), &[]));
+        assert_eq!(answers, [(3, "null".to_owned()), (4, "[\"c\"]".to_owned())]);
+    }
+
+    #[test]
+    fn names_are_those_that_are_stored_with_what_was_written_since() {
+        let mut state = state();
+        state.wrote(&set("b", "1"));
+        state.wrote(&StateWrite { clears: false, entries: vec![("c".into(), None)] });
+        state.read(2, &StateRead::Names);
+        state.wrote(&set("z", "1"));
+        assert!(state.lookup().expect("there are reads").names);
+        let answers = texts(state.answer(&BTreeMap::new(), &["a".into(), "c".into()]));
+        assert_eq!(answers, [(2, "[\"a\",\"b\"]".to_owned())]);
+    }
+
+    #[test]
+    fn who_has_no_turn_looks_each_time() {
+        let mut state = ObjectState::new(ObjectId::from("cart/Cart@ada"), false);
+        for (index, stored) in [(0, "1"), (1, "2")] {
+            state.read(index, &value("a"));
+            assert_eq!(state.lookup().expect("a read").values.len(), 1);
+            let stored = BTreeMap::from([("a".into(), json(stored))]);
+            state.answer(&stored, &[]);
+        }
+    }
+}

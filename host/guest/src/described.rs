@@ -1,0 +1,162 @@
+//! What a component says of itself.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use wasmtime::Store;
+
+use super::{
+    FunctionDescription, FunctionKind, GuestError, MessageDescription, ObjectAccess,
+    exports::Exports, workflow::WorkflowState,
+};
+use segno_core::address::Keyed;
+
+/// What a component says of itself.
+pub(super) struct Described {
+    pub(super) functions: Arc<Vec<FunctionDescription>>,
+    pub(super) messages: Vec<MessageDescription>,
+    /// Functions of objects, by name, as it lists them.
+    pub(super) objects: Vec<super::ObjectFunction>,
+}
+
+/// The function that an execution runs, and whose object it is of.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Called {
+    /// Its name in the module.
+    pub(super) name: String,
+    /// The key of the object, and how it is used; none: it is of no object.
+    pub(super) object: Option<(String, ObjectAccess)>,
+}
+
+impl Described {
+    /// Asks an instance.
+    pub(super) async fn of(
+        exports: &Exports,
+        store: &mut Store<WorkflowState>,
+    ) -> wasmtime::Result<Self> {
+        Ok(Self {
+            functions: Arc::new(exports.describe(store).await?),
+            messages: exports.describe_messages(store).await?,
+            objects: exports.describe_objects(store).await?,
+        })
+    }
+
+    /// Refuses descriptions with more than `limit` bytes.
+    pub(super) fn check_size(&self, limit: usize) -> Result<(), GuestError> {
+        let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+        let function = |function: &FunctionDescription| {
+            function.name.len()
+                + text(&function.summary)
+                + text(&function.input_schema)
+                + text(&function.output_schema)
+        };
+        let message = |message: &MessageDescription| {
+            message.function.len() + message.name.len() + message.schema.len()
+        };
+        let of_functions = self.functions.iter().map(function).sum();
+        let of_messages = self.messages.iter().map(message).sum();
+        let of_objects = self.objects.iter().map(|object| object.function.len()).sum();
+        for (what, size) in [
+            ("description", of_functions),
+            ("description of messages", of_messages),
+            ("description of objects", of_objects),
+        ] {
+            if size > limit {
+                return Err(GuestError::OutputTooLarge { what: what.into(), size, limit });
+            }
+        }
+        Ok(())
+    }
+
+    /// What `function` calls: the name of a workflow, or `OBJECT@KEY/FUNCTION`.
+    ///
+    /// # Errors
+    /// [`GuestError::NoSuchFunction`], [`GuestError::NeedsKey`].
+    pub(super) fn called(&self, function: &str) -> Result<Called, GuestError> {
+        let objects: BTreeMap<&str, ObjectAccess> =
+            self.objects.iter().map(|of| (of.function.as_str(), of.access)).collect();
+        let Some(keyed) = Keyed::parse(function) else {
+            known(&self.functions, FunctionKind::Workflow, function)?;
+            return match objects.contains_key(function) {
+                true => Err(GuestError::NeedsKey { function: function.to_owned() }),
+                false => Ok(Called { name: function.to_owned(), object: None }),
+            };
+        };
+        let name = keyed.name();
+        match objects.get(&*name) {
+            Some(access) => Ok(Called { name, object: Some((keyed.key.to_owned(), *access)) }),
+            None => {
+                let known = named(objects.keys().copied());
+                Err(GuestError::NoSuchFunction {
+                    kind: "function of an object",
+                    function: name,
+                    known,
+                })
+            }
+        }
+    }
+}
+
+/// Refuses a function that the module does not describe.
+pub(super) fn known(
+    functions: &[FunctionDescription],
+    kind: FunctionKind,
+    name: &str,
+) -> Result<(), GuestError> {
+    let of_kind = || functions.iter().filter(|function| function.kind == kind);
+    if of_kind().any(|function| function.name == name) {
+        return Ok(());
+    }
+    let known = named(of_kind().map(|function| function.name.as_str()));
+    let kind = match kind {
+        FunctionKind::Workflow => "workflow",
+        FunctionKind::Activity => "activity",
+    };
+    Err(GuestError::NoSuchFunction { kind, function: name.into(), known })
+}
+
+/// Names for people.
+fn named<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
+    if names.is_empty() { "none".into() } else { names.join(", ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ObjectFunction;
+
+    #[test]
+    fn functions_of_objects_are_called_with_keys_and_others_without() {
+        let function = |name: &str| FunctionDescription {
+            name: name.to_owned(),
+            kind: FunctionKind::Workflow,
+            summary: None,
+            input_schema: None,
+            output_schema: None,
+            signals: false,
+            timeout_ms: None,
+            retry: None,
+        };
+        let described = Described {
+            functions: Arc::new(vec![function("order"), function("Cart/total")]),
+            messages: Vec::new(),
+            objects: vec![ObjectFunction {
+                function: "Cart/total".to_owned(),
+                access: ObjectAccess::Shared,
+            }],
+        };
+        let order = Called { name: "order".to_owned(), object: None };
+        assert_eq!(described.called("order").expect("a workflow"), order);
+        let object = Some(("a/d@a".to_owned(), ObjectAccess::Shared));
+        let total = Called { name: "Cart/total".to_owned(), object };
+        assert_eq!(described.called("Cart@a/d@a/total").expect("a function of an object"), total);
+        for (function, said) in [
+            ("Cart/total", "call it as `Cart@KEY/total`"),
+            ("Cart@ada/add", "no function of an object `Cart/add`; it has `Cart/total`"),
+            ("total", "no workflow `total`"),
+        ] {
+            let error = described.called(function).expect_err("it is refused").to_string();
+            assert!(error.contains(said), "{error}");
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! What a component offers, in whichever version of the contract: the functions of `functions`, and
+//! what it says of itself where it does.
+
+use wasmtime::{
+    Store,
+    component::{
+        Component, ComponentExportIndex, ComponentNamedList, Instance, InstancePre, Lift, Lower,
+        TypedFunc, types::ComponentItem,
+    },
+    error::Context as _,
+};
+
+use super::{
+    ActivityContext, Context, Event, FunctionDescription, MessageDescription, ObjectFunction,
+    Outcome, Payload,
+    versions::{VERSIONS, interface},
+};
+
+type Start = (String, Payload, Context);
+type Perform = (String, Payload, ActivityContext);
+
+/// A linked component, with the places of its functions.
+pub(super) struct Linked<T: 'static> {
+    pre: InstancePre<T>,
+    places: Places,
+}
+
+/// The places of functions, each of the type that the contract says.
+#[derive(Clone, Copy)]
+struct Places {
+    describe: ComponentExportIndex,
+    start: ComponentExportIndex,
+    resume: ComponentExportIndex,
+    perform: ComponentExportIndex,
+    describe_messages: Option<ComponentExportIndex>,
+    describe_objects: Option<ComponentExportIndex>,
+}
+
+/// An instance, and how it is called again and again.
+pub(super) struct Exports {
+    instance: Instance,
+    places: Places,
+    resume: TypedFunc<(Event,), ()>,
+}
+
+impl<T: 'static> Clone for Linked<T> {
+    fn clone(&self) -> Self {
+        Self { pre: self.pre.clone(), places: self.places }
+    }
+}
+
+impl<T: Send + 'static> Linked<T> {
+    /// Finds the functions and checks their types.
+    pub(super) fn new(pre: InstancePre<T>) -> wasmtime::Result<Self> {
+        let places = Places {
+            describe: needed::<T, (), (Vec<FunctionDescription>,)>(&pre, "describe")?,
+            start: needed::<T, Start, ()>(&pre, "start")?,
+            resume: needed::<T, (Event,), ()>(&pre, "resume")?,
+            perform: needed::<T, Perform, (Outcome,)>(&pre, "perform")?,
+            describe_messages: offered::<T, (), (Vec<MessageDescription>,)>(
+                &pre,
+                "messages",
+                "describe-messages",
+            )?,
+            describe_objects: offered::<T, (), (Vec<ObjectFunction>,)>(
+                &pre,
+                "objects",
+                "describe-objects",
+            )?,
+        };
+        Ok(Self { pre, places })
+    }
+
+    /// Makes an instance.
+    pub(super) async fn instantiate(&self, store: &mut Store<T>) -> wasmtime::Result<Exports> {
+        let instance = self.pre.instantiate_async(&mut *store).await?;
+        let resume = instance.get_typed_func(&mut *store, self.places.resume)?;
+        Ok(Exports { instance, places: self.places, resume })
+    }
+}
+
+impl Exports {
+    pub(super) async fn describe<T: Send + 'static>(
+        &self,
+        store: &mut Store<T>,
+    ) -> wasmtime::Result<Vec<FunctionDescription>> {
+        let (described,) = self.call(store, self.places.describe, ()).await?;
+        Ok(described)
+    }
+
+    /// Nothing, if the component does not say.
+    pub(super) async fn describe_messages<T: Send + 'static>(
+        &self,
+        store: &mut Store<T>,
+    ) -> wasmtime::Result<Vec<MessageDescription>> {
+        let Some(place) = self.places.describe_messages else { return Ok(Vec::new()) };
+        let (described,) = self.call(store, place, ()).await?;
+        Ok(described)
+    }
+
+    /// Nothing, if the component does not say.
+    pub(super) async fn describe_objects<T: Send + 'static>(
+        &self,
+        store: &mut Store<T>,
+    ) -> wasmtime::Result<Vec<ObjectFunction>> {
+        let Some(place) = self.places.describe_objects else { return Ok(Vec::new()) };
+        let (described,) = self.call(store, place, ()).await?;
+        Ok(described)
+    }
+
+    pub(super) async fn start<T: Send + 'static>(
+        &self,
+        store: &mut Store<T>,
+        function: String,
+        input: Payload,
+        context: Context,
+    ) -> wasmtime::Result<()> {
+        self.call(store, self.places.start, (function, input, context)).await
+    }
+
+    pub(super) async fn resume<T: Send + 'static>(
+        &self,
+        store: &mut Store<T>,
+        event: Event,
+    ) -> wasmtime::Result<()> {
+        self.resume.call_async(store, (event,)).await
+    }
+
+    pub(super) async fn perform<T: Send + 'static>(
+        &self,
+        store: &mut Store<T>,
+        function: String,
+        input: Payload,
+        context: ActivityContext,
+    ) -> wasmtime::Result<Outcome> {
+        let (outcome,) = self.call(store, self.places.perform, (function, input, context)).await?;
+        Ok(outcome)
+    }
+
+    async fn call<T, Parameters, Answer>(
+        &self,
+        store: &mut Store<T>,
+        place: ComponentExportIndex,
+        parameters: Parameters,
+    ) -> wasmtime::Result<Answer>
+    where
+        T: Send + 'static,
+        Parameters: ComponentNamedList + Lower + Send + Sync + 'static,
+        Answer: ComponentNamedList + Lift + Send + Sync + 'static,
+    {
+        let function = self.instance.get_typed_func::<Parameters, Answer>(&mut *store, place)?;
+        function.call_async(store, parameters).await
+    }
+}
+
+/// The place of a function that every component has.
+fn needed<T, Parameters, Answer>(
+    pre: &InstancePre<T>,
+    function: &str,
+) -> wasmtime::Result<ComponentExportIndex>
+where
+    Parameters: ComponentNamedList + Lower,
+    Answer: ComponentNamedList + Lift,
+{
+    let found = offered::<T, Parameters, Answer>(pre, "functions", function)?;
+    found.ok_or_else(|| wasmtime::format_err!("no export `functions#{function}` found"))
+}
+
+/// The place of a function, in the newest version of the contract in which the component has it.
+fn offered<T, Parameters, Answer>(
+    pre: &InstancePre<T>,
+    name: &str,
+    function: &str,
+) -> wasmtime::Result<Option<ComponentExportIndex>>
+where
+    Parameters: ComponentNamedList + Lower,
+    Answer: ComponentNamedList + Lift,
+{
+    let component = pre.component();
+    let Some(place) = place_of(component, name) else { return Ok(None) };
+    match component.get_export(Some(&place), function) {
+        None => Ok(None),
+        Some((ComponentItem::ComponentFunc(found), place)) => {
+            let check = found.typecheck::<Parameters, Answer>(&pre.instance_type());
+            check.with_context(|| format!("export `{name}#{function}`"))?;
+            Ok(Some(place))
+        }
+        Some(_) => Err(wasmtime::format_err!("export `{name}#{function}` is not a function")),
+    }
+}
+
+/// The place of an interface that the component exports.
+fn place_of(component: &Component, name: &str) -> Option<ComponentExportIndex> {
+    let newest_first = VERSIONS.iter().rev();
+    newest_first
+        .map(|version| interface(name, version))
+        .find_map(|name| component.get_export_index(None, &*name))
+}

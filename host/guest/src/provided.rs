@@ -1,0 +1,173 @@
+//! The contract's imports, under the names of every version: one implementation for all.
+
+use wasmtime::{
+    StoreContextMut,
+    component::{Linker, LinkerInstance},
+};
+
+use super::{
+    bindings::segno::workflow::{activity, configuration, files, journal, sagas, state},
+    versions::{VERSIONS, imports, interface},
+};
+
+/// Who answers the imports.
+pub(super) trait Answers:
+    journal::Host
+    + sagas::Host
+    + state::Host
+    + activity::Host
+    + configuration::Host
+    + files::Host
+    + Send
+    + 'static
+{
+}
+
+impl<T> Answers for T where
+    T: journal::Host
+        + sagas::Host
+        + state::Host
+        + activity::Host
+        + configuration::Host
+        + files::Host
+        + Send
+        + 'static
+{
+}
+
+/// Defines functions of an interface: those that answer something, then those that do not.
+macro_rules! functions {
+    ($instance:ident, $interface:ident:
+        answering {
+        $($name:literal = $method:ident($($argument:ident),*);)*
+        } silent {
+            $($silent:literal = $silent_method:ident($($silent_argument:ident),*);)*
+        }
+    ) => {
+        $($instance.func_wrap($name, |mut store: StoreContextMut<'_, T>, ($($argument,)*)| {
+            Ok(($interface::Host::$method(store.data_mut(), $($argument),*)?,))
+        })?;)*
+        $($instance.func_wrap($silent, |mut store: StoreContextMut<'_, T>, ($($silent_argument,)*)| {
+            $interface::Host::$silent_method(store.data_mut(), $($silent_argument),*)
+        })?;)*
+    };
+}
+
+/// The same for functions that may wait.
+macro_rules! waiting_functions {
+    ($instance:ident, $interface:ident:
+        answering {
+        $($name:literal = $method:ident($($argument:ident),*);)*
+        } silent {
+            $($silent:literal = $silent_method:ident($($silent_argument:ident),*);)*
+        }
+    ) => {
+        $($instance.func_wrap_async($name, |mut store: StoreContextMut<'_, T>, ($($argument,)*)| {
+            Box::new(async move {
+                Ok(($interface::Host::$method(store.data_mut(), $($argument),*).await?,))
+            })
+        })?;)*
+        $($instance.func_wrap_async($silent, |mut store: StoreContextMut<'_, T>, ($($silent_argument,)*)| {
+            Box::new(async move {
+                $interface::Host::$silent_method(store.data_mut(), $($silent_argument),*).await
+            })
+        })?;)*
+    };
+}
+
+/// Defines every import of the contract.
+pub(super) fn provide<T: Answers>(linker: &mut Linker<T>) -> wasmtime::Result<()> {
+    for version in VERSIONS {
+        let mut of =
+            |name: &str, define: fn(LinkerInstance<'_, T>) -> wasmtime::Result<()>| match imports(
+                name, version,
+            ) {
+                true => define(linker.instance(&interface(name, version))?),
+                false => Ok(()),
+            };
+        of("types", |_| Ok(()))?;
+        of("journal", journal)?;
+        of("sagas", sagas)?;
+        of("state", state)?;
+        of("activity", activity)?;
+        of("configuration", configuration)?;
+        of("files", files)?;
+    }
+    Ok(())
+}
+
+fn journal<T: Answers>(mut instance: LinkerInstance<'_, T>) -> wasmtime::Result<()> {
+    functions! { instance, journal: answering {
+        "call" = call(function, input, options);
+        "send" = send(function, input, options);
+        "sleep-until" = sleep_until(time_ms);
+        "promise" = promise(name, options);
+        "settle" = settle(promise_id, outcome);
+        "http" = http(request, options);
+        "cancel" = cancel(command);
+        "publish" = publish(topic, payload);
+        "run" = run(name);
+        "now" = now();
+    } silent {
+        "forget" = forget(command);
+        "run-done" = run_done(command, outcome);
+        "log" = log(level, message);
+        "finish" = finish(outcome);
+    } }
+    Ok(())
+}
+
+fn sagas<T: Answers>(mut instance: LinkerInstance<'_, T>) -> wasmtime::Result<()> {
+    functions! { instance, sagas: answering {
+        "call" = call(function, input, options, step);
+        "http" = http(request, options, step);
+        "undo" = undo(step, input, options);
+        "ask" = ask(step);
+    } silent {
+    } }
+    Ok(())
+}
+
+fn state<T: Answers>(mut instance: LinkerInstance<'_, T>) -> wasmtime::Result<()> {
+    functions! { instance, state: answering {
+        "key" = key();
+        "get" = get(name);
+        "names" = names();
+        "set" = set(name, value);
+        "clear" = clear(name);
+        "clear-all" = clear_all();
+    } silent {
+    } }
+    Ok(())
+}
+
+fn activity<T: Answers>(mut instance: LinkerInstance<'_, T>) -> wasmtime::Result<()> {
+    waiting_functions! { instance, activity: answering {
+        "heartbeat" = heartbeat(progress);
+        "http" = http(request);
+    } silent {
+        "log" = log(level, message);
+    } }
+    Ok(())
+}
+
+fn configuration<T: Answers>(mut instance: LinkerInstance<'_, T>) -> wasmtime::Result<()> {
+    functions! { instance, configuration: answering {
+        "env" = env(name);
+        "secret" = secret(name);
+    } silent {
+    } }
+    Ok(())
+}
+
+fn files<T: Answers>(mut instance: LinkerInstance<'_, T>) -> wasmtime::Result<()> {
+    waiting_functions! { instance, files: answering {
+        "read" = read(path, offset, length);
+        "write" = write(path, content);
+        "append" = append(path, content);
+        "list-directory" = list_directory(path);
+        "remove" = remove(path);
+    } silent {
+    } }
+    Ok(())
+}

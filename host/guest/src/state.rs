@@ -1,0 +1,122 @@
+//! The imports of functions of objects: the key, and commands about the state. Activities and
+//! functions of no object are refused.
+
+use super::{
+    ObjectAccess, Payload,
+    activity::{ActivityState, for_workflows},
+    bindings::segno::workflow::state,
+    commands::{ClearAllState, ClearState, GetState, SetState, StateNames},
+    contract::size,
+    trap::Halt,
+    workflow::WorkflowState,
+};
+
+/// The most bytes of a name in an object's state.
+const LONGEST_NAME: usize = segno_core::object::LONGEST_NAME;
+
+impl state::Host for WorkflowState {
+    fn key(&mut self) -> wasmtime::Result<String> {
+        self.object("state.key").map(|object| object.key.clone())
+    }
+
+    fn get(&mut self, name: String) -> wasmtime::Result<u32> {
+        self.object("state.get")?;
+        check_name(&name)?;
+        self.command(GetState { name })
+    }
+
+    fn names(&mut self) -> wasmtime::Result<u32> {
+        self.object("state.names")?;
+        self.command(StateNames)
+    }
+
+    fn set(&mut self, name: String, value: Payload) -> wasmtime::Result<u32> {
+        self.writes("state.set")?;
+        check_name(&name)?;
+        self.check(size(&value), || format!("value of `{name}` in the state"))?;
+        self.command(SetState { name, value })
+    }
+
+    fn clear(&mut self, name: String) -> wasmtime::Result<u32> {
+        self.writes("state.clear")?;
+        check_name(&name)?;
+        self.command(ClearState { name })
+    }
+
+    fn clear_all(&mut self) -> wasmtime::Result<u32> {
+        self.writes("state.clear-all")?;
+        self.command(ClearAllState)
+    }
+}
+
+impl state::Host for ActivityState {
+    fn key(&mut self) -> wasmtime::Result<String> {
+        Err(for_workflows("state.key"))
+    }
+
+    fn get(&mut self, _: String) -> wasmtime::Result<u32> {
+        Err(for_workflows("state.get"))
+    }
+
+    fn names(&mut self) -> wasmtime::Result<u32> {
+        Err(for_workflows("state.names"))
+    }
+
+    fn set(&mut self, _: String, _: Payload) -> wasmtime::Result<u32> {
+        Err(for_workflows("state.set"))
+    }
+
+    fn clear(&mut self, _: String) -> wasmtime::Result<u32> {
+        Err(for_workflows("state.clear"))
+    }
+
+    fn clear_all(&mut self) -> wasmtime::Result<u32> {
+        Err(for_workflows("state.clear-all"))
+    }
+}
+
+/// The object of an execution.
+pub(super) struct OwnObject {
+    /// Its key.
+    pub(super) key: String,
+    /// Whether the function may write its state.
+    pub(super) writes: bool,
+}
+
+impl From<(String, ObjectAccess)> for OwnObject {
+    fn from((key, access): (String, ObjectAccess)) -> Self {
+        Self { key, writes: access == ObjectAccess::Exclusive }
+    }
+}
+
+impl WorkflowState {
+    fn object(&self, import: &str) -> wasmtime::Result<&OwnObject> {
+        self.object.as_ref().ok_or_else(|| {
+            let message = format!(
+                "`{import}` is for functions of objects: describe this one in `objects`, and call it as `OBJECT@KEY/FUNCTION`"
+            );
+            Halt::Refused(message).into()
+        })
+    }
+
+    fn writes(&self, import: &str) -> wasmtime::Result<()> {
+        if self.object(import)?.writes {
+            return Ok(());
+        }
+        let message = format!(
+            "`{import}` is refused in a function whose access is `shared`: it only reads; describe it as `exclusive` to write"
+        );
+        Err(Halt::Refused(message).into())
+    }
+}
+
+fn check_name(name: &str) -> wasmtime::Result<()> {
+    if name.is_empty() || name.len() > LONGEST_NAME {
+        let message = format!(
+            "a name in the state of an object has 1 to {LONGEST_NAME} bytes, and this one has {}",
+            name.len()
+        );
+        return Err(Halt::Refused(message).into());
+    }
+    Ok(())
+}

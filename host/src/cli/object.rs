@@ -1,0 +1,234 @@
+//! `segno object`.
+
+use std::str::FromStr;
+
+use clap::{Args, Subcommand};
+
+use super::{
+    CliError, Console, Exit,
+    console::{CYAN, DIM},
+    input::read_json,
+    pages::Pages,
+    show::{facts, plain, size, value},
+    table::{Cell, Column, Table},
+    text,
+};
+use crate::{
+    api::model::{ChangeState, ObjectQuery, ObjectView},
+    client::Client,
+};
+
+/// List objects, and read or change their state
+///
+/// The functions of an object write its state, one execution at a time. A change from here is
+/// refused while an execution of the object has not ended.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  segno object list cart/
+  segno object get cart/Cart@ada
+  segno object get cart/Cart@ada total
+  segno object set cart/Cart@ada total 12
+  segno object clear cart/Cart@ada total
+  segno object clear cart/Cart@ada --all
+  segno call cart/Cart@ada/add '\"hat\"'       # calls a function of it")]
+pub struct Object {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    List(List),
+    Get(Get),
+    Set(Set),
+    Clear(Clear),
+}
+
+/// List objects that have state, or an execution that is kept
+#[derive(Debug, Args)]
+struct List {
+    /// Only names that begin so
+    #[arg(value_name = "PREFIX")]
+    prefix: Option<String>,
+    #[command(flatten)]
+    pages: Pages,
+}
+
+/// Show the state of an object and whose turn it is, or print one value
+#[derive(Debug, Args)]
+struct Get {
+    /// Object: MODULE/OBJECT@KEY
+    #[arg(value_name = "OBJECT")]
+    object: Name,
+    /// Name in its state: the field, or FIELD/KEY
+    name: Option<String>,
+}
+
+/// Set a value in the state of an object
+#[derive(Debug, Args)]
+struct Set {
+    /// Object: MODULE/OBJECT@KEY
+    #[arg(value_name = "OBJECT")]
+    object: Name,
+    /// Name in its state: the field, or FIELD/KEY
+    name: String,
+    /// Value: JSON, @FILE, or - for standard input
+    #[arg(value_name = "JSON")]
+    value: String,
+}
+
+/// Remove values from the state of an object
+#[derive(Debug, Args)]
+struct Clear {
+    /// Object: MODULE/OBJECT@KEY
+    #[arg(value_name = "OBJECT")]
+    object: Name,
+    /// Names in its state
+    #[arg(value_name = "NAME", required_unless_present = "all")]
+    names: Vec<String>,
+    /// Remove all names
+    #[arg(long, conflicts_with = "names")]
+    all: bool,
+}
+
+/// The name of an object.
+#[derive(Debug, Clone)]
+struct Name {
+    module: String,
+    object: String,
+    key: String,
+}
+
+impl FromStr for Name {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parts = || {
+            let (module, rest) = text.strip_prefix("wasm://").unwrap_or(text).split_once('/')?;
+            let (object, key) = rest.split_once('@')?;
+            let is_whole = !module.is_empty() && !object.is_empty() && !key.is_empty();
+            is_whole.then(|| Self { module: module.into(), object: object.into(), key: key.into() })
+        };
+        parts().ok_or_else(|| "write MODULE/OBJECT@KEY, such as cart/Cart@ada".to_owned())
+    }
+}
+
+impl Name {
+    fn parts(&self) -> [&str; 3] {
+        [&self.module, &self.object, &self.key]
+    }
+}
+
+impl Object {
+    pub(super) async fn run(
+        self,
+        client: &Client,
+        console: &mut Console,
+    ) -> Result<Exit, CliError> {
+        match self.what {
+            What::List(list) => list.run(client, console).await?,
+            What::Get(Get { object, name: None }) => {
+                show(&client.object(object.parts(), None).await?, console)?;
+            }
+            What::Get(Get { object, name: Some(name) }) => {
+                return one(&client.object(object.parts(), Some(&name)).await?, &name, console);
+            }
+            What::Set(Set { object, name, value }) => {
+                let set = [(name, read_json(&value)?)].into();
+                let change = ChangeState { set, ..ChangeState::default() };
+                show(&client.change_object(object.parts(), &change).await?, console)?;
+            }
+            What::Clear(Clear { object, names, all }) => {
+                let change = ChangeState { clear_all: all, clear: names, ..ChangeState::default() };
+                show(&client.change_object(object.parts(), &change).await?, console)?;
+            }
+        }
+        Ok(Exit::Done)
+    }
+}
+
+impl List {
+    async fn run(self, client: &Client, console: &mut Console) -> Result<(), CliError> {
+        let prefix = self.prefix;
+        let ask = async |after, limit| {
+            let query = ObjectQuery { prefix: prefix.clone(), after, limit: Some(limit) };
+            client.objects(&query).await
+        };
+        let found = self.pages.read(ask).await?;
+        if console.json() {
+            return console.document(&found);
+        }
+        if found.items.is_empty() {
+            console.remark(
+                match &prefix {
+                    Some(prefix) => format!("no object's name begins with `{prefix}`"),
+                    None => "no objects; calling a function of one makes it".to_owned(),
+                }
+                .as_str(),
+            );
+            return Ok(());
+        }
+        let mut table = Table::new(&[
+            Column::id("OBJECT"),
+            Column::number("NAMES"),
+            Column::number("SIZE"),
+            Column::text("WHOSE TURN"),
+        ]);
+        for item in &found.items {
+            table.row([
+                Cell::from(plain(&item.object)),
+                Cell::from(item.names),
+                Cell::from(size(item.bytes)),
+                Cell::from(item.holder.as_deref().map_or("-".to_owned(), plain)),
+            ]);
+        }
+        console.table(&table)?;
+        if let Some(next) = &found.next {
+            console.remark(&format!("more follow: --after '{next}', or --all"));
+        }
+        Ok(())
+    }
+}
+
+/// Prints one value, as JSON.
+fn one(view: &ObjectView, name: &str, console: &mut Console) -> Result<Exit, CliError> {
+    match view.state.get(name) {
+        Some(value) => {
+            console.document(value)?;
+            Ok(Exit::Done)
+        }
+        None => {
+            console.remark(&format!("`{}` has no `{name}`", view.object));
+            Ok(Exit::NotFound)
+        }
+    }
+}
+
+fn show(view: &ObjectView, console: &mut Console) -> Result<(), CliError> {
+    if console.json() {
+        return console.document(view);
+    }
+    let name = console.paint(CYAN, &plain(&view.object));
+    console.line(match view.names.len() {
+        0 => format!("{name}  {}", console.paint(DIM, "no state")),
+        1 => format!("{name}  1 name in its state"),
+        names => format!("{name}  {names} names in its state"),
+    })?;
+    let mut lines = Vec::new();
+    lines.extend(view.holder.as_ref().map(|holder| ("turn", plain(holder))));
+    lines.extend(view.last.as_ref().map(|last| ("last", plain(last))));
+    facts(lines, console)?;
+    for (name, bytes) in &view.names {
+        let name = plain(name);
+        let shown = match view.state.get(&name) {
+            Some(shown) => {
+                let shown = value(shown, console);
+                console.fit(&shown, text::width(&name) + 6)
+            }
+            None => console.paint(DIM, &size(*bytes)),
+        };
+        console.line(format!("  {name}  {shown}"))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,123 @@
+//! The state of objects, their lines, and which there are.
+
+use std::collections::BTreeMap;
+
+use segno_core::{
+    id::ObjectId,
+    value::{Payload, Text},
+};
+
+use super::{Built, Kind, Parameter, Select, Session, list::end_of_prefix};
+use crate::{
+    ObjectFilter, ObjectRow, Page, StateSize, limits,
+    sql::{Failure, rows, table},
+};
+
+const STATE: Select = Select::differing(
+    "
+    SELECT object, name, kind, object_state.value FROM json_each($2) wanted
+      JOIN object_state ON object_state.object = $1 AND object_state.name = wanted.value",
+    "
+    SELECT object, name, kind, value FROM object_state WHERE object = $1 AND name = ANY($2::text[])",
+);
+
+const SIZES: Select = Select::differing(
+    "SELECT name, length(value) FROM object_state WHERE object = $1 ORDER BY name",
+    "SELECT name, octet_length(value)::bigint FROM object_state WHERE object = $1 ORDER BY name",
+);
+
+/// The lines of these objects.
+pub(super) const LINES: Select = Select::differing(
+    "SELECT object, holder, tail FROM json_each($1) wanted JOIN lines ON lines.object = wanted.value",
+    "SELECT object, holder, tail FROM lines WHERE object = ANY($1::text[])",
+);
+
+const SUMS: Select = Select::differing(
+    "
+    SELECT object, count(*), sum(length(object_state.value)) FROM json_each($1) wanted
+      JOIN object_state ON object_state.object = wanted.value GROUP BY object",
+    "
+    SELECT object, count(*), sum(octet_length(value))::bigint FROM object_state
+     WHERE object = ANY($1::text[]) GROUP BY object",
+);
+
+/// These parts of an object's state, as far as it has them.
+pub(super) async fn state(
+    session: &mut impl Session,
+    object: &ObjectId,
+    names: &[Text],
+) -> Result<BTreeMap<Text, Payload>, Failure> {
+    let wanted = Parameter::Texts(names.iter().map(Text::as_str).collect());
+    let found = session.all(&STATE, &[object.as_str().into(), wanted]).await?;
+    found.iter().map(|row| table::state(row).map(|((_, name), value)| (name, value))).collect()
+}
+
+/// The names in an object's state, and how many bytes each value has.
+pub(super) async fn sizes(
+    session: &mut impl Session,
+    object: &ObjectId,
+) -> Result<Vec<StateSize>, Failure> {
+    let found = session.all(&SIZES, &[object.as_str().into()]).await?;
+    let size = |row| {
+        let bytes = rows::number(row, 1, object, "value")?.cast_unsigned();
+        Ok(StateSize { name: rows::text(row, 0)?, bytes })
+    };
+    found.iter().map(size).collect()
+}
+
+/// A page of objects.
+pub(super) async fn page<S: Session>(
+    session: &mut S,
+    filter: &ObjectFilter,
+) -> Result<Page<ObjectRow, ObjectId>, Failure> {
+    let limit = limits::page_limit(filter.limit) as usize;
+    let found = session.all_of(ids(S::KIND, filter, limit + 1)).await?;
+    let objects: Vec<_> = found.iter().map(|row| rows::text(row, 0)).collect::<Result<_, _>>()?;
+    let wanted = || [Parameter::Texts(objects.iter().map(Text::as_str).collect())];
+    let mut lines = BTreeMap::new();
+    for row in &session.all(&LINES, &wanted()).await? {
+        lines.extend([table::line(row)?]);
+    }
+    let mut sums = BTreeMap::new();
+    for row in &session.all(&SUMS, &wanted()).await? {
+        let object = ObjectId::from(rows::text(row, 0)?.as_str());
+        let names = rows::number(row, 1, &object, "count")?.cast_unsigned();
+        let bytes = rows::number(row, 2, &object, "sum")?.cast_unsigned();
+        sums.insert(object, (names, bytes));
+    }
+    let row = |object: &Text| {
+        let object = ObjectId::from(object.as_str());
+        let (names, bytes) = sums.get(&object).copied().unwrap_or_default();
+        ObjectRow { line: lines.remove(&object), object, names, bytes }
+    };
+    Ok(Page::of_objects(objects.iter().map(row).collect(), limit))
+}
+
+/// The ids of a page of objects: those with a line, and those with state.
+fn ids(kind: Kind, filter: &ObjectFilter, limit: usize) -> Built {
+    let mut query = Built::new("SELECT object FROM (SELECT object FROM lines WHERE ");
+    bounds(&mut query, kind, filter);
+    query.push(" ORDER BY object LIMIT ").bind(limit as i64);
+    query.push(
+        ") having_lines UNION SELECT object FROM (SELECT DISTINCT object FROM object_state WHERE ",
+    );
+    bounds(&mut query, kind, filter);
+    query.push(" ORDER BY object LIMIT ").bind(limit as i64);
+    query.push(") having_state ORDER BY object LIMIT ").bind(limit as i64);
+    query
+}
+
+fn bounds(query: &mut Built, kind: Kind, filter: &ObjectFilter) {
+    let after = filter.after.as_ref().map(ObjectId::as_str).unwrap_or_default();
+    query.push("object > ").bind(after.to_owned());
+    if let Some(prefix) = &filter.prefix {
+        query.push(" AND object >= ").bind(prefix.clone());
+        if let Some(end) = end_of_prefix(kind, prefix) {
+            query.push(" AND object < ").bind(end);
+        }
+    }
+}
+
+/// For the tests of plans.
+#[cfg(test)]
+pub(super) static STATEMENTS: &[Select] = &[STATE, SIZES, LINES, SUMS];

@@ -1,0 +1,48 @@
+//! The lines of objects. They have the names of the objects.
+
+use segno_core::{id::ObjectId, object::Line, unreadable::Subject};
+
+use super::{Again, ColumnKind::Text, Named, Table};
+use crate::sql::{
+    CellRow, Failure, Fields,
+    rows::{id, needed},
+};
+
+pub(super) const ROWS: Named = Named {
+    table: Table {
+        name: "lines",
+        columns: "object, holder, tail",
+        kinds: &[Text, Text, Text],
+        key: 1,
+        again: Again::Replaces,
+    },
+    load: "load lines of objects",
+    put: "put lines of objects",
+    wanted: |rows| rows.lines.iter().map(ObjectId::as_str).collect(),
+    want: |object, rows| {
+        rows.lines.insert(object.into());
+    },
+    subject: |object| Subject::Object(object.into()),
+    read: |row, view| line(&row).map(|(object, line)| view.put_line(object, line)),
+    written: |delta| {
+        let written = delta.lines.iter();
+        written.filter_map(|(object, line)| line.as_ref().map(|line| cells(object, line))).collect()
+    },
+    deleted: |delta| {
+        let gone = delta.lines.iter().filter(|(_, line)| line.is_none());
+        gone.map(|(object, _)| vec![object.as_str().into()]).collect()
+    },
+};
+
+/// Its row.
+fn cells(object: &ObjectId, line: &Line) -> CellRow {
+    let holder = line.holder.as_ref().map(|id| id.as_str());
+    vec![object.as_str().into(), holder.into(), line.tail.as_str().into()]
+}
+
+/// The line of a row.
+pub(crate) fn line(row: &impl Fields) -> Result<(ObjectId, Line), Failure> {
+    let object = needed(row.text(0)?, &"lines", "object")?;
+    let holder = row.text(1)?.map(|_| id(row, 1)).transpose()?;
+    Ok((ObjectId::from(&*object), Line { holder, tail: id(row, 2)? }))
+}
