@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 
 use axum::{Json, extract::State};
-use segno_core::{command::Command, reply::Reply, tags, time::Timestamp};
+use segno_core::{command::Command, promise::TaskStatus, reply::Reply, tags, time::Timestamp};
 use segno_store::{InvocationFilter, StateCounts};
 
 use super::{
     Api, ApiError,
     body::{Query, Segment},
+    deadlock,
     model::{
         Invocation, InvocationCounts, InvocationPage, InvocationQuery, InvocationState,
         UnreadableRow,
@@ -127,6 +128,10 @@ pub async fn describe(
         InvocationFilter { parent: Some(id.clone()), limit: SHOWN, ..InvocationFilter::default() };
     let children = store.read().list(&of_this).await?;
     let facts = store.read().facts(&id).await?;
+    let deadlock = match found.task.status() {
+        TaskStatus::Suspended => deadlock::circle(&*store, &id).await?,
+        _ => Vec::new(),
+    };
     let sagas: BTreeSet<String> = facts.iter().map(|(fact, _)| fact.saga.to_string()).collect();
     drop(store);
     let (promise, task) = (&found.promise, &found.task);
@@ -150,9 +155,10 @@ pub async fn describe(
             .iter()
             .flatten()
             .filter(|row| row.promise.is_pending())
-            .map(|row| view::wait(&id, row))
+            .map(|row| view::wait(promise, row))
             .collect(),
         waits_count: u32::try_from(waits.awaits.len()).unwrap_or(u32::MAX),
+        deadlock: deadlock.iter().map(ToString::to_string).collect(),
         awaited_by: waits.awaited_by.iter().map(ToString::to_string).collect(),
         parent: view::caller(promise),
         schedule: spec.tags.get(tags::SCHEDULE).cloned(),

@@ -10,6 +10,7 @@ mod admission;
 mod body;
 mod connection;
 mod connections;
+mod deadlock;
 mod error;
 mod openapi;
 mod routes;

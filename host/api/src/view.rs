@@ -8,6 +8,7 @@ use segno_core::{
     promise::{CancelState, Note as StoredNote, Promise, Task, TaskState, Verdict},
     tags,
     time::Timestamp,
+    transition::turn_in,
     value::{Tags, Value},
 };
 use segno_engine::values;
@@ -219,12 +220,13 @@ pub fn summary(row: &InvocationRow) -> InvocationSummary {
 }
 
 /// A promise that the invocation `waiter` waits for.
-pub fn wait(waiter: &PromiseId, awaited: &PromiseRow) -> Wait {
+pub fn wait(waiter: &Promise, awaited: &PromiseRow) -> Wait {
     let (awaited, task) = (&awaited.promise, awaited.task.as_ref());
     let kind = match awaited.target() {
         _ if awaited.is_timer() => WaitKind::Timer,
+        Some(_) if is_turn(waiter, awaited) => WaitKind::Turn,
         Some(_) => WaitKind::Call,
-        None if is_signal(waiter, awaited.id()) => WaitKind::Signal,
+        None if is_signal(waiter.id(), awaited.id()) => WaitKind::Signal,
         None => WaitKind::Promise,
     };
     Wait {
@@ -237,6 +239,12 @@ pub fn wait(waiter: &PromiseId, awaited: &PromiseRow) -> Wait {
         retry_at_ms: task.and_then(retry_at),
         note: task.and_then(|task| short_note(awaited, task)),
     }
+}
+
+/// Whether an invocation waits for its turn behind another one.
+fn is_turn(waiter: &Promise, awaited: &Promise) -> bool {
+    let is_call = awaited.spec.made_by.as_ref() == Some(waiter.id());
+    !is_call && turn_in(waiter).is_some_and(|object| turn_in(awaited) == Some(object))
 }
 
 /// A promise in the API's form.

@@ -124,6 +124,8 @@ pub struct Note {
 pub enum WaitKind {
     /// The result of another invocation.
     Call,
+    /// The end of the invocation that has the turn of the same object before it.
+    Turn,
     /// A timer.
     Timer,
     /// A signal to the invocation.
@@ -312,6 +314,11 @@ pub struct Invocation {
     pub waits: Vec<Wait>,
     /// Number of awaited promises.
     pub waits_count: u32,
+    /// The invocations that wait for each other in a circle, of which this one is part, or for which
+    /// it waits: each waits for the next, the last one for the first. None of them goes on until one
+    /// is ended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deadlock: Vec<String>,
     /// The ids of the invocations that wait for this one.
     pub awaited_by: Vec<String>,
     /// The id of the calling invocation.

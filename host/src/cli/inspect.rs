@@ -194,6 +194,10 @@ fn why(invocation: &Invocation, console: &mut Console) -> Result<(), CliError> {
                 let target = wait.target.as_deref().map(short_target).unwrap_or_default();
                 format!("waits for call {id} of {target}{until}{}", attempts(wait, now))
             }
+            WaitKind::Turn => {
+                let object = wait.target.as_deref().map(object_of).unwrap_or_default();
+                format!("waits for its turn with {object}, behind {id}")
+            }
             WaitKind::Timer => format!("waits for timer {id}{until}"),
             WaitKind::Signal => "waits for a signal".to_owned(),
             WaitKind::Promise => match question(&invocation.id, id) {
@@ -204,6 +208,12 @@ fn why(invocation: &Invocation, console: &mut Console) -> Result<(), CliError> {
                 None => format!("waits for promise {id}{until}; settle it with `segno resolve {id}`"),
             },
         });
+    }
+    if let Some(first) = invocation.deadlock.first() {
+        reasons.push(format!(
+            "deadlock: {} → {first}; each waits for the next, until one of them is ended: `segno cancel ID`, or `segno kill ID`",
+            invocation.deadlock.join(" → ")
+        ));
     }
     match invocation.cancel {
         CancelProgress::None => {}
@@ -218,6 +228,12 @@ fn why(invocation: &Invocation, console: &mut Console) -> Result<(), CliError> {
         show::note(note, console)?;
     }
     Ok(())
+}
+
+/// The object of a target, as its name is written.
+fn object_of(target: &str) -> &str {
+    let target = short_target(target);
+    target.rsplit_once('/').map_or(target, |(object, _)| object)
 }
 
 /// How a call fares that an invocation waits for.

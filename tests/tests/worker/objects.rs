@@ -131,7 +131,7 @@ async fn executions_of_one_key_take_turns_and_others_wait_for_nobody() {
         "3 setstate last/ada",
         "4 getstate total",
         "4: 4",
-        "finished own",
+        "finished 4",
     ];
     assert_eq!(world.story("d").await, story);
 }

@@ -1,0 +1,125 @@
+//! Invocations that wait for each other in a circle.
+//!
+//! A suspended invocation goes on when *any* promise that it waits for is settled. So it is stuck
+//! for good, until somebody ends one of them, if every promise that it waits for is that of an
+//! invocation that is stuck as well. What people, timers, or a worker may still settle is not.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use segno_core::{id::PromiseId, promise::TaskStatus};
+use segno_store::{PromiseRow, Store, StoreError};
+
+/// How many invocations are looked at: a larger circle is not found.
+const LOOKED_AT: usize = 500;
+/// How many promises one of them may wait for.
+const AWAITS: u32 = 100;
+
+/// The circle in which `of` is stuck, or that it waits for: each waits for the next, the last one
+/// for the first. Empty: there is none.
+pub(super) async fn circle(
+    store: &dyn Store,
+    of: &PromiseId,
+) -> Result<Vec<PromiseId>, StoreError> {
+    let mut waits: BTreeMap<PromiseId, Vec<PromiseId>> = BTreeMap::new();
+    let mut free: BTreeSet<PromiseId> = BTreeSet::new();
+    let mut next = vec![of.clone()];
+    while !next.is_empty() {
+        if waits.len() + next.len() > LOOKED_AT {
+            return Ok(Vec::new());
+        }
+        let found = store.call_tree().neighbours(&next, 0, AWAITS).await?;
+        let mut awaited = BTreeSet::new();
+        for (id, found) in next.into_iter().zip(found) {
+            let awaits = found.map(|found| found.awaits).unwrap_or_default();
+            // One more than is named may be anything.
+            if awaits.len() >= AWAITS as usize {
+                free.insert(id.clone());
+            }
+            awaited.extend(awaits.iter().cloned());
+            waits.insert(id, awaits);
+        }
+        let unknown: Vec<PromiseId> =
+            awaited.into_iter().filter(|id| !waits.contains_key(id)).collect();
+        let rows = store.read().promises(&unknown).await?;
+        next = Vec::new();
+        for (id, row) in unknown.into_iter().zip(rows) {
+            match row.is_some_and(|row| waits_for_others(&row)) {
+                true => next.push(id),
+                false => drop(free.insert(id)),
+            }
+        }
+    }
+    Ok(circle_in(&waits, free, of))
+}
+
+fn waits_for_others(row: &PromiseRow) -> bool {
+    let status = row.task.as_ref().map(|task| task.status());
+    row.promise.is_pending() && status == Some(TaskStatus::Suspended)
+}
+
+/// The circle that is found from `of` on, if all that it waits for is stuck.
+fn circle_in(
+    waits: &BTreeMap<PromiseId, Vec<PromiseId>>,
+    mut free: BTreeSet<PromiseId>,
+    of: &PromiseId,
+) -> Vec<PromiseId> {
+    loop {
+        let freed: Vec<&PromiseId> = waits
+            .iter()
+            .filter(|(id, awaits)| {
+                !free.contains(*id)
+                    && (awaits.is_empty() || awaits.iter().any(|id| free.contains(id)))
+            })
+            .map(|(id, _)| id)
+            .collect();
+        if freed.is_empty() {
+            break;
+        }
+        free.extend(freed.into_iter().cloned());
+    }
+    if free.contains(of) {
+        return Vec::new();
+    }
+    let mut path = vec![of];
+    loop {
+        let here = path[path.len() - 1];
+        // All that one waits for is stuck, and one that is stuck waits for something.
+        let Some(next) = waits.get(here).and_then(|awaits| awaits.first()) else {
+            return Vec::new();
+        };
+        if let Some(begin) = path.iter().position(|id| *id == next) {
+            return path[begin..].iter().map(|id| (*id).clone()).collect();
+        }
+        path.push(next);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn circle(waits: &[(&str, &[&str])], free: &[&str], of: &str) -> Vec<String> {
+        let ids = |ids: &[&str]| ids.iter().map(|id| PromiseId::from(*id)).collect::<Vec<_>>();
+        let waits = waits.iter().map(|(id, awaits)| (PromiseId::from(*id), ids(awaits)));
+        let free = ids(free).into_iter().collect();
+        let found = circle_in(&waits.collect(), free, &PromiseId::from(of));
+        found.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn who_waits_for_nothing_but_each_other_is_stuck() {
+        let two: &[(&str, &[&str])] = &[("a", &["b"]), ("b", &["a"])];
+        assert_eq!(circle(two, &[], "a"), ["a", "b"]);
+        let behind: &[(&str, &[&str])] = &[("c", &["a"]), ("a", &["b"]), ("b", &["a"])];
+        assert_eq!(circle(behind, &[], "c"), ["a", "b"], "what it waits for is the circle");
+        assert_eq!(circle(&[("a", &["a"])], &[], "a"), ["a"]);
+    }
+
+    #[test]
+    fn who_may_go_on_by_anything_else_is_not() {
+        let two: &[(&str, &[&str])] = &[("a", &["b"]), ("b", &["a", "timer"])];
+        assert_eq!(circle(two, &["timer"], "a"), [""; 0]);
+        assert_eq!(circle(&[("a", &["b"]), ("b", &[])], &[], "a"), [""; 0]);
+        assert_eq!(circle(&[("a", &["b"])], &["b"], "a"), [""; 0]);
+    }
+}
