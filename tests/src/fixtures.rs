@@ -9,7 +9,7 @@ use std::{
 use crate::guests;
 
 /// The crates, by package name.
-const FIXTURES: [&str; 10] = [
+const FIXTURES: [&str; 11] = [
     "hostile",
     "ambient",
     "gaps",
@@ -20,6 +20,7 @@ const FIXTURES: [&str; 10] = [
     "flows",
     "configured",
     "journey",
+    "shelf",
 ];
 
 /// The component of the crate `tests/guests/{name}`; all of them are built once in a run.

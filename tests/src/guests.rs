@@ -13,8 +13,8 @@ use segno::{
 use segno_core::id::Digest;
 
 /// The examples, by package name.
-pub const EXAMPLES: [&str; 8] =
-    ["hello", "order", "fan-out", "reminder", "approval", "subscription", "trip", "prices"];
+pub const EXAMPLES: [&str; 9] =
+    ["hello", "order", "fan-out", "reminder", "approval", "subscription", "trip", "bank", "prices"];
 
 /// All examples as components.
 ///

@@ -3,6 +3,7 @@
 
 use std::{
     collections::HashSet,
+    fmt::Debug,
     hash::{DefaultHasher, Hash, Hasher},
 };
 
@@ -24,9 +25,27 @@ pub enum Verdict {
     Unknown,
 }
 
-struct Search<'a> {
-    operations: &'a [Operation],
-    config: &'a Config,
+/// What operations do, one after the other.
+pub trait Rules {
+    /// What is asked.
+    type Asked: Debug;
+    /// What there is.
+    type State;
+
+    /// What there is after this operation, and the answer to it.
+    fn decide(
+        &self,
+        state: &Self::State,
+        operation: &Operation<Self::Asked>,
+    ) -> (Self::State, String);
+
+    /// A digest of what there is.
+    fn digest(state: &Self::State) -> u64;
+}
+
+struct Search<'a, R: Rules> {
+    operations: &'a [Operation<R::Asked>],
+    rules: &'a R,
     tried: HashSet<(Vec<u64>, u64)>,
     steps: u64,
     /// The longest prefix found, and the operations that could not follow it.
@@ -39,11 +58,19 @@ pub fn check(operations: &[Operation], config: &Config, module: Digest) -> Verdi
     let mut rows = View::new();
     rows.put_module(module);
     rows.put_alias("shop".into(), module);
-    let model = Model::from(rows);
+    check_by(&CoreRules { config }, &Model::from(rows), operations)
+}
+
+/// Searches an order for operations that these rules explain, from this state on.
+pub fn check_by<R: Rules>(
+    rules: &R,
+    begins: &R::State,
+    operations: &[Operation<R::Asked>],
+) -> Verdict {
     let mut search =
-        Search { operations, config, tried: HashSet::new(), steps: 0, longest: (0, String::new()) };
+        Search { operations, rules, tried: HashSet::new(), steps: 0, longest: (0, String::new()) };
     let done = vec![0_u64; operations.len().div_ceil(64)];
-    if search.extends(&model, &done, 0) {
+    if search.extends(begins, &done, 0) {
         return Verdict::Linearizable;
     }
     if search.steps > STEPS {
@@ -53,8 +80,8 @@ pub fn check(operations: &[Operation], config: &Config, module: Digest) -> Verdi
     Verdict::Violated(format!("after {count} of {} operations:\n{stuck}", operations.len()))
 }
 
-impl Search<'_> {
-    fn extends(&mut self, model: &Model, done: &[u64], count: usize) -> bool {
+impl<R: Rules> Search<'_, R> {
+    fn extends(&mut self, model: &R::State, done: &[u64], count: usize) -> bool {
         self.steps += 1;
         if self.steps > STEPS {
             return false;
@@ -65,7 +92,7 @@ impl Search<'_> {
         if open.iter().all(|index| self.operations[*index].answered.is_none()) {
             return true;
         }
-        if !self.tried.insert((done.to_vec(), digest(model))) {
+        if !self.tried.insert((done.to_vec(), R::digest(model))) {
             return false;
         }
         let first_answer = open
@@ -79,7 +106,7 @@ impl Search<'_> {
             if operation.called > first_answer {
                 continue;
             }
-            let (after, answer) = self.decide(model, operation);
+            let (after, answer) = self.rules.decide(model, operation);
             if operation.answer.as_ref().is_some_and(|given| *given != answer) {
                 let given = operation.answer.as_deref().unwrap_or_default();
                 refused.push_str(&format!(
@@ -99,6 +126,16 @@ impl Search<'_> {
         }
         false
     }
+}
+
+/// The rules of the core.
+struct CoreRules<'a> {
+    config: &'a Config,
+}
+
+impl Rules for CoreRules<'_> {
+    type Asked = Asked;
+    type State = Model;
 
     fn decide(&self, model: &Model, operation: &Operation) -> (Model, String) {
         match &operation.asked {
@@ -114,14 +151,14 @@ impl Search<'_> {
             }
         }
     }
+
+    fn digest(model: &Model) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        format!("{:?}", Snapshot::of(model)).hash(&mut hasher);
+        hasher.finish()
+    }
 }
 
 fn is_done(done: &[u64], index: usize) -> bool {
     done[index / 64] & (1 << (index % 64)) != 0
-}
-
-fn digest(model: &Model) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    format!("{:?}", Snapshot::of(model)).hash(&mut hasher);
-    hasher.finish()
 }

@@ -18,9 +18,9 @@ pub enum Asked {
 
 /// An operation and its answer.
 #[derive(Debug, Clone)]
-pub struct Operation {
+pub struct Operation<A = Asked> {
     /// The operation.
-    pub asked: Asked,
+    pub asked: A,
     /// The time of its decision.
     pub now: Timestamp,
     /// The number of its call among the events of all clients.
@@ -32,13 +32,12 @@ pub struct Operation {
 }
 
 /// Operations by the group of promises that they concern.
-#[derive(Default)]
-pub struct History {
+pub struct History<A = Asked> {
     events: AtomicU64,
-    groups: Mutex<Vec<Vec<Operation>>>,
+    groups: Mutex<Vec<Vec<Operation<A>>>>,
 }
 
-impl History {
+impl<A: Clone> History<A> {
     /// A history with `groups` groups.
     pub fn new(groups: usize) -> Self {
         Self { events: AtomicU64::new(0), groups: Mutex::new(vec![Vec::new(); groups]) }
@@ -50,12 +49,12 @@ impl History {
     }
 
     /// Adds an operation that is over.
-    pub fn add(&self, group: usize, operation: Operation) {
+    pub fn add(&self, group: usize, operation: Operation<A>) {
         self.groups.lock().unwrap_or_else(PoisonError::into_inner)[group].push(operation);
     }
 
     /// All of it.
-    pub fn close(self) -> Vec<Vec<Operation>> {
+    pub fn close(self) -> Vec<Vec<Operation<A>>> {
         self.groups.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -12,6 +12,6 @@ mod clients;
 mod history;
 
 pub use broken::{Lie, LyingStore};
-pub use check::{Verdict, check};
+pub use check::{Rules, Verdict, check, check_by};
 pub use clients::{Course, HandClock, MODULE, Served, run};
 pub use history::{Asked, History, Operation};
