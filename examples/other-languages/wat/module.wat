@@ -4,13 +4,13 @@
 (module
   ;; What a workflow asks for. A parameter list of more than 16 values is passed in memory (`call`), a result of more than
   ;; one is written to where the last parameter points (`run`).
-  (import "segno:workflow/journal@0.1.0" "now" (func $now (result i64)))
-  (import "segno:workflow/journal@0.1.0" "call" (func $call (param $parameters i32) (result i32)))
-  (import "segno:workflow/journal@0.1.0" "run"
+  (import "segno:workflow/journal@0.2.0" "now" (func $now (result i64)))
+  (import "segno:workflow/journal@0.2.0" "call" (func $call (param $parameters i32) (result i32)))
+  (import "segno:workflow/journal@0.2.0" "run"
     (func $run (param $name i32) (param $length i32) (param $answer i32)))
-  (import "segno:workflow/journal@0.1.0" "run-done"
+  (import "segno:workflow/journal@0.2.0" "run-done"
     (func $run-done (param $command i32) (param $outcome i32) (param i32 i32 i32 i32 i32 i32 i32)))
-  (import "segno:workflow/journal@0.1.0" "finish"
+  (import "segno:workflow/journal@0.2.0" "finish"
     (func $finish (param $outcome i32) (param i32 i32 i32 i32 i32 i32 i32)))
 
   (memory (export "memory") 1)
@@ -48,11 +48,11 @@
     (memory.copy (local.get $at) (local.get $old) (local.get $old-size))
     (local.get $at))
 
-  (func (export "segno:workflow/functions@0.1.0#describe") (result i32)
+  (func (export "segno:workflow/functions@0.2.0#describe") (result i32)
     (i32.const 256))
 
   ;; Asks, and returns: the results come as events.
-  (func (export "segno:workflow/functions@0.1.0#start")
+  (func (export "segno:workflow/functions@0.2.0#start")
     (param $function i32) (param $function-length i32)
     (param $kind i32) (param $input i32) (param $length i32)             ;; the payload: JSON (0) or bytes (1)
     (param $invocation i32) (param $invocation-length i32)
@@ -79,7 +79,7 @@
     (global.set $waits-for (call $call (i32.const 640))))
 
   ;; One event. An outcome arrives in the same eight values in which `finish` takes one.
-  (func (export "segno:workflow/functions@0.1.0#resume")
+  (func (export "segno:workflow/functions@0.2.0#resume")
     (param $event i32) (param $command i32)
     (param $outcome i32) (param $1 i32) (param $2 i32) (param $3 i32) (param $4 i32) (param $5 i32) (param $6 i32) (param $7 i32)
     (if (i32.eq (local.get $event) (i32.const 2))                        ;; cancelled
@@ -93,7 +93,7 @@
       (local.get $4) (local.get $5) (local.get $6) (local.get $7)))
 
   ;; The activity gives back what it is given: function at 0, payload at 8, context from 24 on.
-  (func (export "segno:workflow/functions@0.1.0#perform") (param $parameters i32) (result i32)
+  (func (export "segno:workflow/functions@0.2.0#perform") (param $parameters i32) (result i32)
     (i32.store (i32.const 784) (i32.const 0))
     (memory.copy (i32.const 788) (i32.add (local.get $parameters) (i32.const 8)) (i32.const 12))
     (i32.const 784)))

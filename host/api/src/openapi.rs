@@ -165,7 +165,8 @@ struct Document;
 pub fn document() -> openapi::OpenApi {
     let mut document = Document::openapi();
     for item in document.paths.paths.values_mut() {
-        let operations = [&mut item.get, &mut item.put, &mut item.post, &mut item.delete];
+        let operations =
+            [&mut item.get, &mut item.put, &mut item.post, &mut item.patch, &mut item.delete];
         for operation in operations.into_iter().flatten() {
             // Functions have the same names in several modules, and an operation's id must be
             // unique.

@@ -35,19 +35,20 @@ pub(super) fn act(
         return Err(Refusal::IdTaken { id });
     }
     let known = draft.head(&claim.id).commands;
+    // There is no record of a write that is not written.
+    for action in actions.iter().filter(|action| action.index.0 >= known) {
+        if let FenceAct::State(write) = &action.act {
+            draft.may_write_held_state(&claim.id, write)?;
+        }
+    }
     let batch = draft.append(&claim.id, records, logs)?;
     let recorded = known..draft.head(&claim.id).commands;
     let mut task = before.clone();
     progressed(&mut task, batch, records);
-    let mut outcomes = Vec::with_capacity(actions.len());
-    for action in actions {
-        let acted = draft.act(&mut task, action, &recorded);
-        match (&action.act, acted) {
-            // There is no record of a write that was not written.
-            (FenceAct::State(_), Err(refusal)) => return Err(refusal),
-            (_, acted) => outcomes.push((action.index, acted)),
-        }
-    }
+    let outcomes = actions
+        .iter()
+        .map(|action| (action.index, draft.act(&mut task, action, &recorded)))
+        .collect();
     if task != before {
         draft.put_task(task);
     }

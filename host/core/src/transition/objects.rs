@@ -24,7 +24,8 @@ pub(super) fn write(
             return Err(Conflict::ObjectBusy { object: object.clone(), holder }.into());
         }
     }
-    draft.write_state(object, write)?;
+    writable(object, write)?;
+    draft.delta.write_state(object, write);
     Ok(Reply::Done)
 }
 
@@ -131,33 +132,36 @@ impl Draft<'_> {
             .is_none_or(|object| self.line(&object).is_some_and(|line| line.is_held_by(id)))
     }
 
+    /// Whether the execution may write this to the state of its object: only who has the turn may.
+    pub(super) fn may_write_held_state(
+        &self,
+        id: &PromiseId,
+        write: &StateWrite,
+    ) -> Result<(), Refusal> {
+        let Some(object) = self.held_object(id) else {
+            return Err(Refusal::Unprocessable(format!(
+                "`{id}` has no object whose state it may write: only a function of an object that is not shared writes"
+            )));
+        };
+        writable(&object, write)
+    }
+
     /// Writes the state of the object whose turn the execution has.
     pub(super) fn write_held_state(
         &mut self,
         id: &PromiseId,
         write: &StateWrite,
     ) -> Result<(), Refusal> {
-        let held = self
-            .turn(id)
-            .filter(|object| self.line(object).is_some_and(|line| line.is_held_by(id)));
-        let Some(object) = held else {
-            return Err(Refusal::Unprocessable(format!(
-                "`{id}` has no object whose state it may write: only a function of an object that is not shared writes"
-            )));
-        };
-        self.write_state(&object, write)
+        self.may_write_held_state(id, write)?;
+        if let Some(object) = self.held_object(id) {
+            self.delta.write_state(&object, write);
+        }
+        Ok(())
     }
 
-    fn write_state(&mut self, object: &ObjectId, write: &StateWrite) -> Result<(), Refusal> {
-        for (name, _) in &write.entries {
-            if name.is_empty() {
-                let message = format!("a part of the state of `{object}` needs a name");
-                return Err(Refusal::BadRequest(message));
-            }
-            fits_within("the name of a part of the state", name, LONGEST_NAME)?;
-        }
-        self.delta.write_state(object, write);
-        Ok(())
+    /// The object whose turn the execution has.
+    fn held_object(&self, id: &PromiseId) -> Option<ObjectId> {
+        self.turn(id).filter(|object| self.line(object).is_some_and(|line| line.is_held_by(id)))
     }
 
     fn line(&self, object: &ObjectId) -> Option<&Line> {
@@ -216,6 +220,17 @@ pub fn turn_in(promise: &Promise) -> Option<ObjectId> {
 
 fn is_of(promise: &Promise, object: &ObjectId) -> bool {
     tags::turn(&promise.spec.tags) == Some(object.as_str())
+}
+
+fn writable(object: &ObjectId, write: &StateWrite) -> Result<(), Refusal> {
+    for (name, _) in &write.entries {
+        if name.is_empty() {
+            let message = format!("a part of the state of `{object}` needs a name");
+            return Err(Refusal::BadRequest(message));
+        }
+        fits_within("the name of a part of the state", name, LONGEST_NAME)?;
+    }
+    Ok(())
 }
 
 fn named(object: &ObjectId) -> Result<(), Refusal> {
