@@ -75,6 +75,16 @@ try() {
   grep -q '"total": *830' <<<"$output" || fail "$name: a killed run answered $output"
   "$SEGNO" replay "$name-killed" | tail -n 1 | grep '^identical' || fail "$name: the replay of a killed run differs"
 
+  # Objects: calls of one basket take turns, also when they come at once and the host dies.
+  for good in apple bread bread; do "$SEGNO" start "$name/Basket@ada/add" "\"$good\"" --id "$name-$good-$RANDOM"; done
+  kill_host
+  up
+  output="$("$SEGNO" --json call "$name/Basket@ada/add" '"cheese"' --id "$name-last")"
+  grep -q '"output": *4' <<<"$output" || fail "$name: the fourth good of the basket was answered by $output"
+  output="$("$SEGNO" --json call "$name/Basket@ada/total" null --id "$name-total")"
+  grep -q '"total": *1330' <<<"$output" || fail "$name: the basket costs $output"
+  "$SEGNO" replay "$name-last" | tail -n 1 | grep '^identical' || fail "$name: the replay of an object's function differs"
+
   # Input that does not fit the schema is refused before anything begins.
   if "$SEGNO" call "$name/offer" '{"goods":"apple"}' --id "$name-bad" 2>"$work/refusal"; then
     fail "$name: input that does not fit was accepted"

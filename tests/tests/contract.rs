@@ -64,3 +64,38 @@ async fn a_module_written_by_hand_hears_that_it_is_cancelled() {
     assert_eq!((failure.code, &*failure.message), (499, "cancelled"));
     host.server.stop().await.unwrap_or_else(|error| panic!("{error}"));
 }
+
+/// A component of every version of the contract before this one, as it was built then: the workflows
+/// of `host/bench/guest`.
+const OLDER: &[(&str, &[u8])] = &[("0.1.0", include_bytes!("../contract/0.1.0.wasm"))];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn components_of_older_versions_run_go_on_after_a_kill_and_replay() {
+    for (version, component) in OLDER {
+        let names = |name: &[u8]| component.windows(name.len()).any(|part| part == name);
+        assert!(names(format!("segno:workflow/functions@{version}").as_bytes()), "{version}");
+        let mut host = TestHost::start(SEGNO).await;
+        host.deploy("old", component.to_vec()).await;
+        host.start_as("chain", "old/chain", json!({ "children": 5 })).await.expect("it starts");
+        let waiting = json!({ "steps": 3, "turns": 2 });
+        host.start_as("turns", "old/turns", waiting).await.expect("it starts");
+        host.until("turns", "waiting for its turn", waits_for("turns/p/turn-0")).await;
+
+        host.server.kill().unwrap_or_else(|error| panic!("{error}"));
+        host.server.restart().await.unwrap_or_else(|error| panic!("{error}"));
+
+        for turn in ["turns/p/turn-0", "turns/p/turn-1"] {
+            host.until("turns", "waiting for its turn", waits_for(turn)).await;
+            host.client().resolve(turn, json!(null)).await.expect("it is awaited");
+        }
+        for (id, output) in [("chain", json!(10)), ("turns", json!(2))] {
+            let ended = host.ended(id).await;
+            assert_eq!(ended.state, InvocationState::Resolved, "{version}: {ended:#?}");
+            assert_eq!(ended.output, Some(output), "{version}: {ended:#?}");
+            let replay = host.client().replay(id, None).await.expect("it can be replayed");
+            assert_eq!(replay.verdict, ReplayVerdict::Identical, "{version}: {replay:#?}");
+            assert_eq!(replay.matched, replay.journal_len, "{version}: {replay:#?}");
+        }
+        host.server.stop().await.unwrap_or_else(|error| panic!("{error}"));
+    }
+}

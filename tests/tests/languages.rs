@@ -245,6 +245,44 @@ impl Versions {
     }
 }
 
+/// The example of the language has objects.
+fn objects(course: &Course) -> Vec<Step> {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/other-languages");
+    let folder = if course.language == "js" { "javascript" } else { "python" };
+    let deployed = step("segno deploy ../example --as basket", 0, &["exclusive", "shared"]);
+    let add = |good: &str, count: &str| {
+        step(format!("segno call basket/Basket@ada/add '\"{good}\"' --id {good}"), 0, &[count])
+    };
+    vec![
+        step(format!("cp -r {root}/{folder} ../example"), 0, &[]),
+        deployed,
+        add("bread", "1"),
+        add("cheese", "2"),
+        step("segno call basket/Basket@ada/total", 0, &["1050", "ada"]),
+        step("segno call basket/Basket@bob/total", 0, &["0", "bob"]),
+        step("segno object get basket/Basket@ada goods", 0, &["bread", "cheese"]),
+        step("segno replay cheese", 0, &["identical"]),
+    ]
+}
+
+/// A project of the time of contract 0.1.0 has the shim of that time, and is built as ever.
+fn older(course: &Course) -> Vec<Step> {
+    let contract = concat!(env!("CARGO_MANIFEST_DIR"), "/contract");
+    let (shim, exports) = match course.language {
+        "js" => ("js", "s/messages, objects/messages/"),
+        _ => ("py", "s/^\\(from segno .*\\), Objects/\\1/"),
+    };
+    let source = course.source;
+    vec![
+        step(format!("cp ../mended {source} && sed -i '{exports}' {source}"), 0, &[]),
+        step(format!("cp {contract}/segno-0.1.0.{shim} segno.{shim}"), 0, &[]),
+        step("segno deploy . --as older", 0, &["older  ", "send_mail"]),
+        step("segno start older/signup '\"eva@example.org\"' --id eva", 0, &["started"]),
+        step("segno resolve eva/p/confirmed true --wait 60s", 0, &["eva  resolved"]),
+        step("segno result eva --wait 60s", 0, &["eva@example.org is welcome"]),
+    ]
+}
+
 fn script(course: &Course, versions: &Versions) -> Vec<Step> {
     let [workflow, activity, nonsense] = versions.places.each_ref().map(String::as_str);
     let [no_outcome, no_mail] = course.messages;
@@ -330,6 +368,8 @@ fn script(course: &Course, versions: &Versions) -> Vec<Step> {
             step("segno saga show trip", 0, &["s  undone", "withdraw"]),
             step("segno logs trip/c/s/0", 0, &["withdrawn trip@example.org"]),
         ]);
+        script.extend(objects(course));
+        script.extend(older(course));
     }
     script
 }

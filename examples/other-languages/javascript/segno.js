@@ -2,11 +2,12 @@
 // async JavaScript. The host tells one event at a time (`start`, then `resume`); each event settles at most one promise,
 // and the engine runs what waits for it before the call returns.
 
-import * as activity from 'segno:workflow/activity@0.1.0';
-import * as configuration from 'segno:workflow/configuration@0.1.0';
-import * as directories from 'segno:workflow/files@0.1.0';
-import * as journal from 'segno:workflow/journal@0.1.0';
-import * as sagas from 'segno:workflow/sagas@0.1.0';
+import * as activity from 'segno:workflow/activity@0.2.0';
+import * as configuration from 'segno:workflow/configuration@0.2.0';
+import * as directories from 'segno:workflow/files@0.2.0';
+import * as journal from 'segno:workflow/journal@0.2.0';
+import * as sagas from 'segno:workflow/sagas@0.2.0';
+import * as stored from 'segno:workflow/state@0.2.0';
 
 // QuickJS leaves its promises where they are when a call ends; `promise.js` has a queue that can be emptied.
 const drives = typeof Promise.drain === 'function';
@@ -175,6 +176,20 @@ export const segno = {
   log: (message, level = 'info') => journal.log(level, message),
   get invocation() {
     return context.invocation;
+  },
+  /// In a function of an object: whose state this is.
+  get key() {
+    return stored.key();
+  },
+  /// In a function of an object: what is kept under its key, by name. What is written is stored with the next step; shared
+  /// functions only read.
+  state: {
+    /// The value, or null where there is none.
+    get: (name) => completion(stored.get(name)),
+    names: () => completion(stored.names()),
+    set: (name, value) => void stored.set(name, encode(value)),
+    clear: (name) => void stored.clear(name),
+    clearAll: () => void stored.clearAll(),
   },
 };
 
@@ -437,10 +452,23 @@ function describedMessages(workflows) {
   ]);
 }
 
-/// The exports of a component, `functions` and `messages`. A function is
+// Functions of objects are workflows, `OBJECT/FUNCTION`.
+function withObjects(workflows, objects) {
+  const named = Object.entries(objects).flatMap(([object, functions]) =>
+    Object.entries(functions).map(([name, about]) => [`${object}/${name}`, about]),
+  );
+  return { ...workflows, ...Object.fromEntries(named) };
+}
+
+/// The exports of a component: `functions`, `messages` and `objects`. A function is
 /// `{ run, summary?, input?, output?, promises?, signals?, timeoutMs?, retry? }`, where `input` and `output` are JSON schemas,
 /// `promises` and `signals` are objects of them by name, and `signals: true` takes any.
-export function module({ workflows = {}, activities = {} }) {
+///
+/// `objects` has, by kind of object, workflows that share the state of one key: `{ Cart: { add: { run }, total: { run, shared: true } } }`
+/// is called as `Cart@KEY/add`. Of one key one execution at a time runs, in the order of the calls; a shared one only reads,
+/// and waits for nobody.
+export function module({ workflows: plain = {}, activities = {}, objects = {} }) {
+  const workflows = withObjects(plain, objects);
   for (const [name, { run }] of [...Object.entries(workflows), ...Object.entries(activities)]) {
     if (typeof run !== 'function') throw new Error(`\`${name}\` has no \`run\`, which is the function itself`);
   }
@@ -479,5 +507,10 @@ export function module({ workflows = {}, activities = {} }) {
       return outcome ?? failure(new Failure(422, `\`${name}\` waits for a promise that nothing settles`));
     },
   };
-  return { functions, messages: { describeMessages: () => describedMessages(workflows) } };
+  const describeObjects = () =>
+    Object.entries(withObjects({}, objects)).map(([name, { shared }]) => ({
+      function: name,
+      access: shared ? 'shared' : 'exclusive',
+    }));
+  return { functions, messages: { describeMessages: () => describedMessages(workflows) }, objects: { describeObjects } };
 }

@@ -1,5 +1,5 @@
 // An offer for a basket of goods: prices asked for in parallel, a number drawn once, a pause in which the host may well be
-// killed, and a total.
+// killed, and a total. And baskets, which are objects: each customer's is kept between calls.
 
 import { Failure, module } from './segno.js';
 
@@ -32,12 +32,31 @@ function price({ good }, { attempt }) {
 
 const goods = { type: 'array', items: { type: 'string' } };
 
-export const { functions, messages } = module({
+// One execution of a basket at a time: none is lost between reading and writing.
+async function add(good, segno) {
+  if (!(good in PRICES)) throw new Failure(404, `there is no ${good}`);
+  const goods = [...((await segno.state.get('goods')) ?? []), good];
+  segno.state.set('goods', goods);
+  return goods.length;
+}
+
+async function total(_, segno) {
+  const goods = (await segno.state.get('goods')) ?? [];
+  return { of: segno.key, total: goods.reduce((sum, good) => sum + PRICES[good], 0) };
+}
+
+export const { functions, messages, objects } = module({
   workflows: {
     offer: {
       summary: 'Offers a basket of goods.',
       input: { type: 'object', properties: { goods, pause_ms: { type: 'integer', minimum: 0 } }, required: ['goods'] },
       run: offer,
+    },
+  },
+  objects: {
+    Basket: {
+      add: { summary: 'Puts a good into the basket.', input: { type: 'string' }, run: add },
+      total: { summary: 'What the basket costs.', shared: true, run: total },
     },
   },
   activities: {

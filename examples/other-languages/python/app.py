@@ -1,8 +1,19 @@
 """An offer for a basket of goods: prices asked for in parallel, a number drawn once, a pause in which the host may well be
-killed, and a total."""
+killed, and a total. And baskets, which are objects: each customer's is kept between calls."""
 
-# `Functions` and `Messages` are what the host calls.
-from segno import Failure, Functions, Messages, activity, gather, retry, workflow  # noqa: F401
+# `Functions`, `Messages` and `Objects` are what the host calls.
+from segno import (  # noqa: F401
+    Failure,
+    Functions,
+    Messages,
+    Objects,
+    activity,
+    exclusive,
+    gather,
+    retry,
+    shared,
+    workflow,
+)
 
 PRICES = {"apple": 30, "bread": 250, "cheese": 800}
 GOODS = {"type": "array", "items": {"type": "string"}}
@@ -36,6 +47,24 @@ async def offer(order, segno):
         "missing": [good for good, price in zip(goods, prices) if price is None],
         "made_at": segno.now(),
     }
+
+
+@exclusive("Basket", input={"type": "string"})
+async def add(good, segno):
+    """Puts a good into the basket."""
+    if good not in PRICES:
+        raise Failure(404, f"there is no {good}")
+    # One execution of a basket at a time: none is lost between reading and writing.
+    goods = [*(await segno.state.get("goods") or []), good]
+    segno.state.set("goods", goods)
+    return len(goods)
+
+
+@shared("Basket")
+async def total(_, segno):
+    """What the basket costs."""
+    goods = await segno.state.get("goods") or []
+    return {"of": segno.key, "total": sum(PRICES[good] for good in goods)}
 
 
 @activity(retry=retry(initial_ms=50, max_attempts=5))

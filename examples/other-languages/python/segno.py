@@ -13,11 +13,13 @@ from collections import deque
 
 from componentize_py_types import Err
 from wit_world.exports import messages as _messages
+from wit_world.exports import objects as _objects
 from wit_world.imports import activity as _activity
 from wit_world.imports import configuration as _configuration
 from wit_world.imports import files as _files
 from wit_world.imports import journal, types
 from wit_world.imports import sagas as _sagas
+from wit_world.imports import state as _state
 
 
 class Failure(Exception):
@@ -173,6 +175,13 @@ class Segno:
         self.invocation = context.invocation
         #: Draws the same in every replay of this invocation, and something else in every other.
         self.random = random.Random(bytes(context.seed))
+        #: In a function of an object: what is kept under its key.
+        self.state = State
+
+    @property
+    def key(self):
+        """In a function of an object: whose state this is."""
+        return _state.key()
 
     def call(self, function, value, **options):
         """Calls a workflow or an activity: of this module, or `wasm://MODULE/FUNCTION`."""
@@ -233,6 +242,32 @@ class Segno:
 
     def log(self, message, level=types.Level.INFO):
         journal.log(level, message)
+
+
+class State:
+    """What is kept under the key of an object, by name. What is written is stored with the next step; shared functions only
+    read."""
+
+    @staticmethod
+    def get(name):
+        """The value, or None where there is none. To be awaited, as `names`."""
+        return _completion(_state.get(name))
+
+    @staticmethod
+    def names():
+        return _completion(_state.names())
+
+    @staticmethod
+    def set(name, value):
+        _state.set(name, encode(value))
+
+    @staticmethod
+    def clear(name):
+        _state.clear(name)
+
+    @staticmethod
+    def clear_all():
+        _state.clear_all()
 
 
 _begun = []
@@ -434,7 +469,8 @@ def _function(kind):
         def keep(function):
             if kind == types.FunctionKind.WORKFLOW and not inspect.iscoroutinefunction(function):
                 raise TypeError(f"the workflow `{function.__name__}` has to be an `async def`")
-            _functions[function.__name__] = (kind, function, about)
+            name = f"{about['of']}/{function.__name__}" if "of" in about else function.__name__
+            _functions[name] = (kind, function, about)
             return function
 
         return keep
@@ -446,6 +482,17 @@ def _function(kind):
 #: retry=retry(…))`, all of it optional; `signals=True` takes any.
 workflow = _function(types.FunctionKind.WORKFLOW)
 activity = _function(types.FunctionKind.ACTIVITY)
+
+
+def exclusive(of, **about):
+    """Decorates a workflow that is a function of the kind of object `of`: `@exclusive("Cart")` above `async def add` is called as
+    `Cart@KEY/add`. Of one key one execution at a time runs, in the order of the calls."""
+    return workflow(of=of, access=_objects.Access.EXCLUSIVE, **about)
+
+
+def shared(of, **about):
+    """As `exclusive`, for a function that only reads the state, and waits for nobody."""
+    return workflow(of=of, access=_objects.Access.SHARED, **about)
 
 
 def _described(name, kind, function, about):
@@ -472,6 +519,15 @@ class Messages:
             for which, kind in (("promises", _messages.MessageKind.PROMISE), ("signals", _messages.MessageKind.SIGNAL))
             if isinstance(about.get(which), dict)
             for name, schema in about[which].items()
+        ]
+
+
+class Objects:
+    """Which workflows are functions of objects: `from segno import Objects` in the module that is built."""
+
+    def describe_objects(self):
+        return [
+            _objects.ObjectFunction(name, about["access"]) for name, (_, _, about) in _functions.items() if "of" in about
         ]
 
 

@@ -10,7 +10,9 @@ use super::{
     time::{now_ms, relative},
 };
 use crate::{
-    api::model::{Import, ImportStatus, Message, Module, ModuleDescription},
+    api::model::{
+        Function, Import, ImportStatus, Message, Module, ModuleDescription, ObjectAccess,
+    },
     client::Client,
 };
 
@@ -136,11 +138,20 @@ pub fn function_table(module: &ModuleDescription) -> Table {
     for function in &module.functions {
         table.row([
             Cell::from(&function.name),
-            Cell::from(function.kind.as_str()),
+            Cell::from(kind_of(function)),
             Cell::from(function.summary.as_deref().unwrap_or("-").replace('\n', " ")),
         ]);
     }
     table
+}
+
+/// `workflow` or `activity`; for a function of an object, how it uses the state.
+fn kind_of(function: &Function) -> &'static str {
+    match function.access {
+        Some(ObjectAccess::Exclusive) => "exclusive",
+        Some(ObjectAccess::Shared) => "shared",
+        None => function.kind.as_str(),
+    }
 }
 
 /// The imports that fail when a workflow calls them.

@@ -1,17 +1,18 @@
 // From a JavaScript project to a component, run by `segno build` with Node:
 //
-//   node build.mjs TOOLS ENTRY WIT PROMISES FOLDER
+//   node build.mjs TOOLS ENTRY CONTRACTS PROMISES FOLDER
 //
 // TOOLS is the folder whose `node_modules` has esbuild and componentize-qjs, ENTRY the source that exports `functions`,
-// WIT the folder of the contract, PROMISES the file `promise.js`, FOLDER where `bundle.js` and `component.wasm` are written.
+// CONTRACTS the folder with a folder for each version of the contract, PROMISES the file `promise.js`, FOLDER where `bundle.js` and
+// `component.wasm` are written.
 // Runs in the project's folder. What is wrong is said on standard error, by file and line of the sources.
 
 import { spawnSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 
-const [tools, entry, wit, promises, folder] = process.argv.slice(2);
+const [tools, entry, contracts, promises, folder] = process.argv.slice(2);
 const { build, formatMessages } = createRequire(path.join(tools, 'package.json'))('esbuild');
 const bundle = path.join(folder, 'bundle.js');
 
@@ -81,9 +82,10 @@ try {
   fail(await shown(error.errors, 'error'));
 }
 process.stderr.write(await shown(built.warnings, 'warning'));
+const exported = Object.values(built.metafile.outputs).flatMap(({ exports }) => exports);
 for (const name of ['functions', 'messages']) {
-  if (Object.values(built.metafile.outputs).some(({ exports }) => exports.includes(name))) continue;
-  fail(`${entry} exports no \`${name}\`: end it with \`export const { functions, messages } = module({ workflows, activities });\``);
+  if (exported.includes(name)) continue;
+  fail(`${entry} exports no \`${name}\`: end it with \`export const { functions, messages, objects } = module({ workflows, activities });\``);
 }
 const whole = table(JSON.parse(readFileSync(`${bundle}.map`, 'utf8')));
 // The shim's own lines explain nothing to an author.
@@ -92,10 +94,16 @@ const lines = whole.lines.map((entries) => entries.filter(([, source]) => !own[s
 const kept = JSON.stringify({ sources: whole.sources, lines });
 writeFileSync(bundle, `${readFileSync(bundle, 'utf8')}\nglobalThis.segnoLines = ${kept};\n`);
 
+// The project's shim names the version of the contract for which it was made.
+const [, version = '0.2.0'] = /from"?\s*["']segno:workflow[/][a-z]+@([0-9.]+)/.exec(readFileSync(bundle, 'utf8')) ?? [];
+const wit = path.join(contracts, version);
+if (!existsSync(wit)) fail(`the project is made for the contract ${version}, which is newer than this segno`);
+const world = exported.includes('objects') ? 'module-with-descriptions' : 'module-with-messages';
+
 const component = path.join(folder, 'component.wasm');
 const made = spawnSync(
   path.join(tools, 'node_modules/.bin/componentize-qjs'),
-  ['--wit', wit, '--world', 'module-with-messages', '--js', bundle, '--module-root', folder, '--sync', '-o', component],
+  ['--wit', wit, '--world', world, '--js', bundle, '--module-root', folder, '--sync', '-o', component],
   { encoding: 'utf8' },
 );
 if (made.error) fail(`componentize-qjs could not be run: ${made.error.message}`);

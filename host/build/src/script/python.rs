@@ -14,6 +14,10 @@ use crate::{Language, Progress, process};
 
 /// The module with the functions.
 const APP: &str = "app";
+/// The worlds of the contract: with all that a component says of itself, and what it said before there
+/// were objects.
+const DESCRIBED: &str = "module-with-descriptions";
+const WITHOUT_OBJECTS: &str = "module-with-messages";
 const WANTED: &str = "Python 3.10 or newer with `venv` and `pip`";
 const INSTALL: &str = "apt-get install python3 python3-venv";
 
@@ -45,7 +49,7 @@ pub(super) fn manifest(
     Ok((
         name,
         format!("{APP}.py").into(),
-        "it has the functions, and `from segno import Functions, Messages`",
+        "it has the functions, and `from segno import Functions, Messages, Objects`",
     ))
 }
 
@@ -69,15 +73,9 @@ pub(super) fn build(
     let component = work.join("component.wasm");
     let mut command = Command::new(tools.join("bin/python3"));
     command.current_dir(&project.folder).args(["-c", COMPONENTIZE, "--quiet", "-d"]);
-    command.arg(work.join("wit")).args([
-        "-w",
-        "module-with-messages",
-        "componentize",
-        APP,
-        "-p",
-        ".",
-        "-o",
-    ]);
+    let world = if knows_objects(project) { DESCRIBED } else { WITHOUT_OBJECTS };
+    command.arg(work.join("wit/0.2.0"));
+    command.args(["-w", world, "componentize", APP, "-p", ".", "-o"]);
     command.arg(&component).env_remove("RUST_BACKTRACE");
     if let Some(environment) = environment {
         // Where it looks for the project's packages.
@@ -89,6 +87,14 @@ pub(super) fn build(
         return Err(ScriptError::Build { name: project.name.clone(), output });
     }
     Ok((component, String::new()))
+}
+
+/// Whether the project says which functions are of objects: its `segno.py` may be from a time when
+/// there were none, and it may have a shim of its own.
+fn knows_objects(project: &ScriptProject) -> bool {
+    let sources = ["segno.py".as_ref(), &*project.entry].map(|name| project.folder.join(name));
+    let text = sources.iter().find_map(|source| fs::read_to_string(source).ok());
+    text.is_some_and(|text| text.contains("Objects"))
 }
 
 /// The environment with the project's packages: `.venv` or `venv` in its folder, else the one that
@@ -137,12 +143,12 @@ fn in_sources(stderr: &str) -> String {
     let inside = after.split_once("\n\nCaused by:").map_or(after, |(inside, _)| inside);
     let text = inside.replace("File \"/0/", "File \"");
     let text = text.trim();
-    let missing = ["Functions", "Messages"]
+    let missing = ["Functions", "Messages", "Objects"]
         .into_iter()
         .find(|name| text == format!("AttributeError: module 'app' has no attribute '{name}'"));
     match missing {
         Some(name) => format!(
-            "app.py has no `{name}`, which the host calls: `from segno import Functions, Messages`"
+            "app.py has no `{name}`, which the host calls: `from segno import Functions, Messages, Objects`"
         ),
         None => text.to_owned(),
     }
@@ -162,7 +168,7 @@ mod tests {
         );
         assert_eq!(in_sources("no such file\n"), "no such file");
         let none = "AssertionError: AttributeError: module 'app' has no attribute 'Functions'\n\n\nCaused by:\n";
-        assert!(in_sources(none).contains("`from segno import Functions, Messages`"));
+        assert!(in_sources(none).contains("`from segno import Functions, Messages, Objects`"));
     }
 
     #[test]

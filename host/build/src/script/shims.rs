@@ -3,6 +3,9 @@
 /// The contract between host and component.
 pub(crate) const CONTRACT: &str = include_str!("../../../../guest-sdk/wit/segno.wit");
 
+/// The contract of version 0.1.0, for projects whose `segno.js` is from that time.
+pub(super) const CONTRACT_0_1: &str = include_str!("contract-0.1.0.wit");
+
 /// `segno.js`: the contract as promises.
 pub(crate) const JAVASCRIPT: &str =
     include_str!("../../../../examples/other-languages/javascript/segno.js");

@@ -65,7 +65,7 @@ async fn perform_once(guest: &Guest) -> (Arc<Spy>, Result<Outcome, GuestError>) 
     (spy, ended)
 }
 
-const HEARTBEAT: &str = r#"(import "segno:workflow/activity@0.1.0" "heartbeat"
+const HEARTBEAT: &str = r#"(import "segno:workflow/activity@0.2.0" "heartbeat"
     (func $heartbeat (param i32 i32 i32 i32) (result i32)))"#;
 const BEAT: &str =
     "(drop (call $heartbeat (i32.const 0) (i32.const 0) (i32.const 0) (i32.const 0)))";
@@ -102,7 +102,7 @@ async fn a_dropped_attempt_leaves_nothing_behind() {
 #[tokio::test]
 async fn an_activity_that_uses_an_import_for_workflows_is_told() {
     let guest = performing(
-        r#"(import "segno:workflow/journal@0.1.0" "sleep-until" (func $sleep (param i64) (result i32)))"#,
+        r#"(import "segno:workflow/journal@0.2.0" "sleep-until" (func $sleep (param i64) (result i32)))"#,
         "(drop (call $sleep (i64.const 1))) unreachable",
     );
     let (_, ended) = perform_once(&guest).await;
@@ -287,7 +287,7 @@ async fn requests_of_wasi_http_follow_the_policy() {
 #[tokio::test]
 async fn what_an_attempt_logs_is_kept_up_to_a_limit() {
     let guest = performing(
-        r#"(import "segno:workflow/activity@0.1.0" "log" (func $log (param i32 i32 i32)))"#,
+        r#"(import "segno:workflow/activity@0.2.0" "log" (func $log (param i32 i32 i32)))"#,
         "(loop $again (call $log (i32.const 2) (i32.const 20000) (i32.const 36)) (br $again))
          unreachable",
     );

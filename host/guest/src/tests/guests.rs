@@ -95,7 +95,7 @@ impl Guest {
     fn text(&self) -> String {
         let Self { imports, items, start, resume, perform, .. } = self;
         let export = |name: &str| match self.exports.contains(&name) {
-            true => format!(r#"(export "segno:workflow/functions@0.1.0#{name}")"#),
+            true => format!(r#"(export "segno:workflow/functions@0.2.0#{name}")"#),
             false => String::new(),
         };
         let (describe_export, start_export) = (export("describe"), export("start"));
@@ -103,7 +103,7 @@ impl Guest {
         let data = self.description();
         format!(
             r#"(module
-              (import "segno:workflow/journal@0.1.0" "finish"
+              (import "segno:workflow/journal@0.2.0" "finish"
                 (func $finish (param i32 i32 i32 i32 i32 i32 i32 i32)))
               {imports}
               (memory (export "memory") 2)

@@ -110,7 +110,7 @@ async fn without_a_pool_instances_are_made_on_demand() {
 #[tokio::test]
 async fn a_long_log_line_is_cut() {
     let guest = Guest {
-        imports: r#"(import "segno:workflow/journal@0.1.0" "log" (func $log (param i32 i32 i32)))"#.into(),
+        imports: r#"(import "segno:workflow/journal@0.2.0" "log" (func $log (param i32 i32 i32)))"#.into(),
         items: r#"(data (i32.const 20000) "........................................................................................................................")"#.into(),
         ..Guest::starting("(call $log (i32.const 2) (i32.const 20000) (i32.const 120))")
     };
@@ -196,7 +196,7 @@ async fn output_for_ever_is_kept_up_to_a_limit() {
 #[tokio::test]
 async fn log_calls_for_ever_are_kept_up_to_a_limit() {
     let guest = Guest {
-        imports: r#"(import "segno:workflow/journal@0.1.0" "log" (func $log (param i32 i32 i32)))"#
+        imports: r#"(import "segno:workflow/journal@0.2.0" "log" (func $log (param i32 i32 i32)))"#
             .into(),
         ..Guest::starting(
             "(loop $again (call $log (i32.const 2) (i32.const 20000) (i32.const 0)) (br $again))",
@@ -244,8 +244,8 @@ async fn each_call_has_room_for_its_log() {
 #[tokio::test]
 async fn commands_for_ever_are_stopped_by_the_limit_of_a_call() {
     let guest = Guest {
-        imports: r#"(import "segno:workflow/journal@0.1.0" "sleep-until" (func $sleep (param i64) (result i32)))
-            (import "segno:workflow/journal@0.1.0" "publish"
+        imports: r#"(import "segno:workflow/journal@0.2.0" "sleep-until" (func $sleep (param i64) (result i32)))
+            (import "segno:workflow/journal@0.2.0" "publish"
               (func $publish (param i32 i32 i32 i32 i32) (result i32)))"#
             .into(),
         ..Guest::default()

@@ -9,8 +9,8 @@ use crate::{
 fn sleeper() -> Guest {
     Guest {
         imports: r#"
-            (import "segno:workflow/journal@0.1.0" "now" (func $now (result i64)))
-            (import "segno:workflow/journal@0.1.0" "sleep-until" (func $sleep (param i64) (result i32)))"#
+            (import "segno:workflow/journal@0.2.0" "now" (func $now (result i64)))
+            (import "segno:workflow/journal@0.2.0" "sleep-until" (func $sleep (param i64) (result i32)))"#
             .into(),
         items: "(global $at (mut i32) (i32.const 0)) (global $size (mut i32) (i32.const 0))".into(),
         start: "(global.set $at (local.get $input))
@@ -107,7 +107,7 @@ async fn a_trap_names_itself_and_shows_where() {
 fn saying(line: &str, then: &str) -> Guest {
     let (length, escaped) = (line.len(), line.replace('\n', "\\0a"));
     Guest {
-        imports: r#"(import "segno:workflow/journal@0.1.0" "log"
+        imports: r#"(import "segno:workflow/journal@0.2.0" "log"
             (func $log (param i32 i32 i32)))"#
             .into(),
         items: format!(r#"(data (i32.const 16384) "{escaped}")"#),
@@ -137,7 +137,7 @@ async fn a_panic_that_was_logged_is_the_reason_of_the_trap_that_follows() {
 #[tokio::test]
 async fn a_workflow_that_uses_an_import_for_activities_is_told_what_to_use() {
     let guest = Guest {
-        imports: r#"(import "segno:workflow/activity@0.1.0" "heartbeat"
+        imports: r#"(import "segno:workflow/activity@0.2.0" "heartbeat"
             (func $heartbeat (param i32 i32 i32 i32) (result i32)))"#
             .into(),
         ..Guest::starting(

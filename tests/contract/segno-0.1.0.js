@@ -1,0 +1,483 @@
+// The workflow contract turned into promises: everything that is needed to write Segno functions as ordinary
+// async JavaScript. The host tells one event at a time (`start`, then `resume`); each event settles at most one promise,
+// and the engine runs what waits for it before the call returns.
+
+import * as activity from 'segno:workflow/activity@0.1.0';
+import * as configuration from 'segno:workflow/configuration@0.1.0';
+import * as directories from 'segno:workflow/files@0.1.0';
+import * as journal from 'segno:workflow/journal@0.1.0';
+import * as sagas from 'segno:workflow/sagas@0.1.0';
+
+// QuickJS leaves its promises where they are when a call ends; `promise.js` has a queue that can be emptied.
+const drives = typeof Promise.drain === 'function';
+const drain = () => drives && Promise.drain();
+
+// A `u64` is a BigInt to StarlingMonkey and a number to QuickJS, which has none of the interfaces of the web.
+const u64 = typeof globalThis.TextEncoder === 'function' ? BigInt : Number;
+const maybe = (milliseconds) => (milliseconds === undefined ? undefined : u64(milliseconds));
+
+const encode = (value) => ({ tag: 'json', val: JSON.stringify(value ?? null) });
+
+function decode(payload) {
+  return payload.tag === 'json' ? JSON.parse(payload.val) : payload.val;
+}
+
+/// Why a function, a step or a promise failed. For activities codes 400 to 499 are final, others are tried again.
+export class Failure extends Error {
+  constructor(code, message, details) {
+    super(message);
+    this.name = 'Failure';
+    this.code = code;
+    this.details = details;
+  }
+}
+
+const success = (value) => ({ tag: 'success', val: encode(value) });
+
+function failure(error) {
+  if (!(error instanceof Failure)) {
+    const { at, message } = defect(error);
+    return { tag: 'failure', val: { code: 500, message: at ? `${at}: ${message}` : message } };
+  }
+  const details = error.details === undefined ? undefined : encode(error.details);
+  return { tag: 'failure', val: { code: error.code, message: error.message, details } };
+}
+
+// `    at price (/bundle.js:12:3)` is `    at price (src/prices.js:30)` to its author. `segno build` puts a table at the end
+// of the bundle: the names of the sources, and for each line of the bundle, by column, source and line. Lines of this file
+// are not in it.
+function inSource(frame) {
+  const place = /^(.*?)[(]?[^ (]*:([0-9]+):([0-9]+)[)]?$/.exec(frame);
+  if (!place || !globalThis.segnoLines) return frame;
+  const [, at, line, column] = place;
+  const { sources, lines } = globalThis.segnoLines;
+  const before = (lines[line - 1] ?? []).filter((from) => from[0] < column);
+  const [, source, sourceLine] = before[before.length - 1] ?? [];
+  return source === undefined ? undefined : `${at}(${sources[source]}:${sourceLine})`;
+}
+
+// What was thrown that is no `Failure`: where, and what its author wants to see of it.
+function defect(error) {
+  const stack = String(error?.stack ?? '').split('\n').filter((frame) => !frame.includes('(native)'));
+  const frames = stack.map(inSource).filter(Boolean);
+  const at = /[(](.*)[)]$/.exec(frames[0] ?? '')?.[1];
+  return { at, message: [String(error), ...frames].join('\n') };
+}
+
+// Commands whose completion is still to come, by index, in the order in which they were asked for.
+const waiting = new Map();
+// Those that a cancellation does not touch: what sagas need to know.
+const shielded = new Map();
+const signals = [];
+const listeners = [];
+let context;
+let draw;
+let broken;
+// Where `console` writes: nowhere while the component is built.
+let say = () => {};
+
+function completion(command) {
+  return new Promise((resolve, reject) => waiting.set(command, { resolve, reject }));
+}
+
+function shieldedCompletion(command) {
+  return new Promise((resolve, reject) => shielded.set(command, { resolve, reject }));
+}
+
+function told(event) {
+  switch (event.tag) {
+    case 'completed': {
+      const { command, outcome } = event.val;
+      for (const waiters of [shielded, waiting]) {
+        const waiter = waiters.get(command);
+        waiters.delete(command);
+        if (outcome.tag === 'success') waiter?.resolve(decode(outcome.val));
+        else waiter?.reject(new Failure(outcome.val.code, outcome.val.message, outcome.val.details && decode(outcome.val.details)));
+      }
+      return undefined;
+    }
+    case 'signal': {
+      const listener = listeners.shift();
+      const signal = { name: event.val.name, value: decode(event.val.payload) };
+      return listener ? listener.resolve(signal) : void signals.push(signal);
+    }
+    case 'cancelled': {
+      // Seen as an error at every await; what the function asks for after that is its cleaning up.
+      const cancelled = [...waiting.values(), ...listeners.splice(0)];
+      for (const command of waiting.keys()) if (!shielded.has(command)) journal.forget(command);
+      waiting.clear();
+      for (const waiter of cancelled) waiter.reject(new Failure(499, 'the invocation was cancelled'));
+    }
+  }
+}
+
+const retries = ({ initialMs = 100, factor = 2, maxMs = 60_000, jitter = 0.2, maxAttempts, nonRetryable = [] }) => ({
+  initialMs: u64(initialMs),
+  factor,
+  maxMs: u64(maxMs),
+  jitter,
+  maxAttempts,
+  nonRetryable,
+});
+
+const options = ({ timeoutMs, retry, startAtMs, labels = {} } = {}) => ({
+  timeoutMs: maybe(timeoutMs),
+  startAtMs: maybe(startAtMs),
+  retry: retry && retries(retry),
+  labels: Object.entries(labels),
+});
+
+/// What a workflow may ask for: the second argument of its function.
+export const segno = {
+  /// Calls a workflow or an activity: of this module, or `wasm://MODULE/FUNCTION`.
+  call: (name, input, how) => completion(journal.call(name, encode(input), options(how))),
+  /// Starts a function that outlives this invocation; answers its id.
+  send: (name, input, how) => completion(journal.send(name, encode(input), options(how))),
+  sleep: (ms) => completion(journal.sleepUntil(u64(segno.now() + ms))),
+  /// A promise that somebody outside settles by `id`.
+  promise(name, { timeoutMs } = {}) {
+    const [command, id] = journal.promise(name, { timeoutMs: maybe(timeoutMs) });
+    return { id, settled: completion(command) };
+  },
+  settle: (id, value) => completion(journal.settle(id, success(value))),
+  http: ({ method = 'GET', url, headers = {}, body }, how) => {
+    const request = { method, url, headers: Object.entries(headers), body: body === undefined ? undefined : encode(body) };
+    return completion(journal.http(request, options(how)));
+  },
+  /// Begins a saga: steps that are undone, the last one first, when a `Failure` leaves the workflow. The name tells it from the
+  /// others of this workflow.
+  saga: (name) => new Saga(name),
+  publish: (topic, value) => completion(journal.publish(topic, encode(value))),
+  /// Does `compute` once and keeps its result. It may not wait or use anything else of this object.
+  run(name, compute) {
+    const answer = journal.run(name);
+    const settled = completion(answer.val);
+    if (answer.tag === 'execute') {
+      let outcome;
+      try {
+        outcome = success(compute());
+      } catch (error) {
+        outcome = failure(error);
+      }
+      journal.runDone(answer.val, outcome);
+    }
+    return settled;
+  },
+  /// The next signal from outside: `{ name, value }`.
+  signal: () =>
+    signals.length
+      ? Promise.resolve(signals.shift())
+      : new Promise((resolve, reject) => listeners.push({ resolve, reject })),
+  /// Logical time in milliseconds: the instant of the last event.
+  now: () => Number(journal.now()),
+  /// From 0 to 1, the same in every replay of this invocation and another in every other.
+  random: () => draw(),
+  log: (message, level = 'info') => journal.log(level, message),
+  get invocation() {
+    return context.invocation;
+  },
+};
+
+const begun = [];
+
+/// Steps that are undone when the whole does not come about. `compensate` names the function that undoes a step; it is given
+/// `{ input, output }`. With `compensateUnknown` a step is undone also if nobody knows whether it acted (`output` is null then);
+/// without it, a person is asked.
+class Saga {
+  constructor(name) {
+    if (begun.some((saga) => saga.name === name)) throw new Error(`there is a saga \`${name}\`: give each its own name`);
+    Object.assign(this, { name, steps: [], over: false });
+    begun.push(this);
+  }
+
+  call(name, input, { compensate, compensateUnknown, ...how }) {
+    const ask = (step) => sagas.call(name, encode(input), options(how), step);
+    return this.step(name, input ?? null, { compensate, compensateUnknown }, ask);
+  }
+
+  http({ method = 'GET', url, headers = {}, body }, { compensate, compensateUnknown, ...how }) {
+    const pairs = Object.entries(headers);
+    const request = { method, url, headers: pairs, body: body === undefined ? undefined : encode(body) };
+    const ask = (step) => sagas.http(request, options(how), step);
+    const input = { method, url, headers: pairs, body: body ?? null };
+    return this.step(`${method} ${url}`, input, { compensate, compensateUnknown }, ask);
+  }
+
+  /// Undoes the steps now, and throws a `Failure` (422) that says what was undone.
+  async abort(reason) {
+    throw await this.unwind(new Failure(422, reason));
+  }
+
+  /// Ends the saga: its steps stay, whatever happens later.
+  complete() {
+    this.over = true;
+  }
+
+  step(name, input, { compensate, compensateUnknown = false }, ask) {
+    if (this.over) throw new Error(`the saga \`${this.name}\` is over, and \`${name}\` is a step of it: begin another`);
+    const declared = { saga: this.name, seq: this.steps.length, compensate, compensateUnknown };
+    const step = { name, input, output: null, declared, registered: false, unknown: false };
+    this.steps.push(step);
+    const command = ask(declared);
+    step.ended = shieldedCompletion(command).then(
+      (output) => Object.assign(step, { output, registered: true }),
+      ({ code }) => {
+        step.unknown = code === 408 || code === 499;
+        step.registered = step.unknown && compensateUnknown;
+      },
+    );
+    return completion(command);
+  }
+
+  async unwind(failure) {
+    this.over = true;
+    for (const step of this.steps) await step.ended;
+    const undone = [];
+    let rest = '';
+    for (const step of [...this.steps].reverse()) {
+      const { declared, name } = step;
+      if (step.unknown && !step.registered) {
+        const id = `${context.invocation}/u/${this.name}/${declared.seq}`;
+        say(`nobody knows whether step ${declared.seq} of the saga \`${this.name}\` (\`${name}\`) acted; settle \`${id}\``, 'warn');
+        const answer = await shieldedCompletion(sagas.ask(declared)).then(() => 'acted', ({ code }) => code);
+        step.registered = answer === 'acted';
+        if (answer === 499) rest = `, unclear whether \`${name}\` acted`;
+        if (rest) break;
+      }
+      if (!step.registered) continue;
+      const input = encode({ input: step.input, output: step.output });
+      const error = await shieldedCompletion(sagas.undo(declared, input, options())).then(() => undefined, (error) => error);
+      if (error) rest = `, \`${name}\` could not be undone: ${error.message}`;
+      if (rest) break;
+      undone.push(`\`${name}\``);
+    }
+    const message = `${failure.message}; saga \`${this.name}\`: ${undone.join(', ') || 'nothing'} undone${rest}`;
+    return new Failure(failure.code, message, failure.details);
+  }
+}
+
+// What an activity may ask for beside what it knows about this attempt: the second argument of its function.
+const attempting = (attempt) => ({
+  ...attempt,
+  startedAtMs: Number(attempt.startedAtMs),
+  lastProgress: attempt.lastProgress && decode(attempt.lastProgress),
+  /// One request, if the host's policy allows its address: `{ status, headers, bytes, body, json() }`, where `body` is the
+  /// text of `bytes`. Nothing is repeated here.
+  async http({ method = 'GET', url, headers = {}, body }) {
+    const sent = body === undefined ? undefined : body instanceof Uint8Array ? { tag: 'bytes', val: body } : encode(body);
+    const answer = refusable(() => activity.http({ method, url, headers: Object.entries(headers), body: sent }));
+    return {
+      status: answer.status,
+      headers: Object.fromEntries(answer.headers),
+      bytes: answer.body,
+      get body() {
+        return utf8(answer.body);
+      },
+      json: () => JSON.parse(utf8(answer.body)),
+    };
+  },
+  /// Says that this attempt is alive and how far it got. True: it is asked to end.
+  heartbeat: (progress) => activity.heartbeat(progress === undefined ? undefined : encode(progress)),
+  log: (message, level = 'info') => activity.log(level, message),
+  /// What the operator sets for this module in policy.toml; a `Failure` 403 says what is not set.
+  env: (name) => refusable(() => configuration.env(name)),
+  secret: (name) => refusable(() => configuration.secret(name)),
+  files,
+});
+
+/// The directories that policy.toml gives this module (`dirs`), by absolute path.
+const files = {
+  /// The bytes: all of them, or at most `length` from `offset`.
+  read(path, { offset = 0, length = 2 ** 32 } = {}) {
+    const parts = [];
+    for (let [at, left] = [offset, length]; left > 0; ) {
+      const part = refusable(() => directories.read(path, u64(at), u64(left)));
+      if (part.length === 0) break;
+      parts.push(part);
+      at += part.length;
+      left -= part.length;
+    }
+    const bytes = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+    parts.reduce((at, part) => (bytes.set(part, at), at + part.length), 0);
+    return bytes;
+  },
+  readText: (path) => utf8(files.read(path)),
+  /// Replaces the file as a whole, or makes it. `content` is text or a `Uint8Array`.
+  write: (path, content) => refusable(() => directories.write(path, bytesOf(content))),
+  /// Adds to the end of the file, or makes it. An attempt that is repeated adds again.
+  append: (path, content) => refusable(() => directories.append(path, bytesOf(content))),
+  /// What the directory contains, by name: `[{ name, directory, size }]`.
+  list: (path) => refusable(() => directories.listDirectory(path)).map((entry) => ({ ...entry, size: Number(entry.size) })),
+  /// Removes a file. It is no failure if there is none.
+  remove: (path) => refusable(() => directories.remove(path)),
+};
+
+// What the host refuses is thrown as a `Failure`: that of the contract is the payload of what the engine throws.
+function refusable(call) {
+  try {
+    return call();
+  } catch (thrown) {
+    const { code = 500, message = String(thrown) } = thrown?.payload ?? thrown;
+    throw new Failure(code, message);
+  }
+}
+
+function utf8(bytes) {
+  if (typeof globalThis.TextDecoder === 'function') return new TextDecoder().decode(bytes);
+  const escaped = Array.from(bytes, (byte) => `%${byte.toString(16).padStart(2, '0')}`);
+  return decodeURIComponent(escaped.join(''));
+}
+
+function bytesOf(content) {
+  if (content instanceof Uint8Array) return content;
+  const escaped = encodeURIComponent(content).match(/%..|[^]/g) ?? [];
+  return Uint8Array.from(escaped, (part) => (part.length > 1 ? parseInt(part.slice(1), 16) : part.charCodeAt(0)));
+}
+
+// What programs expect of a page or of Node, as far as it can be had; for the rest, what to use in its place.
+const shown = (value) => (typeof value === 'string' ? value : value instanceof Error ? String(value) : JSON.stringify(value));
+const level = (name) => (...values) => say(values.map(shown).join(' '), name);
+globalThis.console ??= {
+  debug: level('debug'),
+  log: level('info'),
+  info: level('info'),
+  warn: level('warn'),
+  error: level('error'),
+};
+for (const [name, instead] of [
+  ['fetch', '`ctx.http`'],
+  ['setTimeout', '`ctx.sleep` in a workflow; an activity cannot wait'],
+  ['setInterval', '`ctx.sleep` in a workflow; an activity cannot wait'],
+]) {
+  globalThis[name] ??= () => {
+    throw new Error(`there is no \`${name}\` here: use ${instead}`);
+  };
+}
+
+// The generator sfc32, seeded by the host. The engine's own `Math.random` is seeded when the component is built.
+function generator(seed) {
+  let [a, b, c, d] = new Uint32Array(Uint8Array.from(seed.slice(0, 16)).buffer);
+  return () => {
+    const t = (((a + b) | 0) + d) | 0;
+    d = (d + 1) | 0;
+    a = b ^ (b >>> 9);
+    b = (c + (c << 3)) | 0;
+    c = ((c << 21) | (c >>> 11)) + t | 0;
+    return (t >>> 0) / 2 ** 32;
+  };
+}
+
+function seedOf(text) {
+  const seed = new Uint8Array(16);
+  for (let hash = 0x811c9dc5, at = 0; at < text.length + seed.length; at += 1) {
+    hash = Math.imul(hash ^ (at < text.length ? text.charCodeAt(at) : at), 0x01000193);
+    seed[at % seed.length] ^= hash >>> 24;
+  }
+  return seed;
+}
+
+// JavaScript's clock answers `now`, which the journal can answer again, with or without WASI behind it.
+function tame(now) {
+  const Clock = globalThis.Date;
+  globalThis.Date = class Date extends Clock {
+    constructor(...given) {
+      super(...(given.length ? given : [now()]));
+    }
+    static now() {
+      return now();
+    }
+  };
+}
+
+// A defect ends the call as a panic does: the host tries again, then halts the execution, and `segno continue --module`
+// goes on with mended code. A `Failure` is an outcome, which ends the invocation.
+async function ended(error) {
+  if (!(error instanceof Failure) && drives) {
+    broken = { error };
+    return;
+  }
+  let outcome = error instanceof Failure ? error : new Failure(500, defect(error).message);
+  for (const saga of begun.filter(({ over }) => !over).reverse()) outcome = await saga.unwind(outcome);
+  journal.finish(failure(outcome));
+}
+
+function returned() {
+  drain();
+  if (broken === undefined) return;
+  const { at, message } = defect(broken.error);
+  journal.log('error', `panicked at ${at ?? 'an unknown place'}:\n${message}`);
+  throw broken.error;
+}
+
+function described(functions, kind) {
+  return Object.entries(functions).map(([name, { summary, input, output, signals = false, timeoutMs, retry }]) => ({
+    name,
+    kind,
+    summary,
+    inputSchema: input && JSON.stringify(input),
+    outputSchema: output && JSON.stringify(output),
+    signals: Boolean(signals),
+    timeoutMs: maybe(timeoutMs),
+    retry: retry && retries(retry),
+  }));
+}
+
+// What may be sent to the workflows: with it, a value of another type is refused to its sender.
+function describedMessages(workflows) {
+  const of = (name, kind, schemas) =>
+    Object.entries(typeof schemas === 'object' ? schemas : {}).map(([message, schema]) => ({
+      function: name,
+      kind,
+      name: message,
+      schema: JSON.stringify(schema),
+    }));
+  return Object.entries(workflows).flatMap(([name, { promises, signals }]) => [
+    ...of(name, 'promise', promises),
+    ...of(name, 'signal', signals),
+  ]);
+}
+
+/// The exports of a component, `functions` and `messages`. A function is
+/// `{ run, summary?, input?, output?, promises?, signals?, timeoutMs?, retry? }`, where `input` and `output` are JSON schemas,
+/// `promises` and `signals` are objects of them by name, and `signals: true` takes any.
+export function module({ workflows = {}, activities = {} }) {
+  for (const [name, { run }] of [...Object.entries(workflows), ...Object.entries(activities)]) {
+    if (typeof run !== 'function') throw new Error(`\`${name}\` has no \`run\`, which is the function itself`);
+  }
+  const functions = {
+    describe: () => [...described(workflows, 'workflow'), ...described(activities, 'activity')],
+    start(name, input, given) {
+      context = given;
+      draw = generator(given.seed);
+      say = segno.log;
+      Math.random = () => draw();
+      tame(segno.now);
+      // Through a `then`, so that an error before the first await is an outcome as well.
+      Promise.resolve()
+        .then(() => workflows[name].run(decode(input), segno))
+        .then((value) => journal.finish(success(value)))
+        .then(undefined, ended);
+      returned();
+    },
+    resume(event) {
+      told(event);
+      returned();
+    },
+    perform(name, input, attempt) {
+      const ctx = attempting(attempt);
+      say = ctx.log;
+      // QuickJS seeds its own when the component is built: every attempt would draw the same.
+      Math.random = generator(seedOf(`${attempt.idempotencyKey} ${attempt.attempt} ${Date.now()}`));
+      const answer = Promise.resolve()
+        .then(() => activities[name].run(decode(input), ctx))
+        .then(success)
+        .then(undefined, failure);
+      if (!drives) return answer;
+      let outcome;
+      answer.then((settled) => (outcome = settled));
+      drain();
+      return outcome ?? failure(new Failure(422, `\`${name}\` waits for a promise that nothing settles`));
+    },
+  };
+  return { functions, messages: { describeMessages: () => describedMessages(workflows) } };
+}
