@@ -32,6 +32,7 @@ fn every_scenario_is_measured_with_its_floor() {
         "starts",
         "fan",
         "graphs",
+        "objects",
         "timers",
         "resume",
         "long",

@@ -25,6 +25,7 @@ mod idle;
 mod lists;
 mod long;
 mod noop;
+mod objects;
 mod overload;
 mod peers;
 mod replay;
@@ -74,6 +75,8 @@ pub enum Scenario {
     Fan,
     /// Graphs of up to 100,000 nodes, next to plain calls
     Graphs,
+    /// Calls of objects, of one key and of many, next to plain calls
+    Objects,
     /// Workflows that wake up within one second
     Timers,
     /// Resuming a suspended workflow, warm and by replay
@@ -163,6 +166,7 @@ async fn run(scenario: Scenario, context: &Arc<BenchContext>) -> anyhow::Result<
         Scenario::Fan => |context| fan::run(context).boxed(),
         Scenario::Graphs => |context| graphs::run(context).boxed(),
         Scenario::Long => |context| long::run(context).boxed(),
+        Scenario::Objects => |context| objects::run(context).boxed(),
         Scenario::Timers => |context| timers::run(context).boxed(),
         Scenario::Resume => |context| resume::run(context).boxed(),
         Scenario::Peers => |context| peers::run(context).boxed(),

@@ -1,6 +1,6 @@
 //! What `segno bench` runs: each function is one shape of work, with as little work of its own as can be.
 
-use segno::{ActivityContext, Context, Result, Timestamp};
+use segno::{ActivityContext, Context, Result, State, Timestamp};
 
 /// How many durable steps, and how long their results are.
 #[segno::data]
@@ -108,4 +108,26 @@ async fn step(ctx: &Context, bytes: u32) -> Result<String> {
     ctx.run("step", move || "x".repeat(text)).await
 }
 
-segno::module!(noop, steps, fan, chain, leaf, nap, turns, crossings);
+/// A number by key.
+#[segno::object]
+pub struct Tally {
+    count: State<u64>,
+}
+
+#[segno::object]
+impl Tally {
+    /// Adds, and answers the sum.
+    async fn add(&mut self, _ctx: Context, number: u64) -> Result<u64> {
+        let count = self.count.get().await?.unwrap_or_default() + number;
+        self.count.set(&count)?;
+        Ok(count)
+    }
+
+    /// The sum.
+    #[shared]
+    async fn count(&self, _ctx: Context) -> Result<u64> {
+        Ok(self.count.get().await?.unwrap_or_default())
+    }
+}
+
+segno::module!(noop, steps, fan, chain, leaf, nap, turns, crossings, Tally);

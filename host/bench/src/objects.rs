@@ -1,0 +1,154 @@
+//! Calls of objects, next to calls of a plain function, which does nothing: as many commits.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU32, Ordering},
+};
+
+use anyhow::Context as _;
+use segno_engine::worker::WorkerSettings;
+use serde_json::{Value as Json, json};
+use tokio::task::JoinSet;
+
+use super::{
+    context::BenchContext,
+    harness::Harness,
+    measure::{Passed, Stopwatch},
+    report::{Goal, Section},
+};
+
+/// Number of concurrent clients, where there are several.
+const CLIENTS: u32 = 64;
+
+/// A way of calling: `count` calls by `clients` clients, each of which waits for its end.
+#[derive(Clone, Copy)]
+struct Calls {
+    name: &'static str,
+    /// The function of the call with this number.
+    function: fn(u32) -> String,
+    input: fn() -> Json,
+    clients: u32,
+    count: u32,
+}
+
+/// What was measured, a value for each repetition.
+#[derive(Default)]
+struct Figures {
+    wall_us: Vec<f64>,
+    cpu_us: Vec<f64>,
+    commits: Vec<f64>,
+}
+
+pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
+    let (alone, crowd) = (context.size(1_000, 40), context.size(10_000, 400));
+    let plain = |name, clients, count| Calls {
+        name,
+        function: |_| "noop".to_owned(),
+        input: || Json::Null,
+        clients,
+        count,
+    };
+    let add = |name, function, clients, count| Calls {
+        name,
+        function,
+        input: || json!(1),
+        clients,
+        count,
+    };
+    let measured = [
+        (
+            add("calls of one key, one after the other", |_| "Tally@one/add".to_owned(), 1, alone),
+            plain("plain calls, one after the other", 1, alone),
+        ),
+        (
+            add(
+                "calls of as many keys, 64 clients",
+                |call| format!("Tally@{call}/add"),
+                CLIENTS,
+                crowd,
+            ),
+            plain("plain calls, 64 clients", CLIENTS, crowd),
+        ),
+        (
+            Calls {
+                input: || Json::Null,
+                ..add(
+                    "shared reads of one key, 64 clients",
+                    |_| "Tally@one/count".to_owned(),
+                    CLIENTS,
+                    crowd,
+                )
+            },
+            plain("plain calls, 64 clients again", CLIENTS, crowd),
+        ),
+    ];
+    let mut section = Section::new(format!(
+        "calls of an object whose function reads and writes its state: {alone} of one key, {crowd} of as many keys by \
+         {CLIENTS} clients, and {crowd} that only read; in turns with calls of a plain function that does nothing"
+    ));
+    for (of_object, plain) in measured {
+        let (mut object, mut floor) = (Figures::default(), Figures::default());
+        for _ in 0..context.repetitions {
+            let place = context.place()?;
+            let harness = Harness::sqlite(context, place.path(), WorkerSettings::default()).await?;
+            let harness = Arc::new(harness);
+            let warm_up = Calls { count: 20, clients: 1, ..plain };
+            calls(&harness, "warm-up", warm_up).await?;
+            calls(&harness, "warm-up-object", Calls { count: 20, clients: 1, ..of_object }).await?;
+            floor.add(&harness, "plain", plain).await?;
+            object.add(&harness, "object", of_object).await?;
+            Arc::into_inner(harness).context("all clients have ended")?.close().await;
+        }
+        let (name, floor_name) = (of_object.name, plain.name);
+        section.measured(name, "µs", &object.wall_us);
+        section.measured(format!("{name}: CPU time"), "µs", &object.cpu_us);
+        section.measured(format!("{name}: commits of each"), "", &object.commits);
+        section.floor(floor_name, "µs", &floor.wall_us);
+        section.floor(format!("{floor_name}: CPU time"), "µs", &floor.cpu_us);
+        section.floor(format!("{floor_name}: commits of each"), "", &floor.commits);
+        section
+            .ratio(format!("{name} / plain"), &object.wall_us, &floor.wall_us)
+            .goal(Goal::AtMost { must: 1.5, aim: 1.2 });
+    }
+    Ok(section)
+}
+
+impl Figures {
+    async fn add(
+        &mut self,
+        harness: &Arc<Harness>,
+        prefix: &'static str,
+        of: Calls,
+    ) -> anyhow::Result<()> {
+        let before = harness.written().commits;
+        let passed = calls(harness, prefix, of).await?;
+        let commits = harness.written().commits - before;
+        self.wall_us.push(passed.each_us(of.count));
+        self.cpu_us.push(passed.cpu_each_us(of.count));
+        self.commits.push(commits as f64 / f64::from(of.count));
+        Ok(())
+    }
+}
+
+async fn calls(harness: &Arc<Harness>, prefix: &'static str, of: Calls) -> anyhow::Result<Passed> {
+    let next = Arc::new(AtomicU32::new(0));
+    let stopwatch = Stopwatch::start();
+    let mut clients = JoinSet::new();
+    for _ in 0..of.clients {
+        let (harness, next) = (harness.clone(), next.clone());
+        clients.spawn(async move {
+            loop {
+                let call = next.fetch_add(1, Ordering::Relaxed);
+                if call >= of.count {
+                    return anyhow::Ok(());
+                }
+                let id = format!("{prefix}-{call}");
+                harness.run_one(&id, &(of.function)(call), (of.input)()).await?;
+            }
+        });
+    }
+    while let Some(ended) = clients.join_next().await {
+        ended.context("a client panicked")??;
+    }
+    Ok(stopwatch.passed())
+}
