@@ -830,6 +830,22 @@ pub const MUTATIONS: &[Mutation] = &[
         killer: "one_holder_an_object",
     },
     Mutation {
+        what: "who leaves a line lets those behind it begin",
+        file: "transition/objects.rs",
+        says: "        for (by, _) in behind.collect::<Vec<_>>() {",
+        would_say: "        for (by, _) in behind.filter(|_| false).collect::<Vec<_>>() {",
+        tests: "transition::tests::objects",
+        killer: "a_line_has_one_start",
+    },
+    Mutation {
+        what: "who is made and begun at once joins no line if it has a delay",
+        file: "transition/create.rs",
+        says: "request.is_some() || self.delayed_to(&new.id)",
+        would_say: "self.delayed_to(&new.id)",
+        tests: "transition::tests::objects",
+        killer: "one_whose_maker_begins_it_at_once_joins_the_line_whatever_its_delay_says",
+    },
+    Mutation {
         what: "who joins a line is not its last",
         file: "transition/objects.rs",
         says: "self.put_line(object, Line { holder, tail: id.clone() });",

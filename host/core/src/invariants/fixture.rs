@@ -159,6 +159,12 @@ pub(crate) fn violators() -> Vec<(&'static str, Violate)> {
             rows.callbacks.remove(&(id("graph/sig/go"), id("graph")));
         }),
         ("one_holder_an_object", |rows| line(rows).holder = Some(id("next"))),
+        ("a_line_has_one_start", |rows| {
+            let turn = (tags::TURN.to_owned(), world::cart().to_string());
+            edit_spec(rows, "done", |spec| spec.tags.extend([turn.clone()]));
+            rows.callbacks.remove(&(id("cart"), id("next")));
+            callback(rows, "done", "next", true);
+        }),
         ("a_line_has_one_end", |rows| line(rows).tail = id("cart")),
         ("schedule_last_before_next", |rows| each(rows).last_at = Some(Timestamp::NEVER)),
         ("journal_has_a_task", |rows| drop(rows.tasks.remove(&id("run")))),

@@ -10,8 +10,11 @@ use crate::{
     transition::turn_in,
 };
 
-pub(super) const PREDICATES: &[Predicate] =
-    &[("one_holder_an_object", one_holder_an_object), ("a_line_has_one_end", a_line_has_one_end)];
+pub(super) const PREDICATES: &[Predicate] = &[
+    ("one_holder_an_object", one_holder_an_object),
+    ("a_line_has_one_start", a_line_has_one_start),
+    ("a_line_has_one_end", a_line_has_one_end),
+];
 
 /// Of all executions that need the turn of an object, only the holder has begun.
 fn one_holder_an_object(rows: &Snapshot) -> Found {
@@ -27,6 +30,31 @@ fn one_holder_an_object(rows: &Snapshot) -> Found {
             .then(|| (vec![id.clone()], format!("it has begun, and {holder:?} holds `{object}`")))
     });
     wrong.collect()
+}
+
+/// The turn of an object is that of one execution at most: of the holder, or, when nobody has it, of
+/// the one that was behind the last holder.
+fn a_line_has_one_start(rows: &Snapshot) -> Found {
+    let promise = |id: &PromiseId| rows.promises.get(id);
+    let mut behind: BTreeMap<&PromiseId, bool> = BTreeMap::new();
+    for (ahead, by) in rows.callbacks.keys() {
+        let (Some(ahead), Some(turn)) = (promise(ahead), promise(by).and_then(turn_in)) else {
+            continue;
+        };
+        if turn_in(ahead) == Some(turn) {
+            *behind.entry(by).or_default() |= ahead.is_pending();
+        }
+    }
+    let mut next: BTreeMap<ObjectId, Vec<PromiseId>> = BTreeMap::new();
+    for promise in rows.promises.values().filter(|promise| promise.is_pending()) {
+        let (id, Some(object)) = (promise.id(), turn_in(promise)) else { continue };
+        let is_holder = rows.lines.get(&object).is_some_and(|line| line.is_held_by(id));
+        if is_holder || behind.get(id) == Some(&false) {
+            next.entry(object).or_default().push(id.clone());
+        }
+    }
+    let wrong = next.into_iter().filter(|(_, ids)| ids.len() > 1);
+    wrong.map(|(object, ids)| (ids, format!("each is the next of `{object}`"))).collect()
 }
 
 /// Who waits for a turn waits for one who is before it, nobody else waits for the same, and nobody

@@ -100,7 +100,8 @@ impl Draft<'_> {
         } else {
             self.put_promise(promise);
             if address.is_some() {
-                match self.first_behind(&new.id, turn.as_ref(), maker) {
+                let begins_now = request.is_some() || self.delayed_to(&new.id).is_none();
+                match self.first_behind(&new.id, turn.as_ref(), maker, begins_now) {
                     Some(ahead) => self.make_queued(&new.id, module, &ahead),
                     None => self.make_task(&new.id, module, request),
                 }
@@ -124,13 +125,15 @@ impl Draft<'_> {
     }
 
     /// Whom a new execution has to wait for. One of an object joins the object's line, at once, or,
-    /// where it is not to begin yet, when it is taken. One that is to wait for the occurrence before
+    /// where it is not to begin yet (`begins_now`: it is, or whoever makes it has it), when it is
+    /// taken. One that is to wait for the occurrence before
     /// it waits in the line if that one is there; else it joins the line after that.
     fn first_behind(
         &mut self,
         id: &PromiseId,
         turn: Option<&ObjectId>,
         maker: Maker<'_>,
+        begins_now: bool,
     ) -> Option<PromiseId> {
         let after = match maker {
             Maker::Schedule { after, .. } => after,
@@ -141,7 +144,7 @@ impl Draft<'_> {
                 self.join_line(object, id)
             }
             (_, Some(before)) => Some(before.clone()),
-            (Some(object), None) if self.delayed_to(id).is_none() => self.join_line(object, id),
+            (Some(object), None) if begins_now => self.join_line(object, id),
             (_, None) => None,
         }
     }

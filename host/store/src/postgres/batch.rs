@@ -294,7 +294,9 @@ impl<'a> Batch<'a> {
         let query = sqlx::query(NUMBERS).bind(fresh.len() as i64);
         let rows = self.connection.fetch_all(query).await.map_err(Failed::of(name))?;
         for (id, row) in fresh.iter().zip(&rows) {
-            self.cache.renumber(id, row.try_get(0).map_err(Failed::of(name))?);
+            let number = row.try_get(0).map_err(Failed::of(name))?;
+            self.cache.renumber(id, number);
+            self.locked.made(id, number);
         }
         Ok(())
     }

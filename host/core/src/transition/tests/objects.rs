@@ -122,6 +122,27 @@ fn one_that_is_to_begin_later_joins_the_line_then() {
 }
 
 #[test]
+fn one_whose_maker_begins_it_at_once_joins_the_line_whatever_its_delay_says() {
+    let mut world = World::new();
+    let at = (world.now + Millis(50)).to_string();
+    let pairs = [(tags::TARGET, "wasm://shop/Cart@ada/add"), (tags::DELAY, at.as_str())];
+    let begin = |id: &str, nonce| Command::TaskCreate {
+        new: world::new(id, &pairs, Timestamp::NEVER),
+        request: world::claim_request(nonce),
+    };
+    world.done(world::keyed("a", "add"));
+    world.done(begin("b", 1));
+    assert_eq!(line(&world), ("a".to_owned(), "b".to_owned()));
+    assert_eq!(world.status("b"), Some(TaskStatus::Suspended));
+    world.acquire("a", 2);
+    world.done(Command::Kill { invocation: "b".into() });
+    world.done(Command::Kill { invocation: "a".into() });
+    world.done(begin("c", 3));
+    assert_eq!(world.status("c"), Some(TaskStatus::Acquired));
+    assert_eq!(line(&world), ("c".to_owned(), "c".to_owned()));
+}
+
+#[test]
 fn one_that_was_halted_in_the_line_keeps_its_place() {
     let mut world = three();
     world.done(Command::TaskHalt { id: "b".into() });

@@ -130,6 +130,11 @@ impl LockedRows {
         }
     }
 
+    /// Takes note that this transaction made this promise.
+    pub(super) fn made(&mut self, id: &PromiseId, number: i64) {
+        self.promises.insert(id.clone(), Some(number));
+    }
+
     /// Takes note of the rows with names that this transaction wrote: they are its own.
     pub(super) fn wrote(&mut self, names: WrittenNames) {
         self.named.iter_mut().zip(names).for_each(|(locked, names)| locked.extend(names));

@@ -150,7 +150,7 @@ impl LockedRows {
             wanted.signal_keys.iter().map(|(id, _)| escape(id.as_str())).collect();
         let names: Vec<_> =
             wanted.signal_keys.iter().map(|(_, key)| escape(key.as_str())).collect();
-        let absent = if again { self.absent(cache) } else { Absent::default() };
+        let absent = if again { self.absent() } else { Absent::default() };
         let named = absent.is_named();
         let unlocked = &mut self.asked;
         unlocked.modules.extend(wanted.modules.iter().copied());
@@ -204,11 +204,8 @@ impl LockedRows {
     }
 
     /// What was looked for in vain, and was not made by this transaction since.
-    fn absent(&self, cache: &Cache) -> Absent {
-        let promises = self
-            .promises
-            .iter()
-            .filter(|(id, number)| number.is_none() && cache.number(id).is_none());
+    fn absent(&self) -> Absent {
+        let promises = self.promises.iter().filter(|(_, number)| number.is_none());
         let named = self.asked_names.iter().zip(&self.named);
         let named = named.map(|(asked, found)| {
             asked.difference(found).map(|name| escape(name).into_owned()).collect()

@@ -335,3 +335,24 @@ async fn nothing_is_read_twice_where_nobody_is_in_the_way() {
     // numbered.
     assert_eq!(statements(signal("w")).await, 9);
 }
+
+/// Whom it is behind is known by name before it is locked.
+#[tokio::test(flavor = "multi_thread")]
+async fn who_leaves_a_line_waits_for_the_row_of_whom_it_was_behind() {
+    let Some(database) = database() else { return };
+    let (_clock, one, _two) = hosts(&database).await;
+    for id in ["a", "b", "c"] {
+        run(&*one, create(id, &[("target", "wasm://shop/Cart@ada/add")])).await;
+    }
+    let held = "SELECT FROM promises WHERE id = 'a' FOR UPDATE";
+    let gate = Gate::shut(&database, held).await;
+    let killed = run(&*one, Command::Kill { invocation: "b".into() });
+    let opened = async {
+        waiting(&database, 1).await;
+        gate.open().await;
+    };
+    tokio::join!(killed, opened);
+    let dump = one.read().dump().await.expect("a dump");
+    assert!(dump.callbacks.contains_key(&("a".into(), "c".into())), "{:?}", dump.callbacks);
+    is_sound(&one).await;
+}
