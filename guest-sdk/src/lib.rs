@@ -67,6 +67,7 @@ mod time;
 pub mod graph;
 
 mod function;
+mod listed;
 mod message;
 mod module;
 
@@ -127,10 +128,11 @@ pub mod __private {
     pub use crate::function::Entry;
     #[cfg(feature = "graph")]
     pub use crate::graph::{check as check_graph, run as run_graph};
+    pub use crate::listed::Listed;
     #[cfg(not(target_arch = "wasm32"))]
     pub use crate::module::no_module;
     pub use crate::module::{
         bytes, describe, describe_messages, describe_objects, perform, resume, start,
     };
-    pub use crate::object::{Listed, ObjectEntries};
+    pub use crate::object::ObjectEntries;
 }
