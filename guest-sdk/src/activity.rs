@@ -7,7 +7,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use crate::{
     bindings::segno::workflow::types as wit,
     error::{Error, Result},
-    execution::{no_such_function, poll_until_idle},
+    execution::{Task, no_such_function},
     files::{FileSystem, Files},
     function::{Entry, Kind},
     http,
@@ -166,7 +166,8 @@ pub(crate) fn perform(
         None => Err(no_such_function(function)),
     };
     match begun {
-        Ok(mut future) => poll_until_idle(future.as_mut())
+        Ok(future) => Task::new(future)
+            .poll_until_idle()
             .unwrap_or_else(|| wit::Outcome::Failure(stuck(function))),
         Err(failure) => wit::Outcome::Failure(failure),
     }

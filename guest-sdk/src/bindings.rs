@@ -4591,6 +4591,773 @@ pub mod exports {
                         * ::core::mem::size_of::<*const u8>()],
                 );
             }
+            /// What the workflows of a component answer while they run, and after: queries, which only read, and updates, which are told to a
+            /// workflow and answered by it. A component need not export it.
+            ///
+            /// **Queries.** The host asks an instance that it has brought to the end of the journal, and which runs nothing else; so a query
+            /// sees what was committed. It may call `now` and `log` of `journal` and nothing else of it, and it does not block.
+            ///
+            /// **Updates.** Before an update is accepted, the host asks the workflow whether it is valid, as in a query; one that is not leaves no
+            /// trace. One that is accepted comes as a signal (so its workflow has to take signals) with the name `segno:update/NAME`, and with
+            /// the JSON `{"promise": ID, "input": …}`. The workflow settles that promise with its answer. Updates that a workflow has not answered
+            /// when it ends are cancelled.
+            #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
+            pub mod handlers {
+                #[used]
+                #[doc(hidden)]
+                static __FORCE_SECTION_REF: fn() = super::super::super::super::__link_custom_section_describing_imports;
+                use super::super::super::super::_rt;
+                pub type Payload = super::super::super::super::segno::workflow::types::Payload;
+                pub type Failure = super::super::super::super::segno::workflow::types::Failure;
+                pub type Outcome = super::super::super::super::segno::workflow::types::Outcome;
+                #[repr(u8)]
+                #[derive(Clone, Copy, Eq, Ord, PartialEq, PartialOrd)]
+                pub enum HandlerKind {
+                    Query,
+                    Update,
+                }
+                impl ::core::fmt::Debug for HandlerKind {
+                    fn fmt(
+                        &self,
+                        f: &mut ::core::fmt::Formatter<'_>,
+                    ) -> ::core::fmt::Result {
+                        match self {
+                            HandlerKind::Query => {
+                                f.debug_tuple("HandlerKind::Query").finish()
+                            }
+                            HandlerKind::Update => {
+                                f.debug_tuple("HandlerKind::Update").finish()
+                            }
+                        }
+                    }
+                }
+                impl HandlerKind {
+                    #[doc(hidden)]
+                    pub unsafe fn _lift(val: u8) -> HandlerKind {
+                        if !cfg!(debug_assertions) {
+                            return unsafe { ::core::mem::transmute(val) };
+                        }
+                        match val {
+                            0 => HandlerKind::Query,
+                            1 => HandlerKind::Update,
+                            _ => panic!("invalid enum discriminant"),
+                        }
+                    }
+                }
+                #[derive(Clone, PartialEq)]
+                pub struct HandlerDescription {
+                    /// The workflow.
+                    pub function: _rt::String,
+                    pub kind: HandlerKind,
+                    /// 1 to 64 letters, digits, `-`, `_`, `.`; a workflow has no two of the same kind and name.
+                    pub name: _rt::String,
+                    /// One or two sentences for people.
+                    pub summary: ::core::option::Option<_rt::String>,
+                    /// JSON schemas (draft 2020-12) as text. Input that does not fit is refused.
+                    pub input_schema: ::core::option::Option<_rt::String>,
+                    pub output_schema: ::core::option::Option<_rt::String>,
+                }
+                impl ::core::fmt::Debug for HandlerDescription {
+                    fn fmt(
+                        &self,
+                        f: &mut ::core::fmt::Formatter<'_>,
+                    ) -> ::core::fmt::Result {
+                        f.debug_struct("HandlerDescription")
+                            .field("function", &self.function)
+                            .field("kind", &self.kind)
+                            .field("name", &self.name)
+                            .field("summary", &self.summary)
+                            .field("input-schema", &self.input_schema)
+                            .field("output-schema", &self.output_schema)
+                            .finish()
+                    }
+                }
+                #[doc(hidden)]
+                #[allow(non_snake_case, unused_unsafe)]
+                pub unsafe fn _export_describe_handlers_cabi<T_: Guest>() -> *mut u8 {
+                    unsafe {
+                        #[cfg(target_arch = "wasm32")] _rt::run_ctors_once();
+                        let result0 = { T_::describe_handlers() };
+                        let ptr1 = (&raw mut _RET_AREA.0).cast::<u8>();
+                        let vec8 = result0;
+                        let len8 = vec8.len();
+                        let layout8 = _rt::alloc::Layout::from_size_align(
+                                vec8.len() * (14 * ::core::mem::size_of::<*const u8>()),
+                                ::core::mem::size_of::<*const u8>(),
+                            )
+                            .unwrap();
+                        let (result8, _cleanup8) = wit_bindgen::rt::Cleanup::new(
+                            layout8,
+                        );
+                        if let Some(cleanup) = _cleanup8 {
+                            cleanup.forget();
+                        }
+                        for (i, e) in vec8.into_iter().enumerate() {
+                            let base = result8
+                                .add(i * (14 * ::core::mem::size_of::<*const u8>()));
+                            {
+                                let HandlerDescription {
+                                    function: function2,
+                                    kind: kind2,
+                                    name: name2,
+                                    summary: summary2,
+                                    input_schema: input_schema2,
+                                    output_schema: output_schema2,
+                                } = e;
+                                let vec3 = (function2.into_bytes()).into_boxed_slice();
+                                let ptr3 = vec3.as_ptr().cast::<u8>();
+                                let len3 = vec3.len();
+                                ::core::mem::forget(vec3);
+                                *base
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>() = len3;
+                                *base.add(0).cast::<*mut u8>() = ptr3.cast_mut();
+                                *base
+                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<u8>() = (kind2.clone() as i32) as u8;
+                                let vec4 = (name2.into_bytes()).into_boxed_slice();
+                                let ptr4 = vec4.as_ptr().cast::<u8>();
+                                let len4 = vec4.len();
+                                ::core::mem::forget(vec4);
+                                *base
+                                    .add(4 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>() = len4;
+                                *base
+                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>() = ptr4.cast_mut();
+                                match summary2 {
+                                    Some(e) => {
+                                        *base
+                                            .add(5 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<u8>() = (1i32) as u8;
+                                        let vec5 = (e.into_bytes()).into_boxed_slice();
+                                        let ptr5 = vec5.as_ptr().cast::<u8>();
+                                        let len5 = vec5.len();
+                                        ::core::mem::forget(vec5);
+                                        *base
+                                            .add(7 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<usize>() = len5;
+                                        *base
+                                            .add(6 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<*mut u8>() = ptr5.cast_mut();
+                                    }
+                                    None => {
+                                        *base
+                                            .add(5 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<u8>() = (0i32) as u8;
+                                    }
+                                };
+                                match input_schema2 {
+                                    Some(e) => {
+                                        *base
+                                            .add(8 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<u8>() = (1i32) as u8;
+                                        let vec6 = (e.into_bytes()).into_boxed_slice();
+                                        let ptr6 = vec6.as_ptr().cast::<u8>();
+                                        let len6 = vec6.len();
+                                        ::core::mem::forget(vec6);
+                                        *base
+                                            .add(10 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<usize>() = len6;
+                                        *base
+                                            .add(9 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<*mut u8>() = ptr6.cast_mut();
+                                    }
+                                    None => {
+                                        *base
+                                            .add(8 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<u8>() = (0i32) as u8;
+                                    }
+                                };
+                                match output_schema2 {
+                                    Some(e) => {
+                                        *base
+                                            .add(11 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<u8>() = (1i32) as u8;
+                                        let vec7 = (e.into_bytes()).into_boxed_slice();
+                                        let ptr7 = vec7.as_ptr().cast::<u8>();
+                                        let len7 = vec7.len();
+                                        ::core::mem::forget(vec7);
+                                        *base
+                                            .add(13 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<usize>() = len7;
+                                        *base
+                                            .add(12 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<*mut u8>() = ptr7.cast_mut();
+                                    }
+                                    None => {
+                                        *base
+                                            .add(11 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<u8>() = (0i32) as u8;
+                                    }
+                                };
+                            }
+                        }
+                        *ptr1.add(::core::mem::size_of::<*const u8>()).cast::<usize>() = len8;
+                        *ptr1.add(0).cast::<*mut u8>() = result8;
+                        ptr1
+                    }
+                }
+                #[doc(hidden)]
+                #[allow(non_snake_case)]
+                pub unsafe fn __post_return_describe_handlers<T_: Guest>(arg0: *mut u8) {
+                    unsafe {
+                        let l0 = *arg0.add(0).cast::<*mut u8>();
+                        let l1 = *arg0
+                            .add(::core::mem::size_of::<*const u8>())
+                            .cast::<usize>();
+                        let base15 = l0;
+                        let len15 = l1;
+                        for i in 0..len15 {
+                            let base = base15
+                                .add(i * (14 * ::core::mem::size_of::<*const u8>()));
+                            {
+                                let l2 = *base.add(0).cast::<*mut u8>();
+                                let l3 = *base
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                _rt::cabi_dealloc(l2, l3, 1);
+                                let l4 = *base
+                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l5 = *base
+                                    .add(4 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                _rt::cabi_dealloc(l4, l5, 1);
+                                let l6 = i32::from(
+                                    *base
+                                        .add(5 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<u8>(),
+                                );
+                                match l6 {
+                                    0 => {}
+                                    _ => {
+                                        let l7 = *base
+                                            .add(6 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<*mut u8>();
+                                        let l8 = *base
+                                            .add(7 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<usize>();
+                                        _rt::cabi_dealloc(l7, l8, 1);
+                                    }
+                                }
+                                let l9 = i32::from(
+                                    *base
+                                        .add(8 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<u8>(),
+                                );
+                                match l9 {
+                                    0 => {}
+                                    _ => {
+                                        let l10 = *base
+                                            .add(9 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<*mut u8>();
+                                        let l11 = *base
+                                            .add(10 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<usize>();
+                                        _rt::cabi_dealloc(l10, l11, 1);
+                                    }
+                                }
+                                let l12 = i32::from(
+                                    *base
+                                        .add(11 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<u8>(),
+                                );
+                                match l12 {
+                                    0 => {}
+                                    _ => {
+                                        let l13 = *base
+                                            .add(12 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<*mut u8>();
+                                        let l14 = *base
+                                            .add(13 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<usize>();
+                                        _rt::cabi_dealloc(l13, l14, 1);
+                                    }
+                                }
+                            }
+                        }
+                        _rt::cabi_dealloc(
+                            base15,
+                            len15 * (14 * ::core::mem::size_of::<*const u8>()),
+                            ::core::mem::size_of::<*const u8>(),
+                        );
+                    }
+                }
+                #[doc(hidden)]
+                #[allow(non_snake_case, unused_unsafe)]
+                pub unsafe fn _export_query_cabi<T_: Guest>(
+                    arg0: *mut u8,
+                    arg1: usize,
+                    arg2: i32,
+                    arg3: *mut u8,
+                    arg4: usize,
+                ) -> *mut u8 {
+                    unsafe {
+                        #[cfg(target_arch = "wasm32")] _rt::run_ctors_once();
+                        let result4 = {
+                            let len0 = arg1;
+                            let bytes0 = _rt::Vec::from_raw_parts(
+                                arg0.cast(),
+                                len0,
+                                len0,
+                            );
+                            use super::super::super::super::segno::workflow::types::Payload as V3;
+                            let v3 = match arg2 {
+                                0 => {
+                                    let e3 = {
+                                        let len1 = arg4;
+                                        let bytes1 = _rt::Vec::from_raw_parts(
+                                            arg3.cast(),
+                                            len1,
+                                            len1,
+                                        );
+                                        _rt::string_lift(bytes1)
+                                    };
+                                    V3::Json(e3)
+                                }
+                                n => {
+                                    debug_assert_eq!(n, 1, "invalid enum discriminant");
+                                    let e3 = {
+                                        let len2 = arg4;
+                                        <_ as From<
+                                            _rt::Vec<_>,
+                                        >>::from(_rt::Vec::from_raw_parts(arg3.cast(), len2, len2))
+                                    };
+                                    V3::Bytes(e3)
+                                }
+                            };
+                            T_::query(_rt::string_lift(bytes0), v3)
+                        };
+                        let ptr5 = (&raw mut _RET_AREA.0).cast::<u8>();
+                        use super::super::super::super::segno::workflow::types::Outcome as V14;
+                        match result4 {
+                            V14::Success(e) => {
+                                *ptr5.add(0).cast::<u8>() = (0i32) as u8;
+                                use super::super::super::super::segno::workflow::types::Payload as V8;
+                                match e {
+                                    V8::Json(e) => {
+                                        *ptr5
+                                            .add(::core::mem::size_of::<*const u8>())
+                                            .cast::<u8>() = (0i32) as u8;
+                                        let vec6 = (e.into_bytes()).into_boxed_slice();
+                                        let ptr6 = vec6.as_ptr().cast::<u8>();
+                                        let len6 = vec6.len();
+                                        ::core::mem::forget(vec6);
+                                        *ptr5
+                                            .add(3 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<usize>() = len6;
+                                        *ptr5
+                                            .add(2 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<*mut u8>() = ptr6.cast_mut();
+                                    }
+                                    V8::Bytes(e) => {
+                                        *ptr5
+                                            .add(::core::mem::size_of::<*const u8>())
+                                            .cast::<u8>() = (1i32) as u8;
+                                        let vec7 = <_ as Into<_rt::Vec<_>>>::into(e)
+                                            .into_boxed_slice();
+                                        let ptr7 = vec7.as_ptr().cast::<u8>();
+                                        let len7 = vec7.len();
+                                        ::core::mem::forget(vec7);
+                                        *ptr5
+                                            .add(3 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<usize>() = len7;
+                                        *ptr5
+                                            .add(2 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<*mut u8>() = ptr7.cast_mut();
+                                    }
+                                }
+                            }
+                            V14::Failure(e) => {
+                                *ptr5.add(0).cast::<u8>() = (1i32) as u8;
+                                let super::super::super::super::segno::workflow::types::Failure {
+                                    code: code9,
+                                    message: message9,
+                                    details: details9,
+                                } = e;
+                                *ptr5
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<i32>() = _rt::as_i32(code9);
+                                let vec10 = (message9.into_bytes()).into_boxed_slice();
+                                let ptr10 = vec10.as_ptr().cast::<u8>();
+                                let len10 = vec10.len();
+                                ::core::mem::forget(vec10);
+                                *ptr5
+                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>() = len10;
+                                *ptr5
+                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>() = ptr10.cast_mut();
+                                match details9 {
+                                    Some(e) => {
+                                        *ptr5
+                                            .add(4 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<u8>() = (1i32) as u8;
+                                        use super::super::super::super::segno::workflow::types::Payload as V13;
+                                        match e {
+                                            V13::Json(e) => {
+                                                *ptr5
+                                                    .add(5 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<u8>() = (0i32) as u8;
+                                                let vec11 = (e.into_bytes()).into_boxed_slice();
+                                                let ptr11 = vec11.as_ptr().cast::<u8>();
+                                                let len11 = vec11.len();
+                                                ::core::mem::forget(vec11);
+                                                *ptr5
+                                                    .add(7 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<usize>() = len11;
+                                                *ptr5
+                                                    .add(6 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<*mut u8>() = ptr11.cast_mut();
+                                            }
+                                            V13::Bytes(e) => {
+                                                *ptr5
+                                                    .add(5 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<u8>() = (1i32) as u8;
+                                                let vec12 = <_ as Into<_rt::Vec<_>>>::into(e)
+                                                    .into_boxed_slice();
+                                                let ptr12 = vec12.as_ptr().cast::<u8>();
+                                                let len12 = vec12.len();
+                                                ::core::mem::forget(vec12);
+                                                *ptr5
+                                                    .add(7 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<usize>() = len12;
+                                                *ptr5
+                                                    .add(6 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<*mut u8>() = ptr12.cast_mut();
+                                            }
+                                        }
+                                    }
+                                    None => {
+                                        *ptr5
+                                            .add(4 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<u8>() = (0i32) as u8;
+                                    }
+                                };
+                            }
+                        }
+                        ptr5
+                    }
+                }
+                #[doc(hidden)]
+                #[allow(non_snake_case)]
+                pub unsafe fn __post_return_query<T_: Guest>(arg0: *mut u8) {
+                    unsafe {
+                        let l0 = i32::from(*arg0.add(0).cast::<u8>());
+                        match l0 {
+                            0 => {
+                                let l1 = i32::from(
+                                    *arg0.add(::core::mem::size_of::<*const u8>()).cast::<u8>(),
+                                );
+                                match l1 {
+                                    0 => {
+                                        let l2 = *arg0
+                                            .add(2 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<*mut u8>();
+                                        let l3 = *arg0
+                                            .add(3 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<usize>();
+                                        _rt::cabi_dealloc(l2, l3, 1);
+                                    }
+                                    _ => {
+                                        let l4 = *arg0
+                                            .add(2 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<*mut u8>();
+                                        let l5 = *arg0
+                                            .add(3 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<usize>();
+                                        let base6 = l4;
+                                        let len6 = l5;
+                                        _rt::cabi_dealloc(base6, len6 * 1, 1);
+                                    }
+                                }
+                            }
+                            _ => {
+                                let l7 = *arg0
+                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l8 = *arg0
+                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                _rt::cabi_dealloc(l7, l8, 1);
+                                let l9 = i32::from(
+                                    *arg0
+                                        .add(4 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<u8>(),
+                                );
+                                match l9 {
+                                    0 => {}
+                                    _ => {
+                                        let l10 = i32::from(
+                                            *arg0
+                                                .add(5 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<u8>(),
+                                        );
+                                        match l10 {
+                                            0 => {
+                                                let l11 = *arg0
+                                                    .add(6 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<*mut u8>();
+                                                let l12 = *arg0
+                                                    .add(7 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<usize>();
+                                                _rt::cabi_dealloc(l11, l12, 1);
+                                            }
+                                            _ => {
+                                                let l13 = *arg0
+                                                    .add(6 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<*mut u8>();
+                                                let l14 = *arg0
+                                                    .add(7 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<usize>();
+                                                let base15 = l13;
+                                                let len15 = l14;
+                                                _rt::cabi_dealloc(base15, len15 * 1, 1);
+                                            }
+                                        }
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+                #[doc(hidden)]
+                #[allow(non_snake_case, unused_unsafe)]
+                pub unsafe fn _export_validate_cabi<T_: Guest>(
+                    arg0: *mut u8,
+                    arg1: usize,
+                    arg2: i32,
+                    arg3: *mut u8,
+                    arg4: usize,
+                ) -> *mut u8 {
+                    unsafe {
+                        #[cfg(target_arch = "wasm32")] _rt::run_ctors_once();
+                        let result4 = {
+                            let len0 = arg1;
+                            let bytes0 = _rt::Vec::from_raw_parts(
+                                arg0.cast(),
+                                len0,
+                                len0,
+                            );
+                            use super::super::super::super::segno::workflow::types::Payload as V3;
+                            let v3 = match arg2 {
+                                0 => {
+                                    let e3 = {
+                                        let len1 = arg4;
+                                        let bytes1 = _rt::Vec::from_raw_parts(
+                                            arg3.cast(),
+                                            len1,
+                                            len1,
+                                        );
+                                        _rt::string_lift(bytes1)
+                                    };
+                                    V3::Json(e3)
+                                }
+                                n => {
+                                    debug_assert_eq!(n, 1, "invalid enum discriminant");
+                                    let e3 = {
+                                        let len2 = arg4;
+                                        <_ as From<
+                                            _rt::Vec<_>,
+                                        >>::from(_rt::Vec::from_raw_parts(arg3.cast(), len2, len2))
+                                    };
+                                    V3::Bytes(e3)
+                                }
+                            };
+                            T_::validate(_rt::string_lift(bytes0), v3)
+                        };
+                        let ptr5 = (&raw mut _RET_AREA.0).cast::<u8>();
+                        match result4 {
+                            Some(e) => {
+                                *ptr5.add(0).cast::<u8>() = (1i32) as u8;
+                                let super::super::super::super::segno::workflow::types::Failure {
+                                    code: code6,
+                                    message: message6,
+                                    details: details6,
+                                } = e;
+                                *ptr5
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<i32>() = _rt::as_i32(code6);
+                                let vec7 = (message6.into_bytes()).into_boxed_slice();
+                                let ptr7 = vec7.as_ptr().cast::<u8>();
+                                let len7 = vec7.len();
+                                ::core::mem::forget(vec7);
+                                *ptr5
+                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>() = len7;
+                                *ptr5
+                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>() = ptr7.cast_mut();
+                                match details6 {
+                                    Some(e) => {
+                                        *ptr5
+                                            .add(4 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<u8>() = (1i32) as u8;
+                                        use super::super::super::super::segno::workflow::types::Payload as V10;
+                                        match e {
+                                            V10::Json(e) => {
+                                                *ptr5
+                                                    .add(5 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<u8>() = (0i32) as u8;
+                                                let vec8 = (e.into_bytes()).into_boxed_slice();
+                                                let ptr8 = vec8.as_ptr().cast::<u8>();
+                                                let len8 = vec8.len();
+                                                ::core::mem::forget(vec8);
+                                                *ptr5
+                                                    .add(7 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<usize>() = len8;
+                                                *ptr5
+                                                    .add(6 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<*mut u8>() = ptr8.cast_mut();
+                                            }
+                                            V10::Bytes(e) => {
+                                                *ptr5
+                                                    .add(5 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<u8>() = (1i32) as u8;
+                                                let vec9 = <_ as Into<_rt::Vec<_>>>::into(e)
+                                                    .into_boxed_slice();
+                                                let ptr9 = vec9.as_ptr().cast::<u8>();
+                                                let len9 = vec9.len();
+                                                ::core::mem::forget(vec9);
+                                                *ptr5
+                                                    .add(7 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<usize>() = len9;
+                                                *ptr5
+                                                    .add(6 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<*mut u8>() = ptr9.cast_mut();
+                                            }
+                                        }
+                                    }
+                                    None => {
+                                        *ptr5
+                                            .add(4 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<u8>() = (0i32) as u8;
+                                    }
+                                };
+                            }
+                            None => {
+                                *ptr5.add(0).cast::<u8>() = (0i32) as u8;
+                            }
+                        };
+                        ptr5
+                    }
+                }
+                #[doc(hidden)]
+                #[allow(non_snake_case)]
+                pub unsafe fn __post_return_validate<T_: Guest>(arg0: *mut u8) {
+                    unsafe {
+                        let l0 = i32::from(*arg0.add(0).cast::<u8>());
+                        match l0 {
+                            0 => {}
+                            _ => {
+                                let l1 = *arg0
+                                    .add(2 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<*mut u8>();
+                                let l2 = *arg0
+                                    .add(3 * ::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                _rt::cabi_dealloc(l1, l2, 1);
+                                let l3 = i32::from(
+                                    *arg0
+                                        .add(4 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<u8>(),
+                                );
+                                match l3 {
+                                    0 => {}
+                                    _ => {
+                                        let l4 = i32::from(
+                                            *arg0
+                                                .add(5 * ::core::mem::size_of::<*const u8>())
+                                                .cast::<u8>(),
+                                        );
+                                        match l4 {
+                                            0 => {
+                                                let l5 = *arg0
+                                                    .add(6 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<*mut u8>();
+                                                let l6 = *arg0
+                                                    .add(7 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<usize>();
+                                                _rt::cabi_dealloc(l5, l6, 1);
+                                            }
+                                            _ => {
+                                                let l7 = *arg0
+                                                    .add(6 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<*mut u8>();
+                                                let l8 = *arg0
+                                                    .add(7 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<usize>();
+                                                let base9 = l7;
+                                                let len9 = l8;
+                                                _rt::cabi_dealloc(base9, len9 * 1, 1);
+                                            }
+                                        }
+                                    }
+                                }
+                            }
+                        }
+                    }
+                }
+                pub trait Guest {
+                    #[allow(async_fn_in_trait)]
+                    fn describe_handlers() -> _rt::Vec<HandlerDescription>;
+                    /// Answers a query of the workflow that was started. Failure 404: it has no such query.
+                    #[allow(async_fn_in_trait)]
+                    fn query(name: _rt::String, input: Payload) -> Outcome;
+                    /// Whether the workflow that was started takes this update now. None: it does. Failure 404: it has no such update.
+                    #[allow(async_fn_in_trait)]
+                    fn validate(
+                        name: _rt::String,
+                        input: Payload,
+                    ) -> ::core::option::Option<Failure>;
+                }
+                #[doc(hidden)]
+                #[macro_export]
+                macro_rules! __export_segno_workflow_handlers_0_2_0_cabi {
+                    ($ty:ident with_types_in $($path_to_types:tt)*) => {
+                        const _ : () = { #[unsafe (export_name =
+                        "segno:workflow/handlers@0.2.0#describe-handlers")] unsafe extern
+                        "C" fn export_describe_handlers() -> * mut u8 { unsafe {
+                        $($path_to_types)*:: _export_describe_handlers_cabi::<$ty > () }
+                        } #[unsafe (export_name =
+                        "cabi_post_segno:workflow/handlers@0.2.0#describe-handlers")]
+                        unsafe extern "C" fn _post_return_describe_handlers(arg0 : * mut
+                        u8,) { unsafe { $($path_to_types)*::
+                        __post_return_describe_handlers::<$ty > (arg0) } } #[unsafe
+                        (export_name = "segno:workflow/handlers@0.2.0#query")] unsafe
+                        extern "C" fn export_query(arg0 : * mut u8, arg1 : usize, arg2 :
+                        i32, arg3 : * mut u8, arg4 : usize,) -> * mut u8 { unsafe {
+                        $($path_to_types)*:: _export_query_cabi::<$ty > (arg0, arg1,
+                        arg2, arg3, arg4) } } #[unsafe (export_name =
+                        "cabi_post_segno:workflow/handlers@0.2.0#query")] unsafe extern
+                        "C" fn _post_return_query(arg0 : * mut u8,) { unsafe {
+                        $($path_to_types)*:: __post_return_query::<$ty > (arg0) } }
+                        #[unsafe (export_name =
+                        "segno:workflow/handlers@0.2.0#validate")] unsafe extern "C" fn
+                        export_validate(arg0 : * mut u8, arg1 : usize, arg2 : i32, arg3 :
+                        * mut u8, arg4 : usize,) -> * mut u8 { unsafe {
+                        $($path_to_types)*:: _export_validate_cabi::<$ty > (arg0, arg1,
+                        arg2, arg3, arg4) } } #[unsafe (export_name =
+                        "cabi_post_segno:workflow/handlers@0.2.0#validate")] unsafe
+                        extern "C" fn _post_return_validate(arg0 : * mut u8,) { unsafe {
+                        $($path_to_types)*:: __post_return_validate::<$ty > (arg0) } } };
+                    };
+                }
+                #[doc(hidden)]
+                pub use __export_segno_workflow_handlers_0_2_0_cabi;
+                #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                struct _RetArea(
+                    [::core::mem::MaybeUninit<
+                        u8,
+                    >; 8 * ::core::mem::size_of::<*const u8>()],
+                );
+                static mut _RET_AREA: _RetArea = _RetArea(
+                    [::core::mem::MaybeUninit::uninit(); 8
+                        * ::core::mem::size_of::<*const u8>()],
+                );
+            }
             /// What a component offers.
             #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
             pub mod functions {
@@ -5772,16 +6539,19 @@ macro_rules! __export_module_with_descriptions_impl {
         exports::segno::workflow::objects::__export_segno_workflow_objects_0_2_0_cabi!($ty
         with_types_in $($path_to_types_root)*:: exports::segno::workflow::objects);
         $($path_to_types_root)*::
+        exports::segno::workflow::handlers::__export_segno_workflow_handlers_0_2_0_cabi!($ty
+        with_types_in $($path_to_types_root)*:: exports::segno::workflow::handlers);
+        $($path_to_types_root)*::
         exports::segno::workflow::functions::__export_segno_workflow_functions_0_2_0_cabi!($ty
         with_types_in $($path_to_types_root)*:: exports::segno::workflow::functions);
         const _ : () = { #[rustfmt::skip] #[cfg(target_arch = "wasm32")] #[unsafe
         (link_section =
         "component-type:wit-bindgen:0.61.1:segno:workflow@0.2.0:module-with-descriptions:imports and exports")]
         #[doc(hidden)] #[allow(clippy::octal_escapes)] pub static
-        __WIT_BINDGEN_COMPONENT_TYPE : [u8; 3548] = *
+        __WIT_BINDGEN_COMPONENT_TYPE : [u8; 3856] = *
         b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xcd\x1a\x01A\x02\x01\
-A!\x01B+\x01p}\x01q\x02\x04json\x01s\0\x05bytes\x01\0\0\x04\0\x07payload\x03\0\x01\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\x81\x1d\x01A\x02\x01\
+A#\x01B+\x01p}\x01q\x02\x04json\x01s\0\x05bytes\x01\0\0\x04\0\x07payload\x03\0\x01\
 \x01k\x02\x01r\x03\x04codey\x07messages\x07details\x03\x04\0\x07failure\x03\0\x04\
 \x01q\x02\x07success\x01\x02\0\x07failure\x01\x05\0\x04\0\x07outcome\x03\0\x06\x01\
 r\x02\x07commandy\x07outcome\x07\x04\0\x0acompletion\x03\0\x08\x01r\x02\x04names\
@@ -5850,19 +6620,26 @@ onfiguration@0.2.0\x05\x0e\x01B\x12\x02\x03\x02\x01\x0b\x04\0\x07failure\x03\0\0
 messages\x01\x05\x04\0\x1dsegno:workflow/messages@0.2.0\x05\x10\x01B\x07\x01m\x02\
 \x09exclusive\x06shared\x04\0\x06access\x03\0\0\x01r\x02\x08functions\x06access\x01\
 \x04\0\x0fobject-function\x03\0\x02\x01p\x03\x01@\0\0\x04\x04\0\x10describe-obje\
-cts\x01\x05\x04\0\x1csegno:workflow/objects@0.2.0\x05\x11\x02\x03\0\0\x05event\x02\
-\x03\0\0\x14function-description\x02\x03\0\0\x07context\x02\x03\0\0\x10activity-\
-context\x01B\x15\x02\x03\x02\x01\x01\x04\0\x07payload\x03\0\0\x02\x03\x02\x01\x02\
-\x04\0\x07outcome\x03\0\x02\x02\x03\x02\x01\x12\x04\0\x05event\x03\0\x04\x02\x03\
-\x02\x01\x13\x04\0\x14function-description\x03\0\x06\x02\x03\x02\x01\x14\x04\0\x07\
-context\x03\0\x08\x02\x03\x02\x01\x15\x04\0\x10activity-context\x03\0\x0a\x01p\x07\
-\x01@\0\0\x0c\x04\0\x08describe\x01\x0d\x01@\x03\x08functions\x05input\x01\x07co\
-ntext\x09\x01\0\x04\0\x05start\x01\x0e\x01@\x01\x05event\x05\x01\0\x04\0\x06resu\
-me\x01\x0f\x01@\x03\x08functions\x05input\x01\x07context\x0b\0\x03\x04\0\x07perf\
-orm\x01\x10\x04\0\x1esegno:workflow/functions@0.2.0\x05\x16\x04\0-segno:workflow\
-/module-with-descriptions@0.2.0\x04\0\x0b\x1e\x01\0\x18module-with-descriptions\x03\
-\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-component\x070.258.3\x10wit-\
-bindgen-rust\x060.61.1";
+cts\x01\x05\x04\0\x1csegno:workflow/objects@0.2.0\x05\x11\x01B\x13\x02\x03\x02\x01\
+\x01\x04\0\x07payload\x03\0\0\x02\x03\x02\x01\x0b\x04\0\x07failure\x03\0\x02\x02\
+\x03\x02\x01\x02\x04\0\x07outcome\x03\0\x04\x01m\x02\x05query\x06update\x04\0\x0c\
+handler-kind\x03\0\x06\x01ks\x01r\x06\x08functions\x04kind\x07\x04names\x07summa\
+ry\x08\x0cinput-schema\x08\x0doutput-schema\x08\x04\0\x13handler-description\x03\
+\0\x09\x01p\x0a\x01@\0\0\x0b\x04\0\x11describe-handlers\x01\x0c\x01@\x02\x04name\
+s\x05input\x01\0\x05\x04\0\x05query\x01\x0d\x01k\x03\x01@\x02\x04names\x05input\x01\
+\0\x0e\x04\0\x08validate\x01\x0f\x04\0\x1dsegno:workflow/handlers@0.2.0\x05\x12\x02\
+\x03\0\0\x05event\x02\x03\0\0\x14function-description\x02\x03\0\0\x07context\x02\
+\x03\0\0\x10activity-context\x01B\x15\x02\x03\x02\x01\x01\x04\0\x07payload\x03\0\
+\0\x02\x03\x02\x01\x02\x04\0\x07outcome\x03\0\x02\x02\x03\x02\x01\x13\x04\0\x05e\
+vent\x03\0\x04\x02\x03\x02\x01\x14\x04\0\x14function-description\x03\0\x06\x02\x03\
+\x02\x01\x15\x04\0\x07context\x03\0\x08\x02\x03\x02\x01\x16\x04\0\x10activity-co\
+ntext\x03\0\x0a\x01p\x07\x01@\0\0\x0c\x04\0\x08describe\x01\x0d\x01@\x03\x08func\
+tions\x05input\x01\x07context\x09\x01\0\x04\0\x05start\x01\x0e\x01@\x01\x05event\
+\x05\x01\0\x04\0\x06resume\x01\x0f\x01@\x03\x08functions\x05input\x01\x07context\
+\x0b\0\x03\x04\0\x07perform\x01\x10\x04\0\x1esegno:workflow/functions@0.2.0\x05\x17\
+\x04\0-segno:workflow/module-with-descriptions@0.2.0\x04\0\x0b\x1e\x01\0\x18modu\
+le-with-descriptions\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-comp\
+onent\x070.258.3\x10wit-bindgen-rust\x060.61.1";
         };
     };
 }

@@ -1,6 +1,11 @@
 //! The context of a workflow: all of its commands.
 
-use std::{cell::RefCell, future::Future, sync::Arc, time::Duration};
+use std::{
+    cell::RefCell,
+    future::{Future, poll_fn},
+    sync::Arc,
+    time::Duration,
+};
 
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -21,6 +26,7 @@ use crate::{
     random::Random,
     run::{Run, RunOutput},
     saga::Saga,
+    shared::Shared,
     signals::{Signal, Signals},
     time::Timestamp,
 };
@@ -353,6 +359,27 @@ impl Context {
     ) -> impl Future<Output = Result<T>> + use<T> {
         let mut signals = self.signals().named(name);
         async move { signals.receive().await.and_then(|signal: Signal| signal.json()) }
+    }
+
+    /// Shares a value with the queries and updates of this workflow, which see it from now on, also
+    /// after the end; they are declared by [`macro@query`](macro@crate::query) and
+    /// [`macro@update`](macro@crate::update). Share it before the first await: whoever asks earlier
+    /// is told to come back (failure 425).
+    ///
+    /// # Panics
+    /// If this workflow shares a value already, and inside the closure of a [`run`](Self::run).
+    pub fn share<T: std::marker::Send + Sync + 'static>(&self, value: T) -> Shared<T> {
+        Shared::begin(&self.0, value)
+    }
+
+    /// Waits until every update that was accepted has been answered. Those that are not when the
+    /// workflow ends are cancelled.
+    ///
+    /// # Panics
+    /// In the handler of an update, which would wait for itself.
+    pub fn updates_done(&self) -> impl Future<Output = ()> + use<> {
+        let invocation = self.0.clone();
+        poll_fn(move |polling| invocation.poll_updates_done(polling.waker()))
     }
 
     /// Cancels something that was started. A sleep, a promise or a request ends at once, and its

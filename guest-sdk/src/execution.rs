@@ -1,5 +1,5 @@
-//! Drives the future of one workflow: polls until the future has nothing more to do, then returns
-//! to the host.
+//! Drives the future of one workflow, and those of its updates: polls until none has anything more
+//! to do, then returns to the host.
 
 use std::{
     future::Future,
@@ -15,19 +15,23 @@ use crate::{
     bindings::segno::workflow::types as wit,
     context::Context,
     function::{Entry, Kind},
+    handler::Handlers,
     invocation::Invocation,
     journal::Journal,
     payload::Payload,
+    update::{Updates, update_of},
 };
 
 /// A future whose output is the outcome for the host.
 pub(crate) type OutcomeFuture = Pin<Box<dyn Future<Output = wit::Outcome>>>;
 
-/// One invocation and the future that produces its outcome.
+/// One invocation, the future that produces its outcome, and the updates that it is to answer.
 pub(crate) struct Execution {
     invocation: Arc<Invocation>,
     /// `None` once the future has ended.
-    future: Option<OutcomeFuture>,
+    main: Option<Task>,
+    handlers: Handlers,
+    updates: Updates,
 }
 
 impl Execution {
@@ -36,6 +40,7 @@ impl Execution {
         entry: Option<&Entry>,
         function: &str,
         input: &Payload,
+        handlers: Handlers,
         facts: wit::Context,
         journal: Arc<dyn Journal>,
     ) -> Self {
@@ -63,23 +68,60 @@ impl Execution {
             }
             Err(failure) => Box::pin(std::future::ready(wit::Outcome::Failure(failure))),
         };
-        let mut execution = Self { invocation, future: Some(future) };
+        let main = Some(Task::new(future));
+        let mut execution = Self { invocation, main, handlers, updates: Updates::default() };
         execution.advance();
         execution
     }
 
     /// Delivers one event to the workflow and runs it until it waits again.
     pub(crate) fn resume(&mut self, event: wit::Event) {
-        self.invocation.tell(event);
+        let Some(main) = &self.main else { return };
+        main.wake();
+        match &event {
+            wit::Event::Signal(signal) if let Some(name) = update_of(signal) => {
+                self.updates.accept(&self.invocation, &self.handlers, name, &signal.payload);
+            }
+            _ => self.invocation.tell(event),
+        }
         self.advance();
     }
 
+    /// Polls what was woken: the workflow before its updates, and these in the order in which they
+    /// were accepted.
     fn advance(&mut self) {
-        let Some(future) = &mut self.future else { return };
-        if let Some(outcome) = poll_until_idle(future.as_mut()) {
-            self.invocation.finish(&outcome);
-            self.future = None;
+        while let Some(main) = &mut self.main {
+            if let Some(outcome) = main.poll_until_idle() {
+                self.invocation.finish(&outcome);
+                self.main = None;
+                self.updates.drop_all();
+                return;
+            }
+            if !self.updates.advance(&self.invocation) {
+                return;
+            }
         }
+    }
+
+    /// Answers a query, also after the end.
+    pub(crate) fn query(&self, name: &str, input: &Payload) -> wit::Outcome {
+        self.handlers.query(&self.invocation, name, input)
+    }
+
+    /// Whether an update may be accepted now.
+    pub(crate) fn validate(&self, name: &str, input: &Payload) -> Result<(), wit::Failure> {
+        self.handlers.validate(&self.invocation, name, input)
+    }
+
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(crate) fn invocation(&self) -> &Arc<Invocation> {
+        &self.invocation
+    }
+
+    /// The queries and updates of the workflow.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(crate) fn handlers(&mut self) -> &mut Handlers {
+        &mut self.handlers
     }
 }
 
@@ -98,14 +140,34 @@ impl Wake for Woken {
     }
 }
 
-/// Polls until the future is ready, or is pending and has not been woken meanwhile.
-pub(crate) fn poll_until_idle<F: Future + ?Sized>(mut future: Pin<&mut F>) -> Option<F::Output> {
-    let woken = Arc::new(Woken(AtomicBool::new(true)));
-    let waker = Waker::from(woken.clone());
-    while woken.0.swap(false, Ordering::Relaxed) {
-        if let Poll::Ready(output) = future.as_mut().poll(&mut Polling::from_waker(&waker)) {
-            return Some(output);
-        }
+/// A future that is polled again when it is woken.
+pub(crate) struct Task {
+    future: OutcomeFuture,
+    woken: Arc<Woken>,
+}
+
+impl Task {
+    pub(crate) fn new(future: OutcomeFuture) -> Self {
+        Self { future, woken: Arc::new(Woken(AtomicBool::new(true))) }
     }
-    None
+
+    fn wake(&self) {
+        self.woken.0.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_woken(&self) -> bool {
+        self.woken.0.load(Ordering::Relaxed)
+    }
+
+    /// Polls until the future is ready, or is pending and has not been woken meanwhile.
+    pub(crate) fn poll_until_idle(&mut self) -> Option<wit::Outcome> {
+        let waker = Waker::from(self.woken.clone());
+        while self.woken.0.swap(false, Ordering::Relaxed) {
+            let polled = self.future.as_mut().poll(&mut Polling::from_waker(&waker));
+            if let Poll::Ready(outcome) = polled {
+                return Some(outcome);
+            }
+        }
+        None
+    }
 }

@@ -14,6 +14,7 @@ use crate::{
     error::Error,
     journal::{Issued, Journal, Request},
     saga::Sagas,
+    shared::Slot,
 };
 
 /// The state of the invocation, shared by its context and by everything that it waits for.
@@ -23,15 +24,19 @@ pub(crate) struct Invocation {
     seed: [u8; 32],
     state: Mutex<State>,
     sagas: Mutex<Sagas>,
+    /// What the workflow shares with its queries and updates.
+    slot: Mutex<Option<Slot>>,
 }
 
 struct State {
     /// Commands with a handle.
     open: BTreeMap<u32, Wait>,
-    /// Waiting receivers of signals, in the order in which they began to wait.
+    /// Those that wait for a signal, or for a change of what is shared, in the order in which they
+    /// began to wait.
     listeners: BTreeMap<u64, Listener>,
     next_listener: u64,
     signals: VecDeque<wit::Signal>,
+    updates: Updates,
     random: ChaCha12Rng,
     running: Option<Running>,
     cancelled: bool,
@@ -48,6 +53,16 @@ struct Wait {
 struct Listener {
     waker: Option<Waker>,
     cancelled: bool,
+}
+
+/// Updates that were accepted.
+#[derive(Default)]
+struct Updates {
+    unanswered: usize,
+    /// Whether the handler of one is being polled.
+    is_polled: bool,
+    /// Those that wait until all are answered.
+    wakers: Vec<Waker>,
 }
 
 /// A `run` closure that is being executed.
@@ -69,16 +84,28 @@ impl Invocation {
             listeners: BTreeMap::new(),
             next_listener: 0,
             signals: VecDeque::new(),
+            updates: Updates::default(),
             random: ChaCha12Rng::from_seed(seed),
             running: None,
             cancelled: false,
             finished: false,
         };
-        Arc::new(Self { facts, journal, seed, state: Mutex::new(state), sagas: Mutex::default() })
+        Arc::new(Self {
+            facts,
+            journal,
+            seed,
+            state: Mutex::new(state),
+            sagas: Mutex::default(),
+            slot: Mutex::default(),
+        })
     }
 
     pub(crate) fn sagas(&self) -> MutexGuard<'_, Sagas> {
         self.sagas.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn slot(&self) -> MutexGuard<'_, Option<Slot>> {
+        self.slot.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -86,7 +113,7 @@ impl Invocation {
     }
 
     /// A closure only computes: refuses `what` while one runs.
-    fn refuse_inside_run(&self, what: impl FnOnce() -> String) {
+    pub(crate) fn refuse_inside_run(&self, what: impl FnOnce() -> String) {
         let running = self.state().running.as_ref().map(|running| running.name.clone());
         if let Some(name) = running {
             let what = what();
@@ -223,6 +250,67 @@ impl Invocation {
         }
     }
 
+    /// Whether a condition holds that is looked at again at every change of what is shared.
+    pub(crate) fn poll_condition(
+        &self,
+        key: u64,
+        holds: bool,
+        waker: &Waker,
+    ) -> Poll<Result<(), Error>> {
+        let mut state = self.state();
+        let listener =
+            state.listeners.get_mut(&key).expect("a listener is removed only when it is dropped");
+        if std::mem::take(&mut listener.cancelled) {
+            return Poll::Ready(Err(Error::cancelled()));
+        }
+        match holds {
+            true => {
+                listener.waker = None;
+                Poll::Ready(Ok(()))
+            }
+            false => {
+                listener.waker = Some(waker.clone());
+                Poll::Pending
+            }
+        }
+    }
+
+    /// Notes that an update was accepted.
+    pub(crate) fn update_accepted(&self) {
+        self.state().updates.unanswered += 1;
+    }
+
+    /// Notes that an update was answered, and wakes those that wait until all are.
+    pub(crate) fn update_answered(&self) {
+        let mut state = self.state();
+        state.updates.unanswered -= 1;
+        if state.updates.unanswered == 0 {
+            let wakers = std::mem::take(&mut state.updates.wakers);
+            drop(state);
+            wakers.into_iter().for_each(Waker::wake);
+        }
+    }
+
+    /// Says whether what is polled from now on is the handler of an update.
+    pub(crate) fn polls_update(&self, is_polled: bool) {
+        self.state().updates.is_polled = is_polled;
+    }
+
+    /// Ready when every accepted update was answered.
+    pub(crate) fn poll_updates_done(&self, waker: &Waker) -> Poll<()> {
+        let mut state = self.state();
+        let is_own = state.updates.is_polled;
+        if !is_own && state.updates.unanswered == 0 {
+            return Poll::Ready(());
+        }
+        if !is_own {
+            state.updates.wakers.push(waker.clone());
+            return Poll::Pending;
+        }
+        drop(state);
+        panic!("an update cannot wait for `updates_done`: it would wait for itself");
+    }
+
     /// Draws from the generator of the running closure, else from that of the invocation.
     pub(crate) fn with_random<T>(&self, draw: impl FnOnce(&mut ChaCha12Rng) -> T) -> T {
         let mut state = self.state();
@@ -261,8 +349,13 @@ impl Invocation {
     }
 
     fn deliver(&self, signal: wit::Signal) {
+        self.state().signals.push_back(signal);
+        self.wake_listeners();
+    }
+
+    /// Lets those that wait for a signal, or for a change of what is shared, look again.
+    pub(crate) fn wake_listeners(&self) {
         let mut state = self.state();
-        state.signals.push_back(signal);
         let wakers: Vec<Waker> =
             state.listeners.values_mut().filter_map(|listener| listener.waker.take()).collect();
         drop(state);

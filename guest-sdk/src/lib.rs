@@ -29,6 +29,7 @@
 //! | fail, and say whether another attempt helps | [`Error`], [`RetryPolicy`] |
 //! | send HTTP requests | [`http::Request`] |
 //! | keep state by key, which one execution at a time writes | [`macro@object`], [`State`], [`Context::object`] |
+//! | be asked, and told what to do, while it runs | [`Context::share`], [`macro@query`], [`macro@update`] |
 //! | undo steps when the whole does not come about | [`Saga`] |
 //! | have the host run a graph of steps | [`Context::graph`]; with the feature `graph`, `#[segno::graph]` |
 //! | declare functions and their data | [`macro@workflow`], [`macro@activity`], [`macro@data`], [`module!`] |
@@ -50,6 +51,7 @@ mod promise;
 mod random;
 mod run;
 mod saga;
+mod shared;
 mod signals;
 
 mod activity;
@@ -67,6 +69,7 @@ mod time;
 pub mod graph;
 
 mod function;
+mod handler;
 mod listed;
 mod message;
 mod module;
@@ -74,6 +77,7 @@ mod module;
 mod execution;
 mod invocation;
 mod journal;
+mod update;
 
 #[cfg(not(target_arch = "wasm32"))]
 pub mod testing;
@@ -96,6 +100,7 @@ pub use error::{Error, Result};
 pub use files::{DirectoryEntry, Files};
 pub use function::{Body, Defaults, Function, FunctionContext, Item, Returns};
 pub use handle::{Handle, Step};
+pub use handler::{Answer, Answering, Handler, Query, QueryItem, Update, UpdateItem};
 pub use log::Level;
 pub use message::Message;
 pub use module::Module;
@@ -109,7 +114,8 @@ pub use saga::{OnUnknown, Saga, SagaCall, SagaReport, SagaStep, StepReport, Undo
 pub use secret::Secret;
 #[cfg(feature = "graph")]
 pub use segno_macro::graph;
-pub use segno_macro::{activity, data, object, workflow};
+pub use segno_macro::{activity, data, object, query, update, workflow};
+pub use shared::Shared;
 pub use signals::{Receive, Signal, Signals};
 pub use time::Timestamp;
 
@@ -123,16 +129,18 @@ pub use serde_json;
 pub mod __private {
     pub use crate::bindings;
     pub use crate::bindings::exports::segno::workflow::functions::Guest;
-    pub use crate::bindings::exports::segno::workflow::{messages, objects};
+    pub use crate::bindings::exports::segno::workflow::{handlers, messages, objects};
     pub use crate::bindings::segno::workflow::types;
     pub use crate::function::Entry;
     #[cfg(feature = "graph")]
     pub use crate::graph::{check as check_graph, run as run_graph};
+    pub use crate::handler::{HandlerEntry, SharedParameter, workflow_name};
     pub use crate::listed::Listed;
     #[cfg(not(target_arch = "wasm32"))]
     pub use crate::module::no_module;
     pub use crate::module::{
-        bytes, describe, describe_messages, describe_objects, perform, resume, start,
+        bytes, describe, describe_handlers, describe_messages, describe_objects, length, perform,
+        query, resume, start, validate,
     };
     pub use crate::object::ObjectEntries;
 }

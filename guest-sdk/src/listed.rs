@@ -2,18 +2,27 @@
 
 use crate::{
     function::{Entry, Item},
+    handler::{HandlerEntry, QueryItem, UpdateItem},
     object::ObjectEntries,
 };
 
-/// What can be listed in [`module!`](crate::module!): a durable function, or a kind of object.
+/// One thing of a module, with its types erased.
+#[doc(hidden)]
+pub enum Listing {
+    Function(Entry),
+    Handler(HandlerEntry),
+}
+
+/// What can be listed in [`module!`](crate::module!): a durable function, a kind of object, or a
+/// query or an update of a workflow.
 /// `Mark` is inferred.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is no durable function and no kind of object",
-    note = "put `#[segno::workflow]` or `#[segno::activity]` on a function, `#[segno::object]` on an `impl` block"
+    message = "`{Self}` is no durable function, no query or update, and no kind of object",
+    note = "put `#[segno::workflow]` or `#[segno::activity]` on a function, `#[segno::query(WORKFLOW)]` or `#[segno::update(WORKFLOW)]` on what a workflow answers, `#[segno::object]` on an `impl` block"
 )]
 pub trait Listed<Mark> {
     #[doc(hidden)]
-    fn entries(self) -> Vec<Entry>;
+    fn listings(self) -> Vec<Listing>;
 }
 
 #[doc(hidden)]
@@ -22,16 +31,38 @@ pub enum FunctionMark<A> {
 }
 
 #[doc(hidden)]
+pub enum QueryMark<A> {
+    Never(std::convert::Infallible, std::marker::PhantomData<A>),
+}
+
+#[doc(hidden)]
+pub enum UpdateMark<A> {
+    Never(std::convert::Infallible, std::marker::PhantomData<A>),
+}
+
+#[doc(hidden)]
 pub enum ObjectMark {}
 
 impl<A, I: Item<A>> Listed<FunctionMark<A>> for I {
-    fn entries(self) -> Vec<Entry> {
-        vec![Entry::of_item(self)]
+    fn listings(self) -> Vec<Listing> {
+        vec![Listing::Function(Entry::of_item(self))]
+    }
+}
+
+impl<A, I: QueryItem<A>> Listed<QueryMark<A>> for I {
+    fn listings(self) -> Vec<Listing> {
+        vec![Listing::Handler(HandlerEntry::of_query(self))]
+    }
+}
+
+impl<A, I: UpdateItem<A>> Listed<UpdateMark<A>> for I {
+    fn listings(self) -> Vec<Listing> {
+        vec![Listing::Handler(HandlerEntry::of_update(self))]
     }
 }
 
 impl Listed<ObjectMark> for ObjectEntries {
-    fn entries(self) -> Vec<Entry> {
-        (self.0)()
+    fn listings(self) -> Vec<Listing> {
+        (self.0)().into_iter().map(Listing::Function).collect()
     }
 }

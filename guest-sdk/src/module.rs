@@ -5,37 +5,72 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Once};
 
 use crate::activity;
+use crate::bindings::exports::segno::workflow::handlers::{HandlerDescription, HandlerKind};
 use crate::bindings::exports::segno::workflow::messages::MessageDescription;
 use crate::bindings::exports::segno::workflow::objects::{Access, ObjectFunction};
 use crate::bindings::segno::workflow::types as wit;
+use crate::error::Error;
 use crate::execution::Execution;
 use crate::function::Entry;
+use crate::handler::{HandlerEntry, Handlers, word};
 use crate::host::{HostAttempt, HostJournal};
+use crate::listed::Listing;
 use crate::log::Level;
 use crate::object::ObjectAccess;
 use crate::payload::Payload;
 
-/// The list of a crate's durable functions, made by [`module!`](crate::module!).
-pub struct Module(Vec<Entry>);
+/// The list of a crate's durable functions, queries and updates, made by
+/// [`module!`](crate::module!).
+pub struct Module {
+    functions: Vec<Entry>,
+    handlers: Vec<HandlerEntry>,
+}
 
 impl Module {
     #[doc(hidden)]
-    pub fn of(entries: impl IntoIterator<Item = Vec<Entry>>) -> Self {
-        let entries: Vec<Entry> = entries.into_iter().flatten().collect();
+    pub fn of(listings: impl IntoIterator<Item = Vec<Listing>>) -> Self {
+        let mut module = Self { functions: Vec::new(), handlers: Vec::new() };
+        for listing in listings.into_iter().flatten() {
+            match listing {
+                Listing::Function(entry) => module.functions.push(entry),
+                Listing::Handler(entry) => module.handlers.push(entry),
+            }
+        }
+        module.check();
+        module
+    }
+
+    /// # Panics
+    /// If two things have one name, or a handler is of a workflow that is not listed.
+    fn check(&self) {
         let mut names = BTreeSet::new();
-        for entry in &entries {
+        for entry in &self.functions {
             assert!(
                 names.insert(entry.name),
                 "`segno::module!` lists two functions named `{}`",
                 entry.name
             );
         }
-        Self(entries)
+        let mut handlers = BTreeSet::new();
+        for HandlerEntry { function, name, .. } in &self.handlers {
+            assert!(
+                names.contains(function),
+                "`segno::module!` lists `{name}` of `{function}`, but not `{function}`: add the workflow to the list",
+            );
+        }
+        for entry in &self.handlers {
+            let (function, kind, name) = (entry.function, entry.kind(), entry.name);
+            assert!(
+                handlers.insert((function, kind, name)),
+                "`segno::module!` lists {} `{name}` of `{function}` twice",
+                word(kind),
+            );
+        }
     }
 
     /// The names of the functions, in the order in which they were listed.
     pub fn names(&self) -> impl Iterator<Item = &'static str> + '_ {
-        self.0.iter().map(|entry| entry.name)
+        self.functions.iter().map(|entry| entry.name)
     }
 
     /// The JSON schemas (draft 2020-12) of a function's input and output.
@@ -44,8 +79,41 @@ impl Module {
         description.input_schema.zip(description.output_schema)
     }
 
+    /// The descriptions of the functions. Updates come as signals, so a workflow that has any takes
+    /// signals.
+    #[doc(hidden)]
+    pub fn describe(&self) -> Vec<wit::FunctionDescription> {
+        let describe = |entry: &Entry| {
+            let is_own = |handler: &HandlerEntry| handler.function == entry.name;
+            let is_update = |handler: &HandlerEntry| handler.kind() == HandlerKind::Update;
+            let has_updates = self.handlers.iter().any(|it| is_own(it) && is_update(it));
+            let description = (entry.describe)();
+            wit::FunctionDescription { signals: description.signals || has_updates, ..description }
+        };
+        self.functions.iter().map(describe).collect()
+    }
+
+    /// The descriptions of the queries and updates.
+    #[doc(hidden)]
+    pub fn describe_handlers(&self) -> Vec<HandlerDescription> {
+        self.handlers.iter().map(HandlerEntry::description).collect()
+    }
+
+    /// The queries and updates of a workflow.
+    pub(crate) fn handlers_of(&self, function: &str) -> Handlers {
+        let of_it = self.handlers.iter().filter(|entry| entry.function == function);
+        Handlers::new(function, of_it.copied().collect())
+    }
+
+    /// Whether this query or update is in the list.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(crate) fn lists(&self, entry: &HandlerEntry) -> bool {
+        let key = |entry: &HandlerEntry| (entry.function, entry.kind(), entry.name);
+        self.handlers.iter().any(|known| key(known) == key(entry))
+    }
+
     pub(crate) fn find(&self, function: &str) -> Option<&Entry> {
-        self.0.iter().find(|entry| entry.name == function)
+        self.functions.iter().find(|entry| entry.name == function)
     }
 }
 
@@ -69,7 +137,7 @@ thread_local! {
 #[doc(hidden)]
 pub fn describe(module: fn() -> Module) -> Vec<wit::FunctionDescription> {
     report_panics(log_in_workflow);
-    module().0.iter().map(|entry| (entry.describe)()).collect()
+    module().describe()
 }
 
 #[doc(hidden)]
@@ -78,7 +146,7 @@ pub fn describe_messages(module: fn() -> Module) -> Vec<MessageDescription> {
         let described = (entry.messages)().into_iter().map(|message| message.describe(entry.name));
         described.collect::<Vec<_>>()
     };
-    module().0.iter().flat_map(of).collect()
+    module().functions.iter().flat_map(of).collect()
 }
 
 #[doc(hidden)]
@@ -90,14 +158,22 @@ pub fn describe_objects(module: fn() -> Module) -> Vec<ObjectFunction> {
         };
         Some(ObjectFunction { function: entry.name.to_owned(), access })
     };
-    module().0.iter().filter_map(of).collect()
+    module().functions.iter().filter_map(of).collect()
+}
+
+#[doc(hidden)]
+pub fn describe_handlers(module: fn() -> Module) -> Vec<HandlerDescription> {
+    module().describe_handlers()
 }
 
 #[doc(hidden)]
 pub fn start(module: fn() -> Module, function: &str, input: &Payload, facts: wit::Context) {
     report_panics(log_in_workflow);
+    let module = module();
+    let handlers = module.handlers_of(function);
+    let journal = Arc::new(HostJournal);
     let execution =
-        Execution::start(module().find(function), function, input, facts, Arc::new(HostJournal));
+        Execution::start(module.find(function), function, input, handlers, facts, journal);
     EXECUTION.with(|place| *place.borrow_mut() = Some(execution));
 }
 
@@ -109,6 +185,27 @@ pub fn resume(event: wit::Event) {
             execution.resume(event);
         }
     });
+}
+
+#[doc(hidden)]
+pub fn query(name: &str, input: &Payload) -> wit::Outcome {
+    EXECUTION.with(|place| match &*place.borrow() {
+        Some(execution) => execution.query(name, input),
+        None => wit::Outcome::Failure(not_started()),
+    })
+}
+
+#[doc(hidden)]
+pub fn validate(name: &str, input: &Payload) -> Option<wit::Failure> {
+    EXECUTION.with(|place| match &*place.borrow() {
+        Some(execution) => execution.validate(name, input).err(),
+        None => Some(not_started()),
+    })
+}
+
+fn not_started() -> wit::Failure {
+    let message = "no workflow was started in this instance";
+    Error::with_code(Error::NOT_FOUND, message).into_failure()
 }
 
 #[doc(hidden)]
@@ -136,19 +233,34 @@ fn report_panics(log: fn(&str)) {
     ONCE.call_once(|| std::panic::set_hook(Box::new(move |panic| log(&panic.to_string()))));
 }
 
-/// A text as an array, for the section of a component that names the functions of its crates.
+/// Texts as one array, for the section of a component that names the functions of its crates.
 #[doc(hidden)]
-pub const fn bytes<const N: usize>(text: &str) -> [u8; N] {
+pub const fn bytes<const N: usize>(texts: &[&str]) -> [u8; N] {
     let mut bytes = [0; N];
-    let mut at = 0;
-    while at < N {
-        bytes[at] = text.as_bytes()[at];
-        at += 1;
+    let (mut text, mut from, mut at) = (0, 0, 0);
+    while text < texts.len() {
+        while from < texts[text].len() {
+            bytes[at] = texts[text].as_bytes()[from];
+            from += 1;
+            at += 1;
+        }
+        (text, from) = (text + 1, 0);
     }
     bytes
 }
 
-/// Lists the durable functions of a crate and exports them from its component. Use it once in a
+/// The length of texts together.
+#[doc(hidden)]
+pub const fn length(texts: &[&str]) -> usize {
+    let (mut text, mut length) = (0, 0);
+    while text < texts.len() {
+        length += texts[text].len();
+        text += 1;
+    }
+    length
+}
+
+/// Lists the durable functions of a crate, and the queries and updates of its workflows, and exports them from its component. Use it once in a
 /// crate, usually at the end of `lib.rs`: `segno::module!(order, charge);`. A kind of object
 /// (`#[segno::object]`) is listed by the name of its type.
 ///
@@ -158,7 +270,7 @@ macro_rules! module {
     ($($function:path),+ $(,)?) => {
         /// The durable functions of this crate.
         pub fn segno_module() -> $crate::Module {
-            $crate::Module::of([$($crate::__private::Listed::entries($function)),+])
+            $crate::Module::of([$($crate::__private::Listed::listings($function)),+])
         }
 
         #[cfg(target_arch = "wasm32")]
@@ -166,9 +278,9 @@ macro_rules! module {
             const NAME: &str = concat!(env!("CARGO_PKG_NAME"), "\t*\n");
             #[used]
             #[unsafe(link_section = "segno-functions")]
-            static LISTS: [u8; NAME.len()] = $crate::__private::bytes(NAME);
+            static LISTS: [u8; NAME.len()] = $crate::__private::bytes(&[NAME]);
 
-            use $crate::__private::{Guest, bindings, messages, objects, types};
+            use $crate::__private::{Guest, bindings, handlers, messages, objects, types};
 
             struct Exports;
 
@@ -203,6 +315,20 @@ macro_rules! module {
             impl objects::Guest for Exports {
                 fn describe_objects() -> Vec<objects::ObjectFunction> {
                     $crate::__private::describe_objects(segno_module)
+                }
+            }
+
+            impl handlers::Guest for Exports {
+                fn describe_handlers() -> Vec<handlers::HandlerDescription> {
+                    $crate::__private::describe_handlers(segno_module)
+                }
+
+                fn query(name: String, input: types::Payload) -> types::Outcome {
+                    $crate::__private::query(&name, &input)
+                }
+
+                fn validate(name: String, input: types::Payload) -> Option<types::Failure> {
+                    $crate::__private::validate(&name, &input)
                 }
             }
 

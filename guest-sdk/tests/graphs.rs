@@ -7,7 +7,7 @@ extern crate segno_sdk as segno;
 use std::time::Duration;
 
 use segno::{
-    __private::Entry,
+    __private::Listed,
     ActivityContext, Context, Defaults, Error, Function, Item, Module, Result, RetryPolicy,
     graph::{Graph, Input, Order, Output, Request, plan_of, record, value},
     http::Response,
@@ -88,7 +88,7 @@ fn of<A, I: Item<A>>(_: I) -> (&'static str, Option<&'static str>, Defaults) {
 }
 
 fn module_of<A, I: Item<A>>(graph: I) -> Module {
-    Module::of([vec![Entry::of_item(graph)]])
+    Module::of([Listed::listings(graph)])
 }
 
 #[test]

@@ -210,7 +210,7 @@ impl Implementation<'_> {
                 const NAME: &str = concat!(env!("CARGO_PKG_NAME"), "\t", #name, "\n");
                 #[used]
                 #[unsafe(link_section = "segno-functions")]
-                static DECLARED: [u8; NAME.len()] = ::segno::__private::bytes(NAME);
+                static DECLARED: [u8; NAME.len()] = ::segno::__private::bytes(&[NAME]);
             };
         }
     }

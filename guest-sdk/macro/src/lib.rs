@@ -1,10 +1,11 @@
-//! The attributes `#[segno::workflow]`, `#[segno::activity]`, `#[segno::graph]`, `#[segno::object]` and
-//! `#[segno::data]`.
+//! The attributes `#[segno::workflow]`, `#[segno::activity]`, `#[segno::query]`, `#[segno::update]`,
+//! `#[segno::graph]`, `#[segno::object]` and `#[segno::data]`.
 //! They write paths that begin with `::segno`, so the SDK has to be a dependency under that name.
 
 mod arguments;
 mod function;
 mod graph;
+mod handler;
 mod object;
 
 use proc_macro::TokenStream;
@@ -76,6 +77,73 @@ pub fn graph(arguments: TokenStream, item: TokenStream) -> TokenStream {
 pub fn object(arguments: TokenStream, item: TokenStream) -> TokenStream {
     let item = parse_macro_input!(item as Item);
     object::expand(&arguments.into(), item).unwrap_or_else(syn::Error::into_compile_error).into()
+}
+
+/// Makes a query of a function: a question about a workflow, which is answered while the workflow
+/// runs and after its end.
+///
+/// The function takes a reference to what the workflow shares (`ctx.share(value)`), then perhaps an
+/// input that serde and schemars can read, and returns `segno::Result<T>`. It only reads. Arguments:
+///
+/// - first, the workflow's function: `#[segno::query(order)]`.
+/// - `name = "…"`: the name by which it is asked, instead of the function's.
+///
+/// List it in `segno::module!`.
+///
+/// ```ignore
+/// /// Which step it is at.
+/// #[segno::query(order)]
+/// fn step(progress: &Progress) -> Result<String> {
+///     Ok(progress.step.clone())
+/// }
+/// ```
+#[proc_macro_attribute]
+pub fn query(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    handle(handler::Kind::Query, arguments, item)
+}
+
+/// Makes an update of an `async fn`: a request to a workflow, which the workflow answers while it
+/// runs.
+///
+/// The function takes a `segno::Context`, the `segno::Shared<T>` of the workflow, then perhaps an input
+/// that serde and schemars can read, and returns `segno::Result<T>`. It is a part of the workflow and
+/// may do all that the workflow may; it runs beside the workflow, and beside other updates. Updates
+/// that are not answered when the workflow ends are cancelled; wait for them by
+/// `ctx.updates_done()`. Arguments:
+///
+/// - first, the workflow's function: `#[segno::update(order)]`.
+/// - `name = "…"`: the name by which it is asked for, instead of the function's.
+/// - `validate = function`: a `fn(&T, &Input) -> Result<()>`, or `fn(&T) -> Result<()>` if there is no
+///   input. It is asked before the update is accepted; what it refuses leaves no trace.
+///
+/// List it in `segno::module!`.
+///
+/// ```ignore
+/// /// Adds a note.
+/// #[segno::update(order, validate = fits)]
+/// async fn add_note(_ctx: Context, progress: Shared<Progress>, text: String) -> Result<usize> {
+///     Ok(progress.write(|progress| {
+///         progress.notes.push(text);
+///         progress.notes.len()
+///     }))
+/// }
+///
+/// fn fits(_progress: &Progress, text: &str) -> Result<()> {
+///     match text.is_empty() {
+///         true => Err(Error::terminal(422, "a note says something")),
+///         false => Ok(()),
+///     }
+/// }
+/// ```
+#[proc_macro_attribute]
+pub fn update(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    handle(handler::Kind::Update, arguments, item)
+}
+
+fn handle(kind: handler::Kind, arguments: TokenStream, item: TokenStream) -> TokenStream {
+    let arguments = parse_macro_input!(arguments as handler::Arguments);
+    let item = parse_macro_input!(item as ItemFn);
+    handler::expand(kind, &arguments, &item).unwrap_or_else(syn::Error::into_compile_error).into()
 }
 
 /// Derives the traits of inputs, outputs and messages (`Serialize`, `Deserialize` and

@@ -1,8 +1,8 @@
 //! Runs a workflow natively, in virtual time: no component, no host, no waiting.
 //!
 //! A [`Test`] takes the host's place. Functions of the same crate that the workflow calls run for
-//! real unless the test gives a [stand-in](Test::on); requests, promises and signals are answered
-//! as the test defines in advance. When everything waits, time jumps to the next event that is due,
+//! real unless the test gives a [stand-in](Test::on); requests, promises, signals, queries and
+//! updates come as the test defines in advance. When everything waits, time jumps to the next event that is due,
 //! so a sleep of a year takes no time; when nothing more is due, the test panics and names what the
 //! workflow still waits for. If the workflow is in the list of [`module!`](crate::module!), so must
 //! be whatever it calls in its own module: a host knows no other functions.
@@ -36,6 +36,7 @@
 //! test.replay_check();
 //! ```
 
+mod asked;
 mod scenario;
 mod test;
 
@@ -46,6 +47,7 @@ mod recorder;
 mod replay;
 mod world;
 
+pub use asked::Asked;
 pub use doubles::SeenRequest;
 pub use scenario::{PromiseScript, SignalScript};
 pub use test::Test;

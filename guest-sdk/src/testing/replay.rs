@@ -5,13 +5,14 @@ use std::sync::{Arc, Mutex};
 use super::recorder::{Common, Record, Recorder};
 use crate::{
     bindings::segno::workflow::types as wit, execution::Execution, function::Entry,
-    payload::Payload,
+    handler::Handlers, payload::Payload,
 };
 
 /// The events that a workflow received, and its commands.
 pub(super) struct History {
     pub(super) entry: Entry,
     pub(super) input: Payload,
+    pub(super) handlers: Handlers,
     pub(super) facts: wit::Context,
     pub(super) key: Option<String>,
     pub(super) records: Vec<Record>,
@@ -24,8 +25,9 @@ pub(super) fn check(history: &History) {
     let (entry, facts) = (&history.entry, history.facts.clone());
     let (key, began) = (history.key.clone(), facts.started_at_ms);
     let recorder = Recorder::new(&facts.invocation, key, began, true, &common);
+    let (input, handlers) = (&history.input, history.handlers.clone());
     let mut execution =
-        Execution::start(Some(entry), entry.name, &history.input, facts, recorder.clone());
+        Execution::start(Some(entry), entry.name, input, handlers, facts, recorder.clone());
     for record in &history.records {
         let Record::Told { at_ms, event } = record else { continue };
         recorder.tell(*at_ms, event);

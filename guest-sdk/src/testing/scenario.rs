@@ -1,10 +1,13 @@
 //! Events from outside, defined before the workflow runs.
 
-use std::time::Duration;
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
 
 use serde::Serialize;
 
-use super::world::Objects;
+use super::{asked::Ask, world::Objects};
 use crate::{
     bindings::segno::workflow::types as wit,
     error::{Error, Result},
@@ -29,10 +32,14 @@ pub(super) struct PromisePlan {
     pub(super) settler: Settler,
 }
 
-/// A signal or a cancellation at some time after the workflow's start.
-pub(super) struct Arrival {
-    pub(super) after: Duration,
-    pub(super) event: wit::Event,
+/// What happens at some time after the workflow's start.
+pub(super) enum Arrival {
+    /// A signal or a cancellation.
+    Event {
+        after: Duration,
+        event: wit::Event,
+    },
+    Ask(Arc<Mutex<Ask>>),
 }
 
 /// All events from outside, and the objects.
@@ -98,11 +105,11 @@ impl PromiseScript<'_> {
 
 /// Defines when a signal arrives. Made by [`Test::signal`](super::Test::signal); by default at
 /// once.
-pub struct SignalScript<'a>(pub(super) &'a mut Arrival);
+pub struct SignalScript<'a>(pub(super) &'a mut Duration);
 
 impl SignalScript<'_> {
     /// Delays the signal by this time after the start.
     pub fn after(self, delay: Duration) {
-        self.0.after = delay;
+        *self.0 = delay;
     }
 }

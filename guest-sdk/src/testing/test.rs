@@ -33,7 +33,7 @@ pub struct Test {
     started_at: Timestamp,
     seed: u64,
     doubles: Arc<Mutex<Doubles>>,
-    scenario: Scenario,
+    pub(super) scenario: Scenario,
     report: Option<Report>,
 }
 
@@ -162,13 +162,16 @@ impl Test {
         let payload = payload::encode("the value of a signal", value)
             .unwrap_or_else(|error| panic!("{error}"));
         let event = wit::Event::Signal(wit::Signal { name: name.to_owned(), payload });
-        self.scenario.arrivals.push(Arrival { after: Duration::ZERO, event });
-        SignalScript(self.scenario.arrivals.last_mut().expect("an arrival was just added"))
+        self.scenario.arrivals.push(Arrival::Event { after: Duration::ZERO, event });
+        match self.scenario.arrivals.last_mut() {
+            Some(Arrival::Event { after, .. }) => SignalScript(after),
+            _ => unreachable!("an event was just added"),
+        }
     }
 
     /// Defines that the invocation will be cancelled this long after its start.
     pub fn cancel_after(&mut self, delay: Duration) -> &mut Self {
-        self.scenario.arrivals.push(Arrival { after: delay, event: wit::Event::Cancelled });
+        self.scenario.arrivals.push(Arrival::Event { after: delay, event: wit::Event::Cancelled });
         self
     }
 
@@ -273,7 +276,7 @@ impl Test {
         outcome
     }
 
-    fn report(&self) -> &Report {
+    pub(super) fn report(&self) -> &Report {
         self.report.as_ref().expect("ask after `run`: nothing was run in this test yet")
     }
 

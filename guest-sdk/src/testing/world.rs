@@ -3,6 +3,7 @@
 #[cfg(feature = "graph")]
 mod graph;
 mod objects;
+mod updates;
 
 use std::{
     collections::BTreeMap,
@@ -17,17 +18,20 @@ use chacha20::{
 pub(super) use self::objects::Objects;
 use self::objects::{Keyed, OwnObject};
 use super::{
+    asked::Ask,
     attempt::{Attempting, Body},
     doubles::Doubles,
     recorder::{Common, Recorder, Todo, lock},
     replay::History,
-    scenario::{Scenario, Settler, Which},
+    scenario::{Arrival, Scenario, Settler, Which},
 };
 use crate::{
     bindings::segno::workflow::types as wit,
     error::Error,
     execution::Execution,
     function::{Entry, Kind},
+    handler::Handlers,
+    invocation::Invocation,
     journal::Request,
     module::Module,
     payload::Payload,
@@ -45,6 +49,11 @@ pub(super) struct Report {
     /// Indices of forgotten commands of the workflow under test.
     pub(super) forgotten: Vec<u32>,
     pub(super) common: Arc<Mutex<Common>>,
+    /// The workflow under test, to be asked.
+    pub(super) invocation: Arc<Invocation>,
+    pub(super) handlers: Handlers,
+    /// The functions of the module, if the workflow is one of them.
+    pub(super) listing: Option<Module>,
 }
 
 pub(super) struct World<'a> {
@@ -64,6 +73,8 @@ pub(super) struct World<'a> {
     runs: BTreeMap<String, graph::Run>,
     promises: BTreeMap<String, (String, u32)>,
     unnamed_promises: usize,
+    /// Accepted updates by their promises.
+    updates: BTreeMap<String, Arc<Mutex<Ask>>>,
     commands: Vec<(u64, Request)>,
     /// The functions of the crate under test.
     module: Option<Module>,
@@ -89,6 +100,7 @@ enum Action {
     Begin { id: String, function: String, input: Payload },
     Settle { promise: String, settler: Settler },
     Tell { invocation: String, event: wit::Event },
+    Ask { invocation: String, ask: Arc<Mutex<Ask>> },
 }
 
 fn null() -> wit::Outcome {
@@ -121,6 +133,7 @@ impl<'a> World<'a> {
             runs: BTreeMap::new(),
             promises: BTreeMap::new(),
             unnamed_promises: 0,
+            updates: BTreeMap::new(),
             commands: Vec::new(),
             module: None,
             listed: None,
@@ -137,7 +150,14 @@ impl<'a> World<'a> {
         input: Payload,
     ) -> Report {
         for arrival in std::mem::take(&mut self.scenario.arrivals) {
-            if let wit::Event::Signal(signal) = &arrival.event {
+            let (after, event) = match arrival {
+                Arrival::Event { after, event } => (after, event),
+                Arrival::Ask(ask) => {
+                    self.expect_ask(root, ask);
+                    continue;
+                }
+            };
+            if let wit::Event::Signal(signal) = &event {
                 assert!(
                     (entry.describe)().signals,
                     "signal `{}` for `{name}`, which takes none: declare it with `#[segno::workflow(signals)]`",
@@ -145,8 +165,8 @@ impl<'a> World<'a> {
                     name = entry.name,
                 );
             }
-            let at_ms = self.now_ms + millis(arrival.after);
-            self.decide(at_ms, Action::Tell { invocation: root.to_owned(), event: arrival.event });
+            let at_ms = self.now_ms + millis(after);
+            self.decide(at_ms, Action::Tell { invocation: root.to_owned(), event });
         }
         self.module = (entry.module)();
         let listing = self.module.as_ref().filter(|module| module.find(entry.name).is_some());
@@ -166,12 +186,16 @@ impl<'a> World<'a> {
         }
     }
 
-    fn report(self, root: &str, outcome: wit::Outcome) -> Report {
-        let running = &self.invocations[root];
+    fn report(mut self, root: &str, outcome: wit::Outcome) -> Report {
+        self.cancel_updates();
+        let running = self.invocations.get_mut(root).expect("it has an outcome");
+        let invocation = running.execution.invocation().clone();
+        let handlers = running.execution.handlers().clone();
         let forgotten = (0..).take_while(|command| *command < running.recorder.length());
         let forgotten =
             forgotten.filter(|command| running.recorder.is_forgotten(*command)).collect();
-        let histories = self.invocations.into_values().map(|running| History {
+        let histories = self.invocations.into_values().map(|mut running| History {
+            handlers: running.execution.handlers().clone(),
             entry: running.entry,
             input: running.input,
             facts: running.facts,
@@ -185,6 +209,9 @@ impl<'a> World<'a> {
             histories: histories.collect(),
             forgotten,
             common: self.common,
+            invocation,
+            handlers,
+            listing: self.module.filter(|_| self.listed.is_some()),
         }
     }
 
@@ -227,8 +254,13 @@ impl<'a> World<'a> {
         };
         let key = object.as_ref().map(|object| object.key.clone());
         let recorder = Recorder::new(&id, key, self.now_ms, false, &self.common);
+        let handlers = match &self.module {
+            Some(module) => module.handlers_of(entry.name),
+            None => Handlers::new(entry.name, Vec::new()),
+        };
+        let (begun, journal) = (facts.clone(), recorder.clone());
         let execution =
-            Execution::start(Some(&entry), entry.name, &input, facts.clone(), recorder.clone());
+            Execution::start(Some(&entry), entry.name, &input, handlers, begun, journal);
         let running =
             Running { entry, input, facts, recorder, execution, object, parent, outcome: None };
         self.invocations.insert(id.clone(), running);
@@ -485,6 +517,9 @@ impl<'a> World<'a> {
 
     /// Settles a promise if it exists and is pending; the answer for the settler.
     fn settle(&mut self, promise: &str, outcome: wit::Outcome) -> wit::Outcome {
+        if let Some(answer) = self.settle_update(promise, &outcome) {
+            return answer;
+        }
         let Some(place) = self.promises.get(promise).cloned() else {
             return failure(Error::terminal(
                 Error::NOT_FOUND,
@@ -520,6 +555,7 @@ impl<'a> World<'a> {
                 self.complete(&invocation, command, outcome)
             }
             Action::Tell { invocation, event } => self.tell(&invocation, event),
+            Action::Ask { invocation, ask } => self.ask(&invocation, &ask),
             Action::Settle { promise, mut settler } => {
                 let outcome = settler(&promise);
                 self.settle(&promise, outcome);
@@ -596,7 +632,8 @@ impl<'a> World<'a> {
         let name = self.invocations[root].entry.name;
         if waits.is_empty() {
             panic!(
-                "`{name}` waits, but for nothing that it asked for; if it is a signal, say `test.signal(name, value)`"
+                "`{name}` waits, but for nothing that it asked for; if it is a signal, say `test.signal(name, value)`, \
+                 if an update, `test.update(update, input)`"
             );
         }
         panic!(

@@ -1,0 +1,108 @@
+//! The queries and updates of one workflow, by name.
+
+use std::sync::Arc;
+
+use super::{
+    HandlerEntry,
+    entry::{Act, Begin, plural, word},
+};
+use crate::{
+    bindings::{exports::segno::workflow::handlers::HandlerKind, segno::workflow::types as wit},
+    error::Error,
+    execution::OutcomeFuture,
+    invocation::Invocation,
+    payload::Payload,
+};
+
+/// The handlers of the workflow `function`.
+#[derive(Clone)]
+pub(crate) struct Handlers {
+    function: String,
+    entries: Vec<HandlerEntry>,
+}
+
+impl Handlers {
+    pub(crate) fn new(function: &str, entries: Vec<HandlerEntry>) -> Self {
+        Self { function: function.to_owned(), entries }
+    }
+
+    /// Adds a handler that is in no list, for a test.
+    #[cfg(not(target_arch = "wasm32"))]
+    pub(crate) fn learn(&mut self, entry: HandlerEntry) {
+        let is_known =
+            |known: &HandlerEntry| (known.kind(), known.name) == (entry.kind(), entry.name);
+        if entry.function == self.function && !self.entries.iter().any(is_known) {
+            self.entries.push(entry);
+        }
+    }
+
+    /// Answers a query.
+    pub(crate) fn query(
+        &self,
+        invocation: &Arc<Invocation>,
+        name: &str,
+        input: &Payload,
+    ) -> wit::Outcome {
+        let found = self.find(HandlerKind::Query, name, |act| match act {
+            Act::Query(answer) => Some(answer),
+            Act::Update { .. } => None,
+        });
+        match found.and_then(|answer| answer(invocation, input)) {
+            Ok(payload) => wit::Outcome::Success(payload),
+            Err(failure) => wit::Outcome::Failure(failure),
+        }
+    }
+
+    /// Whether an update may be accepted now.
+    pub(crate) fn validate(
+        &self,
+        invocation: &Arc<Invocation>,
+        name: &str,
+        input: &Payload,
+    ) -> Result<(), wit::Failure> {
+        let found = self.find(HandlerKind::Update, name, |act| match act {
+            Act::Update { validate, .. } => Some(validate),
+            Act::Query(_) => None,
+        });
+        found.and_then(|validate| validate(invocation, input))
+    }
+
+    /// Begins an update that was accepted.
+    pub(crate) fn begin(
+        &self,
+        invocation: &Arc<Invocation>,
+        name: &str,
+        input: &Payload,
+    ) -> Result<OutcomeFuture, wit::Failure> {
+        let begin: Begin = self.find(HandlerKind::Update, name, |act| match act {
+            Act::Update { begin, .. } => Some(begin),
+            Act::Query(_) => None,
+        })?;
+        begin(invocation, input)
+    }
+
+    fn find<T>(
+        &self,
+        kind: HandlerKind,
+        name: &str,
+        of_kind: fn(Act) -> Option<T>,
+    ) -> Result<T, wit::Failure> {
+        let mut others = Vec::new();
+        for entry in &self.entries {
+            match of_kind(entry.act) {
+                Some(found) if entry.name == name => return Ok(found),
+                Some(_) => others.push(format!("`{}`", entry.name)),
+                None => {}
+            }
+        }
+        let function = &self.function;
+        let message = match others.is_empty() {
+            true => format!("`{function}` has no {}", plural(kind)),
+            false => {
+                let others = others.join(", ");
+                format!("`{function}` has no {} `{name}`; it has {others}", word(kind))
+            }
+        };
+        Err(Error::with_code(Error::NOT_FOUND, message).into_failure())
+    }
+}

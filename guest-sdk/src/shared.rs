@@ -1,0 +1,234 @@
+//! What a workflow shares with its queries and updates: one value in its memory.
+
+use std::{
+    any::{Any, type_name},
+    future::{Future, poll_fn},
+    sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError},
+};
+
+use crate::{
+    bindings::segno::workflow::types as wit,
+    error::{Error, Result},
+    invocation::Invocation,
+};
+
+/// The code of a query that came before the workflow shared what it reads.
+const TOO_EARLY: u32 = 425;
+
+/// A value that a workflow shares with its queries and updates; made by
+/// [`Context::share`](crate::Context::share). Cheap to clone: every clone is the same value.
+///
+/// The value is in the memory of the workflow. It is not stored: a replay makes it again, by the
+/// same writes in the same order.
+///
+/// ```
+/// # extern crate segno_sdk as segno;
+/// # use segno::{Context, Result, Shared, testing::Test};
+/// /// What may be seen of an order.
+/// #[derive(Default)]
+/// struct Progress {
+///     step: String,
+///     approved: bool,
+/// }
+///
+/// #[segno::workflow]
+/// async fn order(ctx: Context) -> Result<String> {
+///     let progress = ctx.share(Progress::default());
+///     progress.write(|progress| progress.step = "waits for its approval".to_owned());
+///     progress.until(|progress| progress.approved).await?;
+///     progress.write(|progress| progress.step = "approved".to_owned());
+///     ctx.updates_done().await;
+///     Ok(progress.read(|progress| progress.step.clone()))
+/// }
+///
+/// /// Approves the order.
+/// #[segno::update(order)]
+/// async fn approve(_ctx: Context, progress: Shared<Progress>) -> Result<()> {
+///     progress.write(|progress| progress.approved = true);
+///     Ok(())
+/// }
+///
+/// let mut test = Test::new();
+/// let approved = test.update(approve, &());
+/// assert_eq!(test.run(order, &()).unwrap(), "approved");
+/// approved.answer().unwrap();
+/// ```
+pub struct Shared<T> {
+    invocation: Arc<Invocation>,
+    value: Arc<RwLock<T>>,
+}
+
+impl<T> Clone for Shared<T> {
+    fn clone(&self) -> Self {
+        Self { invocation: self.invocation.clone(), value: self.value.clone() }
+    }
+}
+
+impl<T> Shared<T> {
+    /// Reads the value.
+    ///
+    /// # Panics
+    /// Inside the closure of a [`write`](Self::write) of the same value.
+    pub fn read<R>(&self, read: impl FnOnce(&T) -> R) -> R {
+        read(&reading(&self.value))
+    }
+
+    /// Changes the value, and lets those that wait [`until`](Self::until) something look at it.
+    ///
+    /// # Panics
+    /// Inside the closure of a [`read`](Self::read) or `write` of the same value, and inside the
+    /// closure of a [`run`](crate::Context::run), which a replay does not execute.
+    pub fn write<R>(&self, write: impl FnOnce(&mut T) -> R) -> R {
+        self.invocation.refuse_inside_run(|| format!("a write of the shared {}", shown::<T>()));
+        let result = write(&mut writing(&self.value));
+        self.invocation.wake_listeners();
+        result
+    }
+
+    /// Waits until the condition holds: an update, or another part of the workflow, has made it
+    /// true. It is looked at after each change.
+    ///
+    /// # Errors
+    /// Code 499 if the invocation is cancelled while it waits.
+    pub fn until<C: FnMut(&T) -> bool>(
+        &self,
+        mut condition: C,
+    ) -> impl Future<Output = Result<()>> + use<T, C> {
+        let shared = self.clone();
+        let listening = Listening::new(&self.invocation);
+        poll_fn(move |polling| {
+            let holds = shared.read(&mut condition);
+            listening.invocation.poll_condition(listening.key, holds, polling.waker())
+        })
+    }
+}
+
+impl<T: Send + Sync + 'static> Shared<T> {
+    pub(crate) fn begin(invocation: &Arc<Invocation>, value: T) -> Self {
+        invocation.refuse_inside_run(|| format!("sharing of {}", shown::<T>()));
+        let value = Arc::new(RwLock::new(value));
+        let mut slot = invocation.slot();
+        let known = slot.as_ref().map(|slot| (slot.shown)());
+        if let Some(known) = known {
+            drop(slot);
+            panic!(
+                "a workflow shares one value, and this one shares {known} already: add to its fields what {} has",
+                shown::<T>()
+            );
+        }
+        *slot = Some(Slot { value: value.clone(), shown: shown::<T> });
+        drop(slot);
+        Self { invocation: invocation.clone(), value }
+    }
+}
+
+/// The place in an invocation for what it shares.
+pub(crate) struct Slot {
+    value: Arc<dyn Any + Send + Sync>,
+    /// The type of the value, for messages.
+    shown: fn() -> String,
+}
+
+/// What `function` shares, as a `T`; `what` reads it.
+///
+/// # Errors
+/// Code 425 if nothing is shared yet, 500 if something of another type is.
+pub(crate) fn find<T: Send + Sync + 'static>(
+    invocation: &Arc<Invocation>,
+    function: &str,
+    what: &str,
+) -> Result<Shared<T>, wit::Failure> {
+    let slot = invocation.slot();
+    let failure = |code, message| Error::with_code(code, message).into_failure();
+    let Some(slot) = &*slot else {
+        let message = format!("`{function}` has not shared a {} yet", shown::<T>());
+        return Err(failure(TOO_EARLY, message));
+    };
+    match slot.value.clone().downcast::<RwLock<T>>() {
+        Ok(value) => Ok(Shared { invocation: invocation.clone(), value }),
+        Err(_) => {
+            let (shared, wanted) = ((slot.shown)(), shown::<T>());
+            let message = format!("`{function}` shares a {shared}, but {what} takes a {wanted}");
+            Err(failure(Error::FAILED, message))
+        }
+    }
+}
+
+/// Workflows run on one thread: who cannot have the lock is inside the closure of who has it.
+fn reading<T>(value: &RwLock<T>) -> RwLockReadGuard<'_, T> {
+    match value.try_read() {
+        Ok(guard) => guard,
+        Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+        Err(TryLockError::WouldBlock) => {
+            panic!("the shared {} is read inside the closure that writes it", shown::<T>())
+        }
+    }
+}
+
+fn writing<T>(value: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
+    match value.try_write() {
+        Ok(guard) => guard,
+        Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+        Err(TryLockError::WouldBlock) => panic!(
+            "the shared {} is written inside a closure that reads or writes it",
+            shown::<T>()
+        ),
+    }
+}
+
+/// A place among those that wait for a change.
+struct Listening {
+    invocation: Arc<Invocation>,
+    key: u64,
+}
+
+impl Listening {
+    fn new(invocation: &Arc<Invocation>) -> Self {
+        Self { invocation: invocation.clone(), key: invocation.add_listener() }
+    }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        self.invocation.remove_listener(self.key);
+    }
+}
+
+/// The name of a type without its path, in backquotes.
+fn shown<T>() -> String {
+    format!("`{}`", without_paths(type_name::<T>()))
+}
+
+fn without_paths(name: &str) -> String {
+    let mut short = String::new();
+    let mut begin = 0;
+    for letter in name.chars() {
+        if letter == ':' {
+            // Twice in a row; what came before is a module.
+            short.truncate(begin);
+            continue;
+        }
+        short.push(letter);
+        if !(letter.is_alphanumeric() || letter == '_') {
+            begin = short.len();
+        }
+    }
+    short
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_paths;
+
+    #[test]
+    fn a_type_is_named_without_its_path() {
+        for (name, short) in [
+            ("u32", "u32"),
+            ("shop::order::Progress", "Progress"),
+            ("alloc::vec::Vec<(a::B, core::option::Option<u8>)>", "Vec<(B, Option<u8>)>"),
+            ("&[shop::my_order::Item; 3]", "&[Item; 3]"),
+        ] {
+            assert_eq!(without_paths(name), short);
+        }
+    }
+}

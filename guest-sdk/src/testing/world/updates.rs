@@ -1,0 +1,72 @@
+//! Queries and updates of the workflow under test.
+
+use std::sync::{Arc, Mutex};
+
+use super::{Action, World, failure, null};
+use crate::{
+    bindings::{exports::segno::workflow::handlers::HandlerKind, segno::workflow::types as wit},
+    error::Error,
+    testing::{
+        asked::{Ask, check_list},
+        recorder::lock,
+    },
+    time::millis,
+    update,
+};
+
+impl World<'_> {
+    /// Decides when a query or an update will be sent to `root`.
+    pub(super) fn expect_ask(&mut self, root: &str, ask: Arc<Mutex<Ask>>) {
+        let at_ms = self.now_ms + millis(lock(&ask).after);
+        self.decide(at_ms, Action::Ask { invocation: root.to_owned(), ask });
+    }
+
+    /// Answers a query; accepts an update, or refuses it.
+    pub(super) fn ask(&mut self, id: &str, ask: &Arc<Mutex<Ask>>) {
+        let (entry, input) = {
+            let ask = lock(ask);
+            (ask.entry, ask.input.clone())
+        };
+        let running = self.invocations.get_mut(id).expect("it began before anything was asked");
+        match &self.module {
+            Some(module) if self.listed.is_some() => check_list(module, &entry),
+            _ => running.execution.handlers().learn(entry),
+        }
+        let answer = match entry.kind() {
+            HandlerKind::Query => Some(running.execution.query(entry.name, &input)),
+            HandlerKind::Update => {
+                running.execution.validate(entry.name, &input).err().map(wit::Outcome::Failure)
+            }
+        };
+        if answer.is_some() {
+            lock(ask).outcome = answer;
+            return;
+        }
+        let promise = format!("{id}/update/{}", self.updates.len());
+        let event = update::event(entry.name, &promise, &input);
+        self.updates.insert(promise, ask.clone());
+        self.tell(id, event);
+    }
+
+    /// Answers an update, if the promise is that of one; the answer for the settler.
+    pub(super) fn settle_update(
+        &mut self,
+        promise: &str,
+        outcome: &wit::Outcome,
+    ) -> Option<wit::Outcome> {
+        let mut ask = lock(self.updates.get(promise)?);
+        if ask.outcome.is_some() {
+            let message = format!("promise `{promise}` is settled already");
+            return Some(failure(Error::terminal(409, message)));
+        }
+        ask.outcome = Some(outcome.clone());
+        Some(null())
+    }
+
+    /// Cancels the updates that were not answered when the workflow ended.
+    pub(super) fn cancel_updates(&mut self) {
+        for ask in self.updates.values() {
+            lock(ask).outcome.get_or_insert_with(|| failure(Error::cancelled()));
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! The updates of one execution that were accepted and not answered yet.
+
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+
+use crate::{
+    bindings::segno::workflow::types as wit,
+    execution::Task,
+    handler::Handlers,
+    invocation::Invocation,
+    journal::Request,
+    log::Level,
+    payload::{self, Payload},
+};
+
+/// How the names of signals begin that are updates.
+const SIGNAL: &str = "segno:update/";
+
+/// The name of the update that this signal is.
+pub(crate) fn update_of(signal: &wit::Signal) -> Option<&str> {
+    signal.name.strip_prefix(SIGNAL)
+}
+
+/// An update as an event in a test.
+#[cfg(not(target_arch = "wasm32"))]
+pub(crate) fn event(name: &str, promise: &str, input: &Payload) -> wit::Event {
+    let input = match input {
+        Payload::Json(json) => json.as_str(),
+        Payload::Bytes(_) => "null",
+    };
+    let promise = serde_json::Value::from(promise);
+    let payload = Payload::Json(format!(r#"{{"promise":{promise},"input":{input}}}"#));
+    wit::Event::Signal(wit::Signal { name: format!("{SIGNAL}{name}"), payload })
+}
+
+/// The payload of an update: `{"promise": ID, "input": …}`.
+#[derive(serde::Deserialize)]
+struct Told {
+    /// What the answer settles.
+    promise: String,
+    input: Option<Box<RawValue>>,
+}
+
+/// An update whose handler has not ended.
+struct Running {
+    promise: String,
+    task: Task,
+}
+
+/// The running updates, in the order in which they were accepted.
+#[derive(Default)]
+pub(crate) struct Updates(Vec<Running>);
+
+impl Updates {
+    /// Begins the handler of an update. One that cannot begin is answered at once with the failure.
+    pub(crate) fn accept(
+        &mut self,
+        invocation: &Arc<Invocation>,
+        handlers: &Handlers,
+        name: &str,
+        payload: &Payload,
+    ) {
+        let what = format!("update `{name}`");
+        let told: Told = match payload::decode(&what, payload) {
+            Ok(told) => told,
+            Err(error) => {
+                let line = format!("{}; nobody can be told", error.message());
+                return invocation.journal.log(Level::Error.into(), &line);
+            }
+        };
+        let json = told.input.map_or_else(|| "null".to_owned(), |input| input.get().to_owned());
+        match handlers.begin(invocation, name, &Payload::Json(json)).map(Task::new) {
+            Ok(task) => {
+                invocation.update_accepted();
+                self.0.push(Running { promise: told.promise, task });
+            }
+            Err(failure) => settle(invocation, told.promise, wit::Outcome::Failure(failure)),
+        }
+    }
+
+    /// Polls the first handler that can go on until it waits; false if none can.
+    pub(crate) fn advance(&mut self, invocation: &Arc<Invocation>) -> bool {
+        let Some(place) = self.0.iter().position(|running| running.task.is_woken()) else {
+            return false;
+        };
+        invocation.polls_update(true);
+        let outcome = self.0[place].task.poll_until_idle();
+        invocation.polls_update(false);
+        if let Some(outcome) = outcome {
+            let Running { promise, task } = self.0.remove(place);
+            drop(task);
+            settle(invocation, promise, outcome);
+            invocation.update_answered();
+        }
+        true
+    }
+
+    /// Drops what was not answered when the workflow ended; the host cancels the promises.
+    pub(crate) fn drop_all(&mut self) {
+        self.0.clear();
+    }
+}
+
+fn settle(invocation: &Arc<Invocation>, promise: String, outcome: wit::Outcome) {
+    let issued = invocation.issue(Request::Settle { promise, outcome });
+    // Whether the promise was still open does not change what the workflow does.
+    invocation.let_go(issued.index);
+}
