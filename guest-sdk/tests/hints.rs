@@ -65,3 +65,54 @@ fn a_function_without_its_attribute_is_named_with_the_attributes() {
     assert!(said.contains("is not a durable function"), "{said}");
     assert!(said.contains("put `#[segno::workflow]` or `#[segno::activity]` on it"), "{said}");
 }
+
+#[test]
+fn a_query_or_an_update_that_cannot_be_one_is_told_why() {
+    let order = "#[segno::workflow]\npub async fn order(ctx: Context) -> Result<()> { ctx.share(1_u32); Ok(()) }\n\
+                 #[segno::activity]\npub async fn ship(_ctx: ActivityContext) -> Result<()> { Ok(()) }\n";
+    let step = "pub fn step(number: &u32) -> Result<u32> { Ok(*number) }\n";
+    let set = "pub async fn set(_ctx: Context, number: segno::Shared<u32>) -> Result<u32> { Ok(number.read(|n| *n)) }\n";
+    let long = "n".repeat(65);
+    let name = "a name has 1 to 64 letters, digits, `_`, `-` and `.`";
+    for (at, (attribute, function, what)) in [
+        ("query", step, "which workflow answers it?"),
+        ("query(name = \"x\")", step, "which workflow answers it?"),
+        ("query(order, name = \"\")", step, name),
+        ("query(order, name = \"a/b\")", step, name),
+        (&format!("update(order, name = \"{long}\")"), set, name),
+        ("query(order, name = \"a-b_c.d\")", step, ""),
+        (&format!("update(order, name = \"{}\")", &long[..64]), set, ""),
+        ("query(ship)", step, "expected this to be `segno_sdk::Context`"),
+        ("query(step)", step, "is not a durable function"),
+        ("query(order, validate = step)", step, "a query has nothing to validate"),
+        ("query(order)", set, "a query is answered at once"),
+        ("update(order)", step, "an update is an `async fn`"),
+        (
+            "query(order)",
+            "pub fn step(number: u32) -> Result<u32> { Ok(number) }",
+            "a query takes a reference to what the workflow shares",
+        ),
+        (
+            "update(order)",
+            "pub async fn set(_ctx: Context) -> Result<()> { Ok(()) }",
+            "an update takes a `segno::Context` and what the workflow shares",
+        ),
+        (
+            "update(order)",
+            "pub async fn set(_ctx: Context, _number: u32) -> Result<()> { Ok(()) }",
+            "an update takes a `segno::Shared<T>`, and not `u32`",
+        ),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let said = complaint(
+            &format!("handler{at}"),
+            &format!("{order}#[segno::{attribute}]\n{function}"),
+        );
+        match what {
+            "" => assert!(!said.contains("error"), "{attribute}: {said}"),
+            what => assert!(said.contains(what), "{attribute}: {said}"),
+        }
+    }
+}
