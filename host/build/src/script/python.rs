@@ -14,9 +14,10 @@ use crate::{Language, Progress, process};
 
 /// The module with the functions.
 const APP: &str = "app";
-/// The worlds of the contract: with all that a component says of itself, and what it said before there
-/// were objects.
+/// The worlds: with all that a component says of itself, what it said before there were queries and
+/// updates, and what before there were objects.
 const DESCRIBED: &str = "module-with-descriptions";
+const WITHOUT_HANDLERS: &str = "module-with-objects";
 const WITHOUT_OBJECTS: &str = "module-with-messages";
 const WANTED: &str = "Python 3.10 or newer with `venv` and `pip`";
 const INSTALL: &str = "apt-get install python3 python3-venv";
@@ -73,9 +74,8 @@ pub(super) fn build(
     let component = work.join("component.wasm");
     let mut command = Command::new(tools.join("bin/python3"));
     command.current_dir(&project.folder).args(["-c", COMPONENTIZE, "--quiet", "-d"]);
-    let world = if knows_objects(project) { DESCRIBED } else { WITHOUT_OBJECTS };
     command.arg(work.join("wit/0.2.0"));
-    command.args(["-w", world, "componentize", APP, "-p", ".", "-o"]);
+    command.args(["-w", world(project), "componentize", APP, "-p", ".", "-o"]);
     command.arg(&component).env_remove("RUST_BACKTRACE");
     if let Some(environment) = environment {
         // Where it looks for the project's packages.
@@ -89,12 +89,18 @@ pub(super) fn build(
     Ok((component, String::new()))
 }
 
-/// Whether the project says which functions are of objects: its `segno.py` may be from a time when
-/// there were none, and it may have a shim of its own.
-fn knows_objects(project: &ScriptProject) -> bool {
-    let sources = ["segno.py".as_ref(), &*project.entry].map(|name| project.folder.join(name));
-    let text = sources.iter().find_map(|source| fs::read_to_string(source).ok());
-    text.is_some_and(|text| text.contains("Objects"))
+/// The world of the project. Queries and updates are for a source that has `Handlers`; what else is
+/// described, its `segno.py` knows, which may be from a time when there was less, and it may have a shim
+/// of its own.
+fn world(project: &ScriptProject) -> &'static str {
+    let read = |name: &Path| fs::read_to_string(project.folder.join(name)).ok();
+    let source = read(&project.entry).unwrap_or_default();
+    let shim = read("segno.py".as_ref());
+    match shim.as_ref().unwrap_or(&source).contains("Objects") {
+        _ if source.contains("Handlers") => DESCRIBED,
+        true => WITHOUT_HANDLERS,
+        false => WITHOUT_OBJECTS,
+    }
 }
 
 /// The environment with the project's packages: `.venv` or `venv` in its folder, else the one that
@@ -143,12 +149,12 @@ fn in_sources(stderr: &str) -> String {
     let inside = after.split_once("\n\nCaused by:").map_or(after, |(inside, _)| inside);
     let text = inside.replace("File \"/0/", "File \"");
     let text = text.trim();
-    let missing = ["Functions", "Messages", "Objects"]
+    let missing = ["Functions", "Messages", "Objects", "Handlers"]
         .into_iter()
         .find(|name| text == format!("AttributeError: module 'app' has no attribute '{name}'"));
     match missing {
         Some(name) => format!(
-            "app.py has no `{name}`, which the host calls: `from segno import Functions, Messages, Objects`"
+            "app.py has no `{name}`, which the host calls: `from segno import Functions, Messages, Objects, Handlers`"
         ),
         None => text.to_owned(),
     }
@@ -168,7 +174,28 @@ mod tests {
         );
         assert_eq!(in_sources("no such file\n"), "no such file");
         let none = "AssertionError: AttributeError: module 'app' has no attribute 'Functions'\n\n\nCaused by:\n";
-        assert!(in_sources(none).contains("`from segno import Functions, Messages, Objects`"));
+        assert!(
+            in_sources(none).contains("`from segno import Functions, Messages, Objects, Handlers`")
+        );
+    }
+
+    #[test]
+    fn the_world_is_what_the_project_describes() {
+        let folder = tempfile::tempdir().unwrap();
+        let of = |files: [(&str, &str); 2]| {
+            for (name, text) in files {
+                fs::write(folder.path().join(name), text).unwrap();
+            }
+            let entry = "app.py".into();
+            let (name, folder) = ("shop".to_owned(), folder.path().to_owned());
+            world(&ScriptProject { language: Language::Python, name, folder, entry })
+        };
+        let (today, then) = ("class Objects: …\nclass Handlers: …", "class Objects: …");
+        let (all, some) = ("from segno import Objects, Handlers", "from segno import Objects");
+        assert_eq!(of([("segno.py", today), ("app.py", all)]), DESCRIBED);
+        assert_eq!(of([("segno.py", today), ("app.py", some)]), WITHOUT_HANDLERS);
+        assert_eq!(of([("segno.py", then), ("app.py", some)]), WITHOUT_HANDLERS);
+        assert_eq!(of([("segno.py", "class Functions: …"), ("app.py", "")]), WITHOUT_OBJECTS);
     }
 
     #[test]

@@ -3,6 +3,10 @@
 /// The contract between host and component.
 pub(crate) const CONTRACT: &str = include_str!("../../../../guest-sdk/wit/segno.wit");
 
+/// A world beside those of the contract: that of projects from a time when there were objects, and no
+/// queries and updates.
+pub(super) const WITHOUT_HANDLERS: &str = include_str!("without-handlers.wit");
+
 /// The contract of version 0.1.0, for projects whose `segno.js` is from that time.
 pub(super) const CONTRACT_0_1: &str = include_str!("contract-0.1.0.wit");
 
