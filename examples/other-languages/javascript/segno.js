@@ -71,6 +71,13 @@ const waiting = new Map();
 const shielded = new Map();
 const signals = [];
 const listeners = [];
+// Those that wait for a condition, and the updates that were accepted and not answered.
+const conditions = [];
+let unanswered = 0;
+// The workflow that was started, what it shares with its queries and updates, and whether it has ended.
+let current;
+let shared;
+let finished = false;
 let context;
 let draw;
 let broken;
@@ -98,13 +105,14 @@ function told(event) {
       return undefined;
     }
     case 'signal': {
+      if (event.val.name.startsWith(UPDATE)) return accept(event.val.name.slice(UPDATE.length), event.val.payload);
       const listener = listeners.shift();
       const signal = { name: event.val.name, value: decode(event.val.payload) };
       return listener ? listener.resolve(signal) : void signals.push(signal);
     }
     case 'cancelled': {
       // Seen as an error at every await; what the function asks for after that is its cleaning up.
-      const cancelled = [...waiting.values(), ...listeners.splice(0)];
+      const cancelled = [...waiting.values(), ...listeners.splice(0), ...conditions.splice(0)];
       for (const command of waiting.keys()) if (!shielded.has(command)) journal.forget(command);
       waiting.clear();
       for (const waiter of cancelled) waiter.reject(new Failure(499, 'the invocation was cancelled'));
@@ -148,6 +156,17 @@ export const segno = {
   /// Begins a saga: steps that are undone, the last one first, when a `Failure` leaves the workflow. The name tells it from the
   /// others of this workflow.
   saga: (name) => new Saga(name),
+  /// Shares an object with the queries and updates of this workflow, which see it from now on, also after the end. A workflow shares
+  /// one.
+  share(value) {
+    if (shared) throw new Error('this workflow shares a value already: add to its fields what another would have');
+    shared = { value };
+    return value;
+  },
+  /// Waits until the condition holds: an update, or another part of the workflow, has made it true.
+  until: (holds) => new Promise((resolve, reject) => (holds() ? resolve() : conditions.push({ holds, resolve, reject }))),
+  /// Waits until every update that was accepted has been answered. Those that are not when the workflow ends are cancelled.
+  updatesDone: () => segno.until(() => unanswered === 0),
   publish: (topic, value) => completion(journal.publish(topic, encode(value))),
   /// Does `compute` once and keeps its result. It may not wait or use anything else of this object.
   run(name, compute) {
@@ -413,11 +432,77 @@ async function ended(error) {
   }
   let outcome = error instanceof Failure ? error : new Failure(500, defect(error).message);
   for (const saga of begun.filter(({ over }) => !over).reverse()) outcome = await saga.unwind(outcome);
-  journal.finish(failure(outcome));
+  finish(failure(outcome));
+}
+
+// Wakes those whose condition holds; false if there are none.
+function look() {
+  const held = conditions.filter(({ holds, reject }) => {
+    try {
+      return holds();
+    } catch (error) {
+      reject(error);
+      return true;
+    }
+  });
+  for (const condition of held) {
+    conditions.splice(conditions.indexOf(condition), 1);
+    condition.resolve();
+  }
+  return held.length > 0;
+}
+
+// Updates come as signals with names that begin so.
+const UPDATE = 'segno:update/';
+
+// The handler of the workflow that was started; throws a `Failure`.
+function handler(kind, name) {
+  const known = (kind === 'query' ? current?.queries : current?.updates) ?? {};
+  if (!Object.hasOwn(known, name)) {
+    const names = Object.keys(known).map((one) => `\`${one}\``).join(', ') || 'none';
+    throw new Failure(404, `there is no ${kind} \`${name}\`; there are: ${names}`);
+  }
+  if (!shared) throw new Failure(425, 'the workflow has not shared anything yet: it calls `segno.share`');
+  return known[name];
+}
+
+// Begins an update; its end settles the promise that came with it.
+function accept(name, payload) {
+  let told;
+  try {
+    told = decode(payload);
+  } catch {}
+  if (typeof told?.promise !== 'string') return say(`update \`${name}\` names no promise; nobody can be told`, 'error');
+  const settle = (outcome) => finished || journal.forget(journal.settle(told.promise, outcome));
+  let found;
+  try {
+    found = handler('update', name);
+  } catch (error) {
+    return void settle(failure(error));
+  }
+  unanswered += 1;
+  Promise.resolve()
+    .then(() => found.run(told.input ?? null, segno, shared.value))
+    .then((value) => settle(success(value)))
+    .then(undefined, (error) => {
+      if (!(error instanceof Failure) && drives) broken = { error };
+      else settle(failure(error));
+    })
+    .then(() => {
+      unanswered -= 1;
+      if (!drives) look();
+    });
+  return undefined;
+}
+
+function finish(outcome) {
+  finished = true;
+  journal.finish(outcome);
 }
 
 function returned() {
-  drain();
+  do drain();
+  while (look() && drives);
   if (broken === undefined) return;
   const { at, message } = defect(broken.error);
   journal.log('error', `panicked at ${at ?? 'an unknown place'}:\n${message}`);
@@ -425,13 +510,14 @@ function returned() {
 }
 
 function described(functions, kind) {
-  return Object.entries(functions).map(([name, { summary, input, output, signals = false, timeoutMs, retry }]) => ({
+  return Object.entries(functions).map(([name, { summary, input, output, signals = false, updates, timeoutMs, retry }]) => ({
     name,
     kind,
     summary,
     inputSchema: input && JSON.stringify(input),
     outputSchema: output && JSON.stringify(output),
-    signals: Boolean(signals),
+    // Updates come as signals.
+    signals: Boolean(signals) || Object.keys(updates ?? {}).length > 0,
     timeoutMs: maybe(timeoutMs),
     retry: retry && retries(retry),
   }));
@@ -452,6 +538,35 @@ function describedMessages(workflows) {
   ]);
 }
 
+// What workflows answer while they run, and after.
+function describedHandlers(workflows) {
+  const of = (workflow, kind, known = {}) =>
+    Object.entries(known).map(([name, { run, summary, input, output }]) => {
+      if (typeof run !== 'function') throw new Error(`the ${kind} \`${name}\` of \`${workflow}\` has no \`run\`, which is the function itself`);
+      return {
+        function: workflow,
+        kind,
+        name,
+        summary,
+        inputSchema: input && JSON.stringify(input),
+        outputSchema: output && JSON.stringify(output),
+      };
+    });
+  return Object.entries(workflows).flatMap(([name, { queries, updates }]) => [
+    ...of(name, 'query', queries),
+    ...of(name, 'update', updates),
+  ]);
+}
+
+// The input of a query or an update, which the host has looked at if there is a schema.
+function given(input) {
+  try {
+    return decode(input);
+  } catch (error) {
+    throw new Failure(400, `the input is no JSON: ${error.message}`);
+  }
+}
+
 // Functions of objects are workflows, `OBJECT/FUNCTION`.
 function withObjects(workflows, objects) {
   const named = Object.entries(objects).flatMap(([object, functions]) =>
@@ -460,13 +575,18 @@ function withObjects(workflows, objects) {
   return { ...workflows, ...Object.fromEntries(named) };
 }
 
-/// The exports of a component: `functions`, `messages` and `objects`. A function is
+/// The exports of a component: `functions`, `messages`, `objects` and `handlers`. A function is
 /// `{ run, summary?, input?, output?, promises?, signals?, timeoutMs?, retry? }`, where `input` and `output` are JSON schemas,
 /// `promises` and `signals` are objects of them by name, and `signals: true` takes any.
 ///
 /// `objects` has, by kind of object, workflows that share the state of one key: `{ Cart: { add: { run }, total: { run, shared: true } } }`
 /// is called as `Cart@KEY/add`. Of one key one execution at a time runs, in the order of the calls; a shared one only reads,
 /// and waits for nobody.
+///
+/// A workflow that shares an object (`segno.share`) may have `queries: { NAME: { run: (shared, input) => … } }`, which are answered at
+/// once and change nothing, and `updates: { NAME: { run: async (input, segno, shared) => …, validate: (shared, input) => … } }`, which are
+/// parts of the workflow and run beside it. What `validate` throws refuses the update before it is accepted. Both have `summary`,
+/// `input` and `output` as well. For them, export `handlers`, too.
 export function module({ workflows: plain = {}, activities = {}, objects = {} }) {
   const workflows = withObjects(plain, objects);
   for (const [name, { run }] of [...Object.entries(workflows), ...Object.entries(activities)]) {
@@ -474,16 +594,17 @@ export function module({ workflows: plain = {}, activities = {}, objects = {} })
   }
   const functions = {
     describe: () => [...described(workflows, 'workflow'), ...described(activities, 'activity')],
-    start(name, input, given) {
-      context = given;
-      draw = generator(given.seed);
+    start(name, input, facts) {
+      context = facts;
+      current = workflows[name];
+      draw = generator(facts.seed);
       say = segno.log;
       Math.random = () => draw();
       tame(segno.now);
       // Through a `then`, so that an error before the first await is an outcome as well.
       Promise.resolve()
         .then(() => workflows[name].run(decode(input), segno))
-        .then((value) => journal.finish(success(value)))
+        .then((value) => finish(success(value)))
         .then(undefined, ended);
       returned();
     },
@@ -512,5 +633,25 @@ export function module({ workflows: plain = {}, activities = {}, objects = {} })
       function: name,
       access: shared ? 'shared' : 'exclusive',
     }));
-  return { functions, messages: { describeMessages: () => describedMessages(workflows) }, objects: { describeObjects } };
+  const handlers = {
+    describeHandlers: () => describedHandlers(workflows),
+    query(name, input) {
+      try {
+        const answer = handler('query', name).run(shared.value, given(input));
+        if (typeof answer?.then === 'function') throw new Error(`the query \`${name}\` waits; it is to answer at once`);
+        return success(answer);
+      } catch (error) {
+        return failure(error);
+      }
+    },
+    validate(name, input) {
+      try {
+        handler('update', name).validate?.(shared.value, given(input));
+        return undefined;
+      } catch (error) {
+        return failure(error).val;
+      }
+    },
+  };
+  return { functions, messages: { describeMessages: () => describedMessages(workflows) }, objects: { describeObjects }, handlers };
 }

@@ -1,5 +1,6 @@
 // An offer for a basket of goods: prices asked for in parallel, a number drawn once, a pause in which the host may well be
-// killed, and a total. And baskets, which are objects: each customer's is kept between calls.
+// killed, and a total. While it is made, the offer can be asked for its step, and told to be cheaper. And baskets, which are
+// objects: each customer's is kept between calls.
 
 import { Failure, module } from './segno.js';
 
@@ -7,6 +8,7 @@ const PRICES = { apple: 30, bread: 250, cheese: 800 };
 
 async function offer({ goods, pause_ms: pause = 0 }, segno) {
   segno.log(`an offer for ${goods.length} goods`);
+  const progress = segno.share({ step: 'asks for prices', discount: 0 });
   const asked = goods.map((good) =>
     segno.call('price', { good }).catch((error) => {
       if (error.code !== 404) throw error;
@@ -15,13 +17,31 @@ async function offer({ goods, pause_ms: pause = 0 }, segno) {
   );
   const number = await segno.run('number', () => Math.floor(Math.random() * 1_000_000));
   const prices = await Promise.all(asked);
+  progress.step = 'waits';
   await segno.sleep(pause);
+  await segno.updatesDone();
+  progress.step = 'is made';
   return {
     number,
-    total: prices.reduce((sum, price) => sum + (price ?? 0), 0),
+    total: prices.reduce((sum, price) => sum + (price ?? 0), 0) - progress.discount,
     missing: goods.filter((_, place) => prices[place] === null),
     made_at: new Date().toISOString(),
   };
+}
+
+// A query: it only reads what the offer shares.
+const step = (progress) => progress.step;
+
+// An update is a part of the offer, which runs beside it.
+async function discount(cents, segno, progress) {
+  await segno.sleep(100);
+  progress.discount += cents;
+  return progress.discount;
+}
+
+// Asked before an update is accepted; one that is refused leaves no trace.
+function affordable(progress, cents) {
+  if (progress.discount + cents > 100) throw new Failure(422, `${progress.discount} off is enough`);
 }
 
 function price({ good }, { attempt }) {
@@ -45,12 +65,22 @@ async function total(_, segno) {
   return { of: segno.key, total: goods.reduce((sum, good) => sum + PRICES[good], 0) };
 }
 
-export const { functions, messages, objects } = module({
+export const { functions, messages, objects, handlers } = module({
   workflows: {
     offer: {
       summary: 'Offers a basket of goods.',
       input: { type: 'object', properties: { goods, pause_ms: { type: 'integer', minimum: 0 } }, required: ['goods'] },
       run: offer,
+      queries: { step: { summary: 'Which step it is at.', output: { type: 'string' }, run: step } },
+      updates: {
+        discount: {
+          summary: 'Makes it cheaper, and says how much cheaper it is in all.',
+          input: { type: 'integer', minimum: 1 },
+          output: { type: 'integer' },
+          run: discount,
+          validate: affordable,
+        },
+      },
     },
   },
   objects: {

@@ -1,17 +1,21 @@
 """An offer for a basket of goods: prices asked for in parallel, a number drawn once, a pause in which the host may well be
-killed, and a total. And baskets, which are objects: each customer's is kept between calls."""
+killed, and a total. While it is made, the offer can be asked for its step, and told to be cheaper. And baskets, which are
+objects: each customer's is kept between calls."""
 
-# `Functions`, `Messages` and `Objects` are what the host calls.
+# `Functions`, `Handlers`, `Messages` and `Objects` are what the host calls.
 from segno import (  # noqa: F401
     Failure,
     Functions,
+    Handlers,
     Messages,
     Objects,
     activity,
     exclusive,
     gather,
+    query,
     retry,
     shared,
+    update,
     workflow,
 )
 
@@ -38,15 +42,40 @@ async def offer(order, segno):
     """Offers a basket of goods."""
     goods = order["goods"]
     segno.log(f"an offer for {len(goods)} goods")
+    progress = segno.share({"step": "asks for prices", "discount": 0})
     number = await segno.run("number", lambda: segno.random.randrange(1_000_000))
     prices = await gather(*(price_or_none(good, segno) for good in goods))
+    progress["step"] = "waits"
     await segno.sleep(order.get("pause_ms", 0))
+    await segno.updates_done()
+    progress["step"] = "is made"
     return {
         "number": number,
-        "total": sum(price or 0 for price in prices),
+        "total": sum(price or 0 for price in prices) - progress["discount"],
         "missing": [good for good, price in zip(goods, prices) if price is None],
         "made_at": segno.now(),
     }
+
+
+@query(offer, output={"type": "string"})
+def step(progress, _):
+    """Which step it is at."""
+    return progress["step"]
+
+
+def affordable(progress, cents):
+    """Asked before an update is accepted; one that is refused leaves no trace."""
+    if progress["discount"] + cents > 100:
+        raise Failure(422, f"{progress['discount']} off is enough")
+
+
+@update(offer, input={"type": "integer", "minimum": 1}, output={"type": "integer"}, validate=affordable)
+async def discount(cents, segno, progress):
+    """Makes it cheaper, and says how much cheaper it is in all."""
+    # An update is a part of the offer, which runs beside it.
+    await segno.sleep(100)
+    progress["discount"] += cents
+    return progress["discount"]
 
 
 @exclusive("Basket", input={"type": "string"})

@@ -21,6 +21,11 @@ from wit_world.imports import journal, types
 from wit_world.imports import sagas as _sagas
 from wit_world.imports import state as _state
 
+try:
+    from wit_world.exports import handlers as _handlers
+except ImportError:
+    _handlers = None  # The module that is built has no `Handlers`.
+
 
 class Failure(Exception):
     """Why a function, a step or a promise failed. For activities codes 400 to 499 are final, others are tried again."""
@@ -74,6 +79,8 @@ _waiting = {}
 _shielded = {}
 _signals = deque()
 _listeners = deque()
+# Those that wait for a condition.
+_conditions = []
 
 
 class Future:
@@ -123,6 +130,22 @@ def drain():
         _ready.popleft()()
 
 
+def _look():
+    """Wakes those whose condition holds; false if there are none."""
+    held = []
+    for condition in list(_conditions):
+        holds, future = condition
+        try:
+            if not holds():
+                continue
+            future.settle()
+        except Exception as error:
+            future.settle(error=error)
+        _conditions.remove(condition)
+        held.append(future)
+    return bool(held)
+
+
 def _shielded_completion(command):
     _shielded[command] = Future()
     return _shielded[command]
@@ -143,6 +166,8 @@ def _told(event):
                     case types.Outcome_Failure(types.Failure(code, message, details)):
                         details = None if details is None else decode(details)
                         future.settle(error=Failure(code, message, details))
+        case types.Event_Signal(types.Signal(name, payload)) if name.startswith(_UPDATE):
+            _accept(name.removeprefix(_UPDATE), payload)
         case types.Event_Signal(types.Signal(name, payload)):
             signal = (name, decode(payload))
             if _listeners:
@@ -154,10 +179,11 @@ def _told(event):
             for command in _waiting:
                 if command not in _shielded:
                     journal.forget(command)
-            for future in [*_waiting.values(), *_listeners]:
+            for future in [*_waiting.values(), *_listeners, *(future for _, future in _conditions)]:
                 future.settle(error=Failure(499, "the invocation was cancelled"))
             _waiting.clear()
             _listeners.clear()
+            _conditions.clear()
 
 
 def retry(initial_ms=100, factor=2.0, max_ms=60_000, jitter=0.2, max_attempts=None, non_retryable=()):
@@ -211,6 +237,25 @@ class Segno:
         """Begins a saga: steps that are undone, the last one first, when a `Failure` leaves the workflow. The name tells it
         from the others of this workflow."""
         return Saga(name, self)
+
+    def share(self, value):
+        """Shares an object with the queries and updates of this workflow, which see it from now on, also after the end. A
+        workflow shares one."""
+        if _running.shared is not None:
+            raise ValueError("this workflow shares a value already: add to it what another would have")
+        _running.shared = value
+        return value
+
+    def until(self, holds):
+        """Waits until the condition holds: an update, or another part of the workflow, has made it true."""
+        future = Future()
+        _conditions.append((holds, future))
+        return future
+
+    def updates_done(self):
+        """Waits until every update that was accepted has been answered. Those that are not when the workflow ends are
+        cancelled."""
+        return self.until(lambda: _running.unanswered == 0)
 
     def publish(self, topic, value):
         return _completion(journal.publish(topic, encode(value)))
@@ -495,6 +540,133 @@ def shared(of, **about):
     return workflow(of=of, access=_objects.Access.SHARED, **about)
 
 
+class _Running:
+    """The workflow that was started: its name, what it shares, and the updates that are not answered."""
+
+    def __init__(self):
+        self.name, self.segno, self.shared, self.unanswered, self.finished = None, None, None, 0, False
+
+
+_running = _Running()
+# Updates come as signals with names that begin so.
+_UPDATE = "segno:update/"
+_handled = {}
+
+
+def _handler(kind):
+    def declare(of, **about):
+        def keep(function):
+            if _handlers is None:
+                raise TypeError(f"the host asks for `{function.__name__}` by `Handlers`: `from segno import Handlers`")
+            if inspect.iscoroutinefunction(function) != (kind == "update"):
+                raise TypeError(f"`{function.__name__}`: an update is an `async def`, a query a `def`")
+            workflow = of if isinstance(of, str) else of.__name__
+            key = (workflow, kind, about.get("name", function.__name__))
+            if key in _handled:
+                raise ValueError(f"`{workflow}` has two handlers `{key[2]}`")
+            _handled[key] = (function, about)
+            return function
+
+        return keep
+
+    return declare
+
+
+#: Decorators: `@query(WORKFLOW, input=SCHEMA, output=SCHEMA)` above `def step(shared, input)`, which is answered at once and
+#: changes nothing, and `@update(WORKFLOW, …, validate=FUNCTION)` above `async def add(input, segno, shared)`, which is a part of
+#: the workflow and runs beside it. What `validate(shared, input)` raises refuses the update before it is accepted. `name="…"`
+#: is another name than that of the function. `shared` is what the workflow shares by `segno.share`.
+query = _handler("query")
+update = _handler("update")
+
+
+def _handler_of(kind, name):
+    """The handler of the workflow that was started."""
+    found = _handled.get((_running.name, kind, name))
+    if found is None:
+        names = [f"`{one}`" for workflow, of_kind, one in _handled if (workflow, of_kind) == (_running.name, kind)]
+        raise Failure(404, f"there is no {kind} `{name}`; there are: {', '.join(names) or 'none'}")
+    if _running.shared is None:
+        raise Failure(425, "the workflow has not shared anything yet: it calls `segno.share`")
+    return found
+
+
+def _accept(name, payload):
+    """Begins an update; its end settles the promise that came with it."""
+    try:
+        told = decode(payload)
+        promise, given = told["promise"], told.get("input")
+    except (ValueError, TypeError, KeyError):
+        journal.log(types.Level.ERROR, f"update `{name}` names no promise; nobody can be told")
+        return
+
+    def settle(outcome):
+        if not _running.finished:
+            journal.forget(journal.settle(promise, outcome))
+
+    try:
+        function, _ = _handler_of("update", name)
+    except Failure as error:
+        settle(failure(error))
+        return
+
+    async def whole():
+        try:
+            settle(success(await function(given, _running.segno, _running.shared)))
+        except Failure as error:
+            settle(failure(error))
+        except Exception as error:
+            _defects.append(error)
+        _running.unanswered -= 1
+
+    _running.unanswered += 1
+    spawn(whole())
+
+
+def _given(payload):
+    """The input of a query or an update, which the host has looked at if there is a schema."""
+    try:
+        return decode(payload)
+    except ValueError as error:
+        raise Failure(400, f"the input is no JSON: {error}") from None
+
+
+class Handlers:
+    """What workflows answer while they run, and after: `from segno import Handlers` in the module that is built."""
+
+    def describe_handlers(self):
+        def schema(about, which):
+            return json.dumps(about[which]) if which in about else None
+
+        return [
+            _handlers.HandlerDescription(
+                workflow,
+                _handlers.HandlerKind[kind.upper()],
+                name,
+                function.__doc__,
+                schema(about, "input"),
+                schema(about, "output"),
+            )
+            for (workflow, kind, name), (function, about) in _handled.items()
+        ]
+
+    def query(self, name, input):
+        try:
+            function, _ = _handler_of("query", name)
+            return success(function(_running.shared, _given(input)))
+        except Exception as error:
+            return failure(error)
+
+    def validate(self, name, input):
+        try:
+            _, about = _handler_of("update", name)
+            if "validate" in about:
+                about["validate"](_running.shared, _given(input))
+            return None
+        except Exception as error:
+            return failure(error).value
+
+
 def _described(name, kind, function, about):
     schema = {which: json.dumps(about[which]) for which in ("input", "output") if which in about}
     return types.FunctionDescription(
@@ -503,7 +675,9 @@ def _described(name, kind, function, about):
         function.__doc__,
         schema.get("input"),
         schema.get("output"),
-        bool(about.get("signals")),
+        # Updates come as signals.
+        bool(about.get("signals"))
+        or any((workflow, of_kind) == (name, "update") for workflow, of_kind, _ in _handled),
         about.get("timeout_ms"),
         about.get("retry"),
     )
@@ -540,17 +714,19 @@ class Functions:
     def start(self, function, input, context):
         # The generator's own seed is the same in every execution: it is made when the component is built.
         random.seed(bytes(context.seed))
+        _running.name, _running.segno = function, Segno(context)
 
         async def whole():
             try:
                 _, begin, _ = _functions[function]
-                outcome = success(await begin(decode(input), Segno(context)))
+                outcome = success(await begin(decode(input), _running.segno))
             except Failure as error:
                 for saga in reversed([saga for saga in _begun if not saga.over]):
                     error = await saga._unwind(error)
                 outcome = failure(error)
             except Exception as error:
                 return _defects.append(error)
+            _running.finished = True
             journal.finish(outcome)
 
         spawn(whole())
@@ -579,6 +755,8 @@ def _returned():
     """Runs what is ready. A defect ends the call as a panic does: the host tries again, then halts the execution, and
     `segno continue --module` goes on with mended code. A `Failure` is an outcome, which ends the invocation."""
     drain()
+    while _look():
+        drain()
     for error in _defects:
         at, message = defect(error)
         journal.log(types.Level.ERROR, f"panicked at {at}:\n{message}")
