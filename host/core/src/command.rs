@@ -194,6 +194,23 @@ pub enum Command {
         /// Makes repeating the command harmless.
         key: Option<Text>,
     },
+    /// Tells a workflow of an update that it takes, and which it is to answer by settling the promise
+    /// [`PromiseId::answer`]. Refused where the workflow that was asked whether it takes it had not
+    /// seen everything.
+    Update {
+        /// To which.
+        invocation: PromiseId,
+        /// The update's name.
+        name: Text,
+        /// Its input, as JSON.
+        input: Text,
+        /// Makes repeating the command harmless.
+        key: Option<Text>,
+        /// Number of records that the workflow had seen.
+        records: u32,
+        /// Number of signals that it had seen.
+        signals: u32,
+    },
     /// Makes an alias stand for an uploaded module.
     Deploy {
         /// The alias.
@@ -436,6 +453,7 @@ impl Command {
             Self::Cancel { .. } => "cancel",
             Self::Kill { .. } => "kill",
             Self::Signal { .. } => "signal",
+            Self::Update { .. } => "update",
             Self::Deploy { .. } => "deploy",
             Self::ResourceGet { .. } => "resource-get",
             Self::ResourceLease { .. } => "resource-lease",

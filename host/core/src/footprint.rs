@@ -22,6 +22,7 @@ use crate::{
     tags,
     time::Timestamp,
     transition::turn_in,
+    update,
     value::{Tags, Text},
     view::View,
 };
@@ -139,6 +140,11 @@ pub fn footprint(command: &Command) -> Footprint {
             rows.composite(invocation);
             rows.signal_keys.extend(key.clone().map(|key| (invocation.clone(), key)));
         }
+        Command::Update { invocation, name, key, .. } => {
+            rows.composite(invocation);
+            let key = key.as_ref().map(|key| update::signal_key(name, key));
+            rows.signal_keys.extend(key.map(|key| (invocation.clone(), key)));
+        }
         Command::Deploy { alias, module } => {
             rows.aliases.insert(alias.clone());
             rows.modules.insert(*module);
@@ -246,6 +252,13 @@ pub fn widen(view: &View, command: &Command, named: &Footprint) -> Footprint {
                 };
                 wider.settles(view, &signal);
                 wider.composites.insert(signal);
+            }
+        }
+        Command::Update { invocation, .. } => {
+            if let Some(task) = view.task(invocation) {
+                let signal = invocation.signal(task.signals);
+                wider.settles(view, &signal);
+                wider.composites.extend([signal, invocation.answer(task.signals)]);
             }
         }
         Command::OutboxDue { key: key @ OutboxKey::CancelChildren(parent) } => {

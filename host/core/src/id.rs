@@ -184,6 +184,11 @@ impl PromiseId {
         Self::new(format!("{self}/s/{n}"))
     }
 
+    /// The promise of the answer of the update that is the `n`-th signal to this invocation.
+    pub fn answer(&self, n: u32) -> Self {
+        Self::new(format!("{self}/a/{n}"))
+    }
+
     /// The promise of the compensation of a step of a saga of this invocation.
     pub fn compensation(&self, saga: &str, seq: u32) -> Self {
         Self::new(format!("{self}/c/{saga}/{seq}"))

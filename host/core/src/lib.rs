@@ -27,6 +27,7 @@ pub mod invocation;
 pub mod object;
 pub mod promise;
 pub mod saga;
+pub mod update;
 
 pub mod command;
 pub mod config;

@@ -242,7 +242,8 @@ fn subject(command: &Command) -> String {
         Command::RegisterCallback { awaited, awaiter } => format!("{awaited} <- {awaiter}"),
         Command::Cancel { invocation }
         | Command::Kill { invocation }
-        | Command::Signal { invocation, .. } => invocation.to_string(),
+        | Command::Signal { invocation, .. }
+        | Command::Update { invocation, .. } => invocation.to_string(),
         Command::PromiseGet { id }
         | Command::TaskGet { id }
         | Command::PromiseSettle { id, .. }

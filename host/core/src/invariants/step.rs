@@ -212,6 +212,10 @@ fn linear_chain(step: &StepView<'_>) -> Found {
                     false => task.is_some_and(|task| *id == invocation.signal(task.signals)),
                 }
             }
+            Command::Update { invocation, .. } => {
+                let task = step.before.tasks.get(invocation);
+                task.is_some_and(|task| *id == invocation.signal(task.signals))
+            }
             Command::OutboxDue { key: OutboxKey::CancelChildren(parent) } => {
                 after.attached_to() == Some(parent)
             }

@@ -122,6 +122,12 @@ impl ReplayCursor {
         Self { outline, records: VecDeque::new(), events: 0, place, next_command, now }
     }
 
+    /// A cursor at `place` of a journal, for a guest that has matched everything before it, and with
+    /// it all commands below `next_command`: records were appended since.
+    pub fn beyond(outline: Outline, place: u32, next_command: CommandIndex) -> Self {
+        Self { place: place.min(outline.head().len), next_command, ..Self::over(outline) }
+    }
+
     /// From where on records must be handed over before the guest is called again. A poll asks for
     /// what stands between two events, so the event that begins it and the one that follows must
     /// both be here.
@@ -483,6 +489,27 @@ mod tests {
             assert!(cursor.is_live());
             assert_eq!(cursor.next_event(), Ok(Next::Live), "the end came after the outline");
             assert_eq!(cursor.matched() as usize, outlined);
+        }
+    }
+
+    #[test]
+    fn what_was_appended_since_is_matched_from_where_the_guest_stands() {
+        let (records, [_, _, c]) = whole();
+        let beyond = |place, commands| {
+            let outline = Outline::of(&records).expect("a journal");
+            let mut cursor = ReplayCursor::beyond(outline, place, CommandIndex(commands));
+            assert_eq!(cursor.lacks(), Some(place));
+            assert_eq!(cursor.feed(records.clone()), records.len() - place as usize);
+            assert!(matches!(cursor.next_event(), Ok(Next::Event(_))));
+            cursor
+        };
+        let mut cursor = beyond(3, 2);
+        let recorded = Answer::Recorded { index: CommandIndex(2), notified: false };
+        assert_eq!(cursor.answer(&c), Ok(recorded));
+        assert!(matches!(cursor.next_event(), Ok(Next::Event(_))));
+        for mut cursor in [cursor, beyond(5, 3)] {
+            assert_eq!(cursor.finish(&finished()), Ok(Ending::Recorded));
+            assert_eq!(cursor.next_event(), Ok(Next::Finished));
         }
     }
 

@@ -34,6 +34,7 @@ mod signals;
 mod tasks;
 #[cfg(test)]
 mod tests;
+mod updates;
 mod workers;
 
 use crate::{
@@ -120,6 +121,10 @@ fn decide(draft: &mut Draft<'_>, command: &Command) -> Result<Reply, Refusal> {
         Command::Kill { invocation } => cancel::kill(draft, invocation),
         Command::Signal { invocation, name, payload, key } => {
             signals::signal(draft, invocation, name, payload, key.as_ref())
+        }
+        Command::Update { invocation, name, input, key, records, signals } => {
+            let seen = updates::Seen { records: *records, signals: *signals };
+            updates::update(draft, invocation, name, input, key.as_ref(), seen)
         }
         Command::Deploy { alias, module } => deploy::deploy(draft, alias, module),
         Command::ResourceGet { name } => resources::get(draft, name),

@@ -12,7 +12,7 @@ use crate::{
     id::{PromiseId, fits},
     promise::{NewPromise, Settlement, Task, Verdict},
     reply::{Conflict, Refusal, Reply},
-    tags,
+    tags, update,
     value::{Tags, Text, Value},
 };
 
@@ -24,6 +24,12 @@ pub(super) fn signal(
     key: Option<&Text>,
 ) -> Result<Reply, Refusal> {
     draft.touch(invocation);
+    if let Some(taken) = [Some(name), key].into_iter().flatten().find(|text| is_reserved(text)) {
+        return Err(Refusal::BadRequest(format!(
+            "`{taken}` begins with `{}`: such names and keys of signals are the engine's",
+            update::RESERVED
+        )));
+    }
     let promise = draft.existing(invocation)?;
     if let Some(n) = key.and_then(|key| draft.view.signal_key(invocation, key)) {
         return Ok(Reply::Signalled { n });
@@ -40,25 +46,40 @@ pub(super) fn signal(
     if graph::is_run(draft.existing(invocation)?) {
         return draft.signal_run(&task, name, payload);
     }
-    let n = task.signals;
-    let id = invocation.signal(n);
-    match draft.promise(&id) {
-        None => draft.make_signal(&task, &id)?,
-        Some(stored) if stored.spec.made_by.as_ref() == Some(invocation) && stored.is_pending() => {
-        }
-        Some(_) => return Err(Refusal::IdTaken { id }),
-    }
-    draft.deliver(&id, name, payload)?;
-    // The settlement may have resumed the task: read it again.
-    let task = draft.existing_task(invocation)?.clone();
-    draft.put_task(Task { signals: n.saturating_add(1), ..task });
+    let n = draft.send(&task, name, payload)?;
     if let Some(key) = key {
         draft.delta.signal_keys.insert((invocation.clone(), key.clone()), n);
     }
     Ok(Reply::Signalled { n })
 }
 
+fn is_reserved(text: &str) -> bool {
+    text.starts_with(update::RESERVED)
+}
+
 impl Draft<'_> {
+    /// Sends the next signal. Answers its number.
+    pub(super) fn send(
+        &mut self,
+        task: &Task,
+        name: &Text,
+        payload: &Value,
+    ) -> Result<u32, Refusal> {
+        let n = task.signals;
+        let id = task.id.signal(n);
+        match self.promise(&id) {
+            None => self.make_own(task, &id)?,
+            Some(stored)
+                if stored.spec.made_by.as_ref() == Some(&task.id) && stored.is_pending() => {}
+            Some(_) => return Err(Refusal::IdTaken { id }),
+        }
+        self.deliver(&id, name, payload)?;
+        // The settlement may have resumed the task: read it again.
+        let task = self.existing_task(&task.id)?.clone();
+        self.put_task(Task { signals: n.saturating_add(1), ..task });
+        Ok(n)
+    }
+
     /// Signals of graph runs have names, and each one payload.
     fn signal_run(&mut self, task: &Task, name: &Text, payload: &Value) -> Result<Reply, Refusal> {
         let id = task.id.run_signal(name);
@@ -70,7 +91,7 @@ impl Draft<'_> {
         }
         let stored = self.promise(&id);
         match stored.map(|stored| (&stored.spec.made_by, stored.settlement())) {
-            None => self.make_signal(task, &id)?,
+            None => self.make_own(task, &id)?,
             Some((maker, _)) if maker.as_ref() != Some(&task.id) => {
                 return Err(Refusal::IdTaken { id });
             }
@@ -89,8 +110,8 @@ impl Draft<'_> {
         Ok(Reply::Signalled { n: 0 })
     }
 
-    /// Makes the promise of a signal, in the invocation's name and with its deadline.
-    pub(super) fn make_signal(&mut self, task: &Task, id: &PromiseId) -> Result<(), Refusal> {
+    /// Makes a promise in the invocation's name and with its deadline.
+    pub(super) fn make_own(&mut self, task: &Task, id: &PromiseId) -> Result<(), Refusal> {
         let timeout_at = self.existing(&task.id)?.spec.timeout_at;
         let new =
             NewPromise { id: id.clone(), param: Value::default(), tags: Tags::new(), timeout_at };

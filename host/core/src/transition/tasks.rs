@@ -134,7 +134,7 @@ pub(super) fn suspend(
     progressed(&mut task, batch, records);
     let unsent = next_signal.filter(|id| awaits.contains(id) && draft.promise(id).is_none());
     if let Some(next_signal) = unsent {
-        draft.make_signal(&task, &next_signal)?;
+        draft.make_own(&task, &next_signal)?;
         task.children = true;
     }
     draft.forget_consumed(&claim.id);

@@ -8,7 +8,7 @@ pub(super) type Seen = BTreeSet<(&'static str, bool)>;
 
 /// Every kind of command, and whether it is ever refused. What the engine asks of itself is not: it
 /// looks again.
-const KINDS: [(&str, bool); 40] = [
+const KINDS: [(&str, bool); 41] = [
     ("cancel", true),
     ("deploy", true),
     ("fenced-put", true),
@@ -49,6 +49,7 @@ const KINDS: [(&str, bool); 40] = [
     ("task-migrate", true),
     ("task-release", true),
     ("task-suspend", true),
+    ("update", true),
 ];
 
 /// What was not met yet.

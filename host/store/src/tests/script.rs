@@ -70,7 +70,8 @@ pub(super) fn command(dice: &mut Dice, seen: &Snapshot, now: Timestamp) -> Comma
     let id = pick(dice, seen);
     let other = pick(dice, seen);
     let task = seen.tasks.get(&id);
-    match dice.roll(73) {
+    match dice.roll(75) {
+        73..=74 => update(dice, seen, id),
         70..=72 => Command::ObjectWrite { object: object(dice), write: state(dice) },
         66..=69 => about_resources(dice),
         60..=65 => scheduled(dice, now),
@@ -114,6 +115,20 @@ pub(super) fn command(dice: &mut Dice, seen: &Snapshot, now: Timestamp) -> Comma
             Some(task) => under_claim(dice, seen, task, &other),
             None => Command::PromiseCreate(promise(dice, now)),
         },
+    }
+}
+
+/// An update, mostly of a workflow that had seen all that there is.
+fn update(dice: &mut Dice, seen: &Snapshot, id: PromiseId) -> Command {
+    let records = seen.journals.get(&id).map_or(0, |journal| journal.head.len);
+    let signals = seen.tasks.get(&id).map_or(0, |task| task.signals);
+    Command::Update {
+        name: Text::from(dice.of(&["note", "stop"])),
+        input: Text::from(dice.of(&["1", "\"ж\"", "{}", "{"])),
+        key: dice.of(&[None, Some("k"), Some("l")]).map(Text::from),
+        records: records + u32::from(dice.once_in(8)),
+        signals: signals.saturating_sub(u32::from(dice.once_in(8))),
+        invocation: id,
     }
 }
 

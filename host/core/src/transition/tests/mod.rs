@@ -18,4 +18,5 @@ mod schedules;
 
 mod tasks;
 mod unreadable;
+mod updates;
 mod workers;

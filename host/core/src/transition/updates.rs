@@ -1,0 +1,68 @@
+//! Accepting updates. Whether one is valid was asked of a workflow that had seen all records of the
+//! journal and all signals; it is accepted if that is still so.
+
+use super::draft::Draft;
+use crate::{
+    graph,
+    id::{PromiseId, fits},
+    promise::Task,
+    reply::{Conflict, Refusal, Reply},
+    update,
+    value::Text,
+};
+
+/// What the workflow had seen that was asked.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seen {
+    pub(super) records: u32,
+    pub(super) signals: u32,
+}
+
+pub(super) fn update(
+    draft: &mut Draft<'_>,
+    invocation: &PromiseId,
+    name: &Text,
+    input: &Text,
+    key: Option<&Text>,
+    seen: Seen,
+) -> Result<Reply, Refusal> {
+    draft.touch(invocation);
+    let promise = draft.existing(invocation)?;
+    let key = key.map(|key| update::signal_key(name, key));
+    if let Some(n) = key.as_ref().and_then(|key| draft.view.signal_key(invocation, key)) {
+        return Ok(Reply::Signalled { n });
+    }
+    key.as_ref().map_or(Ok(()), |key| fits("the key of the update, with its name,", key))?;
+    if !promise.is_pending() {
+        return Err(Conflict::PromiseSettled(invocation.clone()).into());
+    }
+    let is_run = graph::is_run(promise);
+    let Some(task) = draft.task(invocation).filter(|task| task.module.is_some() && !is_run) else {
+        return Err(Refusal::Unprocessable(format!(
+            "`{invocation}` takes no updates: only the workflow of a module does"
+        )));
+    };
+    let task = task.clone();
+    let current = draft.view.head(invocation).len;
+    let unread = task.signals.saturating_sub(seen.signals);
+    if current != seen.records || unread > 0 {
+        let (id, given, current) = (invocation.clone(), seen.records, current + unread);
+        return Err(Conflict::JournalGrew { id, given, current }.into());
+    }
+    let answer = invocation.answer(task.signals);
+    let Some(payload) = update::payload(&answer, input) else {
+        return Err(Refusal::BadRequest("the input of an update has to be JSON".to_owned()));
+    };
+    if draft.promise(&answer).is_some() {
+        return Err(Refusal::IdTaken { id: answer });
+    }
+    // In its name and with its deadline: when the workflow ends, what it has not answered is cancelled.
+    draft.make_own(&task, &answer)?;
+    let n = draft.send(&task, &update::signal_name(name), &payload)?;
+    let task = draft.existing_task(invocation)?.clone();
+    draft.put_task(Task { children: true, ..task });
+    if let Some(key) = key {
+        draft.delta.signal_keys.insert((invocation.clone(), key), n);
+    }
+    Ok(Reply::Signalled { n })
+}
