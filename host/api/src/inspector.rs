@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use segno_guest::{Access, How, Invalid, Kind, MessageReport, ModuleReport, Wasm};
+use segno_guest::{Access, HandlerReport, How, Invalid, Kind, MessageReport, ModuleReport, Wasm};
 use serde_json::{Value, json};
 
 use super::model::{
-    Function, FunctionKind, Import, ImportStatus, Message, MessageKind, ModuleDescription,
-    ObjectAccess, Retry,
+    Function, FunctionKind, Handler, HandlerKind, Import, ImportStatus, Message, MessageKind,
+    ModuleDescription, ObjectAccess, Retry,
 };
 
 /// Reports what a component needs and offers, or its faults.
@@ -63,6 +63,7 @@ fn described(report: ModuleReport) -> ModuleDescription {
         }),
         signals: function.signals,
         messages: function.messages.into_iter().map(message).collect(),
+        handlers: function.handlers.into_iter().map(handler).collect(),
         timeout_ms: function.timeout_ms,
         retry: function.retry.map(|retry| Retry {
             initial_ms: retry.initial_ms,
@@ -83,6 +84,16 @@ fn described(report: ModuleReport) -> ModuleDescription {
 fn message(report: MessageReport) -> Message {
     let kind = if report.is_signal { MessageKind::Signal } else { MessageKind::Promise };
     Message { kind, name: report.name, schema: report.schema }
+}
+
+fn handler(report: HandlerReport) -> Handler {
+    Handler {
+        kind: if report.is_update { HandlerKind::Update } else { HandlerKind::Query },
+        name: report.name,
+        summary: report.summary,
+        input_schema: report.input_schema,
+        output_schema: report.output_schema,
+    }
 }
 
 fn rejected(invalid: &Invalid) -> Rejected {
@@ -112,6 +123,9 @@ fn rejected(invalid: &Invalid) -> Rejected {
         }
         Invalid::BadObject { function, .. } => {
             ("invalid-object", Some(json!({ "function": function })))
+        }
+        Invalid::BadHandler { what, name, function, .. } => {
+            ("invalid-handler", Some(json!({ "kind": what, "name": name, "function": function })))
         }
         Invalid::Host(_) => ("not-checked", None),
     };

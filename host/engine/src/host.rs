@@ -9,7 +9,7 @@ use segno_store::Store;
 
 use crate::{
     commit_latency::CommitLatency, delivery::Channels, metrics::Metrics, notifier::CommitNotifier,
-    quarantine::Quarantine, slots::ExecutionSlots, traces::Traces,
+    quarantine::Quarantine, slots::ExecutionSlots, traces::Traces, worker::Shadows,
 };
 
 /// Cheap to clone: all clones share the same parts.
@@ -37,6 +37,8 @@ pub struct Host {
     pub quarantine: Arc<Quarantine>,
     /// The receiver of spans; see [`Host::traces`].
     pub traces: Arc<OnceLock<Traces>>,
+    /// Instances that answer queries.
+    pub shadows: Arc<Shadows>,
     /// The worker's slots; see [`Host::slots`].
     pub slots: Arc<OnceLock<Weak<ExecutionSlots>>>,
 }
@@ -63,6 +65,7 @@ impl Host {
             channels: notifier.channels.clone(),
             quarantine: Arc::default(),
             traces: notifier.traces.clone(),
+            shadows: Arc::default(),
             slots: Arc::default(),
             notifier,
         }

@@ -5,8 +5,8 @@ use std::{collections::BTreeMap, sync::Arc};
 use wasmtime::Store;
 
 use super::{
-    FunctionDescription, FunctionKind, GuestError, MessageDescription, ObjectAccess,
-    exports::Exports, workflow::WorkflowState,
+    FunctionDescription, FunctionKind, GuestError, HandlerDescription, MessageDescription,
+    ObjectAccess, exports::Exports, workflow::WorkflowState,
 };
 use segno_core::address::Keyed;
 
@@ -16,6 +16,8 @@ pub(super) struct Described {
     pub(super) messages: Vec<MessageDescription>,
     /// Functions of objects, by name, as it lists them.
     pub(super) objects: Vec<super::ObjectFunction>,
+    /// What its workflows answer.
+    pub(super) handlers: Vec<HandlerDescription>,
 }
 
 /// The function that an execution runs, and whose object it is of.
@@ -37,6 +39,7 @@ impl Described {
             functions: Arc::new(exports.describe(store).await?),
             messages: exports.describe_messages(store).await?,
             objects: exports.describe_objects(store).await?,
+            handlers: exports.describe_handlers(store).await?,
         })
     }
 
@@ -52,13 +55,22 @@ impl Described {
         let message = |message: &MessageDescription| {
             message.function.len() + message.name.len() + message.schema.len()
         };
+        let handler = |handler: &HandlerDescription| {
+            handler.function.len()
+                + handler.name.len()
+                + text(&handler.summary)
+                + text(&handler.input_schema)
+                + text(&handler.output_schema)
+        };
         let of_functions = self.functions.iter().map(function).sum();
         let of_messages = self.messages.iter().map(message).sum();
         let of_objects = self.objects.iter().map(|object| object.function.len()).sum();
+        let of_handlers = self.handlers.iter().map(handler).sum();
         for (what, size) in [
             ("description", of_functions),
             ("description of messages", of_messages),
             ("description of objects", of_objects),
+            ("description of queries and updates", of_handlers),
         ] {
             if size > limit {
                 return Err(GuestError::OutputTooLarge { what: what.into(), size, limit });
@@ -140,6 +152,7 @@ mod tests {
         let described = Described {
             functions: Arc::new(vec![function("order"), function("Cart/total")]),
             messages: Vec::new(),
+            handlers: Vec::new(),
             objects: vec![ObjectFunction {
                 function: "Cart/total".to_owned(),
                 access: ObjectAccess::Shared,

@@ -125,6 +125,23 @@ impl GuestError {
         }
     }
 
+    /// Whether the guest's code is the cause: it would fail again in the same way.
+    pub fn is_of_guest(&self) -> bool {
+        match self {
+            Self::Stopped { stop, .. } => !matches!(stop, Stop::Damaged(_)),
+            Self::Panicked { .. }
+            | Self::Trap { .. }
+            | Self::OutOfTime { .. }
+            | Self::OutputTooLarge { .. } => true,
+            Self::NoSuchModule(_)
+            | Self::NoSuchFunction { .. }
+            | Self::NeedsKey { .. }
+            | Self::OtherEngine(_)
+            | Self::Crowded { .. }
+            | Self::Host(_) => false,
+        }
+    }
+
     /// A trap with this message, within its limit.
     pub(super) fn trap(message: String, last_words: String, backtrace: Option<Backtrace>) -> Self {
         Self::Trap { message: cut(message, MESSAGE_BYTES), last_words, backtrace }

@@ -11,13 +11,14 @@ use wasmtime::{
 };
 
 use super::{
-    ActivityContext, Context, Event, FunctionDescription, MessageDescription, ObjectFunction,
-    Outcome, Payload,
+    ActivityContext, Context, Event, Failure, FunctionDescription, HandlerDescription,
+    MessageDescription, ObjectFunction, Outcome, Payload,
     versions::{VERSIONS, interface},
 };
 
 type Start = (String, Payload, Context);
 type Perform = (String, Payload, ActivityContext);
+type Question = (String, Payload);
 
 /// A linked component, with the places of its functions.
 pub(super) struct Linked<T: 'static> {
@@ -34,6 +35,15 @@ struct Places {
     perform: ComponentExportIndex,
     describe_messages: Option<ComponentExportIndex>,
     describe_objects: Option<ComponentExportIndex>,
+    handlers: Option<HandlerPlaces>,
+}
+
+/// The places of the functions of `handlers`.
+#[derive(Clone, Copy)]
+struct HandlerPlaces {
+    describe: ComponentExportIndex,
+    query: ComponentExportIndex,
+    validate: ComponentExportIndex,
 }
 
 /// An instance, and how it is called again and again.
@@ -67,6 +77,7 @@ impl<T: Send + 'static> Linked<T> {
                 "objects",
                 "describe-objects",
             )?,
+            handlers: HandlerPlaces::of(&pre)?,
         };
         Ok(Self { pre, places })
     }
@@ -76,6 +87,24 @@ impl<T: Send + 'static> Linked<T> {
         let instance = self.pre.instantiate_async(&mut *store).await?;
         let resume = instance.get_typed_func(&mut *store, self.places.resume)?;
         Ok(Exports { instance, places: self.places, resume })
+    }
+}
+
+impl HandlerPlaces {
+    /// None, if the component does not export the interface.
+    fn of<T>(pre: &InstancePre<T>) -> wasmtime::Result<Option<Self>> {
+        let name = "handlers";
+        let describe =
+            offered::<T, (), (Vec<HandlerDescription>,)>(pre, name, "describe-handlers")?;
+        let query = offered::<T, Question, (Outcome,)>(pre, name, "query")?;
+        let validate = offered::<T, Question, (Option<Failure>,)>(pre, name, "validate")?;
+        match (describe, query, validate) {
+            (Some(describe), Some(query), Some(validate)) => {
+                Ok(Some(Self { describe, query, validate }))
+            }
+            (None, None, None) => Ok(None),
+            _ => Err(wasmtime::format_err!("export `{name}` lacks one of its functions")),
+        }
     }
 }
 
@@ -106,6 +135,40 @@ impl Exports {
         let Some(place) = self.places.describe_objects else { return Ok(Vec::new()) };
         let (described,) = self.call(store, place, ()).await?;
         Ok(described)
+    }
+
+    /// Nothing, if the component does not say.
+    pub(super) async fn describe_handlers<T: Send + 'static>(
+        &self,
+        store: &mut Store<T>,
+    ) -> wasmtime::Result<Vec<HandlerDescription>> {
+        let Some(places) = self.places.handlers else { return Ok(Vec::new()) };
+        let (described,) = self.call(store, places.describe, ()).await?;
+        Ok(described)
+    }
+
+    /// None: the component has no handlers.
+    pub(super) async fn query<T: Send + 'static>(
+        &self,
+        store: &mut Store<T>,
+        name: String,
+        input: Payload,
+    ) -> wasmtime::Result<Option<Outcome>> {
+        let Some(places) = self.places.handlers else { return Ok(None) };
+        let (outcome,) = self.call(store, places.query, (name, input)).await?;
+        Ok(Some(outcome))
+    }
+
+    /// The reason for which the update is refused, if it is. None: the component has no handlers.
+    pub(super) async fn validate<T: Send + 'static>(
+        &self,
+        store: &mut Store<T>,
+        name: String,
+        input: Payload,
+    ) -> wasmtime::Result<Option<Option<Failure>>> {
+        let Some(places) = self.places.handlers else { return Ok(None) };
+        let (refused,) = self.call(store, places.validate, (name, input)).await?;
+        Ok(Some(refused))
     }
 
     pub(super) async fn start<T: Send + 'static>(

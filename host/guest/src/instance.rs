@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use wasmtime::Store;
 
 use super::{
-    Context, Event, FunctionKind, GuestError, Payload, SharedJournal, Workflow,
+    Context, Event, Failure, FunctionKind, GuestError, Outcome, Payload, SharedJournal, Workflow,
     budget::Budget,
     described::{Called, Described},
     engine::{GuestEngine, Running},
@@ -146,6 +146,38 @@ impl Workflow for Instance {
             call.end(answer)
         };
         self.ended(turn.taking(resuming).await)
+    }
+
+    async fn query(
+        &mut self,
+        journal: SharedJournal,
+        name: &str,
+        input: Payload,
+    ) -> Result<Option<Outcome>, GuestError> {
+        let mut call = self.call(Some(journal))?;
+        let (turn, name) = (call.turn(), name.to_owned());
+        let asking = async move {
+            let Live { store, exports, .. } = &mut call.live;
+            let answer = exports.query(store, name, input).await;
+            call.end(answer)
+        };
+        self.ended(turn.taking(asking).await)
+    }
+
+    async fn validate(
+        &mut self,
+        journal: SharedJournal,
+        name: &str,
+        input: Payload,
+    ) -> Result<Option<Option<Failure>>, GuestError> {
+        let mut call = self.call(Some(journal))?;
+        let (turn, name) = (call.turn(), name.to_owned());
+        let asking = async move {
+            let Live { store, exports, .. } = &mut call.live;
+            let answer = exports.validate(store, name, input).await;
+            call.end(answer)
+        };
+        self.ended(turn.taking(asking).await)
     }
 
     fn footprint(&self) -> usize {

@@ -53,6 +53,7 @@ mod trap;
 mod activity;
 mod described;
 mod exports;
+mod handlers;
 mod instance;
 mod messages;
 mod objects;
@@ -72,6 +73,7 @@ pub use commands::GuestCommand;
 pub use compile::{COMMAND as COMPILE_COMMAND, Compiler, compile_into};
 pub use contract::*;
 pub use error::GuestError;
+pub use handlers::{HandlerDescription, HandlerKind};
 pub use http::{Gate, HttpClient, HttpLimits};
 pub use limits::Limits;
 pub use messages::{MessageDescription, MessageKind};
@@ -82,7 +84,8 @@ pub use panics::Panic;
 pub use policy::Policy;
 pub use pool::GiveUp;
 pub use report::{
-    Access, FunctionReport, How, ImportReport, Kind, MessageReport, ModuleReport, RetryReport,
+    Access, FunctionReport, HandlerReport, How, ImportReport, Kind, MessageReport, ModuleReport,
+    RetryReport,
 };
 pub use turns::COMPUTING;
 pub use validate::Invalid;
@@ -194,6 +197,27 @@ pub trait Workflow: Send {
 
     /// Delivers one event to the guest; returns when it has nothing more to do.
     async fn resume(&mut self, journal: SharedJournal, event: Event) -> Result<(), GuestError>;
+
+    /// Answers a query of the workflow, which has to be between two polls; `journal` answers what
+    /// the query asks. `None`: the module has no queries.
+    async fn query(
+        &mut self,
+        _journal: SharedJournal,
+        _name: &str,
+        _input: Payload,
+    ) -> Result<Option<Outcome>, GuestError> {
+        Ok(None)
+    }
+
+    /// Why the workflow refuses an update now, if it does; else as [`Workflow::query`].
+    async fn validate(
+        &mut self,
+        _journal: SharedJournal,
+        _name: &str,
+        _input: Payload,
+    ) -> Result<Option<Option<Failure>>, GuestError> {
+        Ok(None)
+    }
 
     /// Number of bytes of memory that this instance keeps, for the budget of warm instances.
     fn footprint(&self) -> usize;

@@ -71,6 +71,9 @@ pub struct FunctionReport {
     /// What may be sent to it, by kind and name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<MessageReport>,
+    /// What it answers while it runs, and after.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub handlers: Vec<HandlerReport>,
     /// Default time from the call to its deadline, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
@@ -98,6 +101,24 @@ pub struct MessageReport {
     pub name: String,
     /// The JSON schema of its value.
     pub schema: serde_json::Value,
+}
+
+/// A query or an update of a workflow.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct HandlerReport {
+    /// Whether it is an update; else it is a query.
+    pub is_update: bool,
+    /// The name of the query or update.
+    pub name: String,
+    /// A description for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
+    /// The JSON schema of its input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_schema: Option<serde_json::Value>,
+    /// The JSON schema of its answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<serde_json::Value>,
 }
 
 /// The kinds of functions.
@@ -149,6 +170,7 @@ impl FunctionReport {
             access: None,
             signals: function.signals,
             messages: Vec::new(),
+            handlers: Vec::new(),
             timeout_ms: function.timeout_ms,
             retry: function.retry.as_ref().map(RetryReport::from),
         })

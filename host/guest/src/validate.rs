@@ -12,6 +12,7 @@ use wasmtime::{
 
 use super::{
     FunctionDescription, GuestError, MessageDescription, MessageKind, ObjectAccess, ObjectFunction,
+    handlers::with_handlers,
     imports::{self, Interface},
     modules::LoadError,
     report::{Access, FunctionReport, How, ImportReport, Kind, MessageReport, ModuleReport},
@@ -127,6 +128,18 @@ pub enum Invalid {
         /// The fault.
         reason: String,
     },
+    /// A query or update is described of a workflow that there is not, twice, or by no JSON schema.
+    #[error("the description of the {what} `{name}` of `{function}` cannot be used: {reason}")]
+    BadHandler {
+        /// Either "query" or "update".
+        what: &'static str,
+        /// The name of the query or update.
+        name: String,
+        /// The name of the workflow.
+        function: String,
+        /// The fault.
+        reason: String,
+    },
     /// The host could not check the component; nothing is known about it.
     #[error("the component could not be checked: {0}")]
     Host(String),
@@ -173,7 +186,7 @@ async fn compiled(wasm: &Wasm, digest: Digest, bytes: Arc<[u8]>) -> Result<Modul
         size,
         imports: imports_of(engine, &module.component),
         exports: exports_of(engine, &module.component),
-        functions: with_objects(functions, &said.objects)?,
+        functions: with_handlers(with_objects(functions, &said.objects)?, said.handlers.clone())?,
     })
 }
 

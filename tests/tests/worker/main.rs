@@ -13,8 +13,10 @@ mod graphs;
 mod halts;
 mod journal;
 mod objects;
+mod queries;
 mod signals;
 mod time;
+mod updates;
 
 use std::sync::Arc;
 

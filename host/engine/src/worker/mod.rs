@@ -7,6 +7,7 @@
 // The path from a ready task to the committed commands. Each file knows the files below it.
 mod acquire;
 mod activity;
+mod asking;
 mod context;
 mod dispatcher;
 mod execution;
@@ -25,6 +26,7 @@ mod claims;
 mod error;
 mod heartbeat;
 mod http_step;
+mod instance_cache;
 mod log_span;
 mod put_off;
 mod run_limiter;
@@ -43,9 +45,10 @@ use segno_core::{
 };
 use tokio_util::sync::CancellationToken;
 
+pub use asking::{Answered, AskError, Question, Shadows, ask};
+pub use instance_cache::WarmBudget;
 pub use replay::{ReplayError, ReplayReport, replay};
 pub use trap_report::{TrapLine, TrapReport};
-pub use warm::WarmBudget;
 
 use self::{
     claims::Claims, context::WorkerContext, graph_run::RunCache, heartbeat::RenewAtOnce,
@@ -119,7 +122,8 @@ impl Worker {
         let waiting = Arc::downgrade(&worker);
         worker.host.guests.when_full(Arc::new(move |module| {
             let Some(worker) = waiting.upgrade() else { return false };
-            let dropped = worker.warm.drop_oldest(module);
+            let dropped =
+                worker.host.shadows.drop_oldest(module) || worker.warm.drop_oldest(module);
             worker.show_warm();
             dropped
         }));
@@ -173,6 +177,7 @@ impl Worker {
         }
         self.stopped.cancel();
         self.worker.warm.clear();
+        self.worker.host.shadows.clear();
         self.worker.runs.clear();
         left
     }

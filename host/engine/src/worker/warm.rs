@@ -1,14 +1,12 @@
 //! Suspended workflows with their instances in memory: resuming one costs no replay.
 
-use std::{
-    collections::HashMap,
-    sync::{Mutex, PoisonError},
-};
-
 use segno_core::id::{Digest, PromiseId, Version};
 use segno_guest::Workflow;
 
-use super::recording::SharedRecorder;
+use super::{
+    instance_cache::{InstanceCache, WarmBudget},
+    recording::SharedRecorder,
+};
 
 /// An instance whose commands and events are all committed.
 pub struct Warm {
@@ -32,59 +30,18 @@ impl Warm {
     }
 }
 
-/// The limits of the cache.
-#[derive(Debug, Clone, Copy)]
-pub struct WarmBudget {
-    /// Maximum number of instances.
-    pub instances: usize,
-    /// Maximum number of bytes of guest memory.
-    pub bytes: usize,
-}
-
 /// Keeps the most recently suspended instances within a budget.
-pub struct WarmCache {
-    budget: WarmBudget,
-    kept: Mutex<Kept>,
-}
-
-#[derive(Default)]
-struct Kept {
-    entries: HashMap<PromiseId, (u64, usize, Warm)>,
-    order: std::collections::BTreeMap<u64, PromiseId>,
-    bytes: usize,
-    clock: u64,
-}
+pub struct WarmCache(InstanceCache<Warm>);
 
 impl WarmCache {
     /// An empty cache.
     pub fn new(budget: WarmBudget) -> Self {
-        Self { budget, kept: Mutex::default() }
+        Self(InstanceCache::new(budget))
     }
 
     /// Keeps `warm`, and drops the oldest ones beyond the budget.
     pub fn put(&self, id: PromiseId, warm: Warm) {
-        let size = warm.instance.footprint();
-        if size > self.budget.bytes || self.budget.instances == 0 {
-            return;
-        }
-        let mut evicted = Vec::new();
-        {
-            let mut kept = self.lock();
-            evicted.extend(kept.remove(&id));
-            kept.clock += 1;
-            let stamp = kept.clock;
-            kept.bytes += size;
-            kept.order.insert(stamp, id.clone());
-            kept.entries.insert(id, (stamp, size, warm));
-            while kept.entries.len() > self.budget.instances || kept.bytes > self.budget.bytes {
-                let Some(oldest) = kept.order.first_key_value().map(|(_, id)| id.clone()) else {
-                    break;
-                };
-                evicted.extend(kept.remove(&oldest));
-            }
-        }
-        // Dropped after the lock is released: returning an instance to the pool takes a moment.
-        drop(evicted);
+        self.0.put(id, warm.instance.footprint(), warm);
     }
 
     /// Hands over the instance of `id` if it may go on from `version` and `journal_len`; drops it
@@ -96,8 +53,7 @@ impl WarmCache {
         module: Digest,
         journal_len: u32,
     ) -> Option<Warm> {
-        let warm = self.lock().remove(id)?;
-        warm.fits(version, module, journal_len).then_some(warm)
+        self.0.take(id).filter(|warm| warm.fits(version, module, journal_len))
     }
 
     /// Whether [`WarmCache::take`] would answer with an instance.
@@ -108,46 +64,21 @@ impl WarmCache {
         module: Digest,
         journal_len: u32,
     ) -> bool {
-        let kept = self.lock();
-        kept.entries.get(id).is_some_and(|(_, _, warm)| warm.fits(version, module, journal_len))
+        self.0.holds(id, |warm| warm.fits(version, module, journal_len))
     }
 
     /// The number of instances kept, and the bytes of their memory.
     pub fn size(&self) -> (usize, usize) {
-        let kept = self.lock();
-        (kept.entries.len(), kept.bytes)
+        self.0.size()
     }
 
     /// Drops the instance that was suspended first, of this module or of any; false: there is none.
     pub fn drop_oldest(&self, module: Option<Digest>) -> bool {
-        let dropped = {
-            let mut kept = self.lock();
-            let is_meant = |id: &&PromiseId| {
-                let entry = kept.entries.get(*id);
-                entry.is_some_and(|(_, _, warm)| module.is_none_or(|module| warm.module == module))
-            };
-            let oldest = kept.order.values().find(is_meant).cloned();
-            oldest.and_then(|id| kept.remove(&id))
-        };
-        dropped.is_some()
+        self.0.drop_oldest(|warm| module.is_none_or(|module| warm.module == module))
     }
 
     /// Drops everything.
     pub fn clear(&self) {
-        let all = std::mem::take(&mut *self.lock());
-        drop(all);
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Kept> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Kept {
-    fn remove(&mut self, id: &PromiseId) -> Option<Warm> {
-        let (stamp, size, warm) = self.entries.remove(id)?;
-        self.order.remove(&stamp);
-        self.bytes -= size;
-        Some(warm)
+        self.0.clear();
     }
 }

@@ -17,8 +17,8 @@ use std::{
 
 use async_trait::async_trait;
 use segno::guest::{
-    ActivityContext, ActivityHost, Context, Event, FunctionDescription, FunctionKind, GuestError,
-    Guests, Outcome, Payload, RetryOptions, SharedJournal, Workflow,
+    ActivityContext, ActivityHost, Context, Event, Failure, FunctionDescription, FunctionKind,
+    GuestError, Guests, Outcome, Payload, RetryOptions, SharedJournal, Workflow,
 };
 use segno_core::{
     address::{self, Keyed},
@@ -31,6 +31,7 @@ pub use script_context::{Failed, Result, ScriptContext, options};
 
 type Flow = Pin<Box<dyn Future<Output = Result> + Send>>;
 type Begin = Arc<dyn Fn(ScriptContext) -> Flow + Send + Sync>;
+type Handle = Arc<dyn Fn(&ScriptContext, &str, &str) -> Result + Send + Sync>;
 type Perform = Arc<
     dyn Fn(
             Attempt,
@@ -46,12 +47,38 @@ pub struct Script {
     descriptions: Vec<FunctionDescription>,
     workflows: BTreeMap<String, Begin>,
     activities: BTreeMap<String, Perform>,
+    handlers: Handlers,
     instances: AtomicU64,
     told: Arc<Mutex<Vec<Event>>>,
     unknown: bool,
 }
 
+/// What workflows answer: the context, the name and the input as JSON text are given.
+#[derive(Clone, Default)]
+struct Handlers {
+    query: Option<Handle>,
+    validate: Option<Handle>,
+}
+
 impl Script {
+    /// Workflows answer queries so.
+    pub fn queries(
+        mut self,
+        query: impl Fn(&ScriptContext, &str, &str) -> Result + Send + Sync + 'static,
+    ) -> Self {
+        self.handlers.query = Some(Arc::new(query));
+        self
+    }
+
+    /// Workflows say so whether they take an update.
+    pub fn validates(
+        mut self,
+        validate: impl Fn(&ScriptContext, &str, &str) -> Result + Send + Sync + 'static,
+    ) -> Self {
+        self.handlers.validate = Some(Arc::new(validate));
+        self
+    }
+
     /// Adds a workflow: what it does, and how it ends.
     pub fn workflow<F>(
         mut self,
@@ -152,6 +179,7 @@ impl Guests for Script {
         self.instances.fetch_add(1, Ordering::Relaxed);
         Ok(Box::new(Instance {
             workflows: self.workflows.clone(),
+            handlers: self.handlers.clone(),
             told: self.told.clone(),
             running: None,
         }))
@@ -177,6 +205,7 @@ impl Guests for Script {
 
 struct Instance {
     workflows: BTreeMap<String, Begin>,
+    handlers: Handlers,
     told: Arc<Mutex<Vec<Event>>>,
     running: Option<(ScriptContext, Flow)>,
 }
@@ -197,6 +226,22 @@ impl Instance {
             Some(error) => Err(error),
             None => Ok(()),
         }
+    }
+}
+
+impl Instance {
+    fn ask(
+        &self,
+        handle: &Handle,
+        journal: SharedJournal,
+        name: &str,
+        input: Payload,
+    ) -> std::result::Result<Result, GuestError> {
+        let (ctx, _) = self.running.as_ref().expect("`start` comes before questions");
+        let Payload::Json(input) = input else { panic!("the input is JSON") };
+        ctx.open(journal);
+        let answer = handle(ctx, name, &input);
+        ctx.close().error.map_or(Ok(answer), Err)
     }
 }
 
@@ -224,6 +269,28 @@ impl Workflow for Instance {
         self.told.lock().unwrap_or_else(PoisonError::into_inner).push(event.clone());
         self.running.as_ref().expect("`start` comes before `resume`").0.tell(event);
         self.poll(journal).await
+    }
+
+    async fn query(
+        &mut self,
+        journal: SharedJournal,
+        name: &str,
+        input: Payload,
+    ) -> std::result::Result<Option<Outcome>, GuestError> {
+        let Some(query) = &self.handlers.query else { return Ok(None) };
+        Ok(Some(script_context::told(self.ask(query, journal, name, input)?)))
+    }
+
+    async fn validate(
+        &mut self,
+        journal: SharedJournal,
+        name: &str,
+        input: Payload,
+    ) -> std::result::Result<Option<Option<Failure>>, GuestError> {
+        let Some(validate) = &self.handlers.validate else { return Ok(None) };
+        let refused = self.ask(validate, journal, name, input)?.err();
+        let failure = |(code, message)| Failure { code, message, details: None };
+        Ok(Some(refused.map(failure)))
     }
 
     fn footprint(&self) -> usize {

@@ -33,6 +33,7 @@ struct State {
     completed: BTreeMap<u32, Result>,
     order: VecDeque<u32>,
     signals: VecDeque<(String, String)>,
+    shared: String,
     cancelled: bool,
     error: Option<GuestError>,
     hangs: bool,
@@ -54,6 +55,7 @@ impl ScriptContext {
             completed: BTreeMap::new(),
             order: VecDeque::new(),
             signals: VecDeque::new(),
+            shared: "null".to_owned(),
             cancelled: false,
             error: None,
             hangs: false,
@@ -68,6 +70,16 @@ impl ScriptContext {
     /// What the workflow knows of itself.
     pub fn context(&self) -> Context {
         self.state().context.clone()
+    }
+
+    /// Sets what queries see, as JSON text.
+    pub fn share(&self, json: &str) {
+        self.state().shared = json.to_owned();
+    }
+
+    /// What queries see.
+    pub fn shared(&self) -> String {
+        self.state().shared.clone()
     }
 
     /// Calls a function with JSON text.
@@ -285,11 +297,7 @@ impl ScriptContext {
     }
 
     pub(super) fn finish(&self, outcome: Result) {
-        let outcome = match outcome {
-            Ok(json) => Outcome::Success(Payload::Json(json)),
-            Err((code, message)) => Outcome::Failure(Failure { code, message, details: None }),
-        };
-        self.ask(Ask::Finish { outcome });
+        self.ask(Ask::Finish { outcome: told(outcome) });
     }
 
     pub(super) fn tell(&self, event: Event) {
@@ -312,6 +320,14 @@ impl ScriptContext {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A result as the host is told of it.
+pub(super) fn told(result: Result) -> Outcome {
+    match result {
+        Ok(json) => Outcome::Success(Payload::Json(json)),
+        Err((code, message)) => Outcome::Failure(Failure { code, message, details: None }),
     }
 }
 

@@ -12,8 +12,8 @@ use segno_core::{
     command::{FenceAct, FenceAction},
     id::{CommandIndex, PromiseId},
     invocation::{
-        CursorError, Divergence, EngineFacts, Next, Outcome as StoredOutcome, Outline, Record,
-        RecordBody, ReplayCursor,
+        CursorError, Divergence, EngineFacts, JournalHead, Next, Outcome as StoredOutcome, Outline,
+        Record, RecordBody, ReplayCursor,
     },
     tags,
     time::Timestamp,
@@ -94,6 +94,21 @@ impl Recorder {
             finished: None,
             divergence: None,
         }
+    }
+
+    /// Whether the guest of a replay without effects stands exactly at the end of its journal: it
+    /// has asked for nothing that is not recorded.
+    pub fn is_at(&self, head: JournalHead) -> bool {
+        let stands = (self.seq, self.commands, self.finished.is_some());
+        self.cursor.is_none() && stands == (head.len, head.commands, head.finished)
+    }
+
+    /// Goes on with a replay that came to the end of its journal ([`Recorder::is_at`]): records
+    /// were appended, with which the journal has this outline.
+    pub fn go_on(&mut self, outline: Outline) {
+        let (place, next) = (self.seq, CommandIndex(self.commands));
+        self.seq = outline.head().len;
+        self.cursor = Some(ReplayCursor::beyond(outline, place, next));
     }
 
     /// The index from which records must be supplied before the guest is called again.

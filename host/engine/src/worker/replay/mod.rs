@@ -1,10 +1,12 @@
 //! Replays: one loop brings an instance to the end of its journal, for an execution that continues
 //! from there, for a report, and for tests.
 
+mod rehearsal;
 mod replayer;
 mod report;
 mod stored_journal;
 
+pub use rehearsal::Rehearsal;
 pub use replayer::{JournalSource, ReplayStopped, Replayer, Start};
 pub use report::{ReplayError, ReplayReport, replay};
 pub use stored_journal::{NotRead, StoredJournal};

@@ -94,7 +94,8 @@ pub enum ReplayStopped {
 }
 
 impl Replayer<'_> {
-    /// Starts the guest and brings it to the end of the journal. `told` is called after each event.
+    /// Starts the guest and brings it to the end of the journal. `told` is called after the start,
+    /// and after each event.
     ///
     /// # Errors
     /// [`ReplayStopped`].
@@ -106,6 +107,20 @@ impl Replayer<'_> {
     ) -> Result<(), ReplayStopped> {
         self.source.fill(self.recorder).await?;
         start.run(instance, self.recorder).await?;
+        told();
+        self.go_on(instance, told).await
+    }
+
+    /// Brings a guest that was started to the end of the journal. `told` is called after each
+    /// event.
+    ///
+    /// # Errors
+    /// [`ReplayStopped`].
+    pub async fn go_on(
+        &self,
+        instance: &mut dyn Workflow,
+        told: impl Fn() + Send,
+    ) -> Result<(), ReplayStopped> {
         while let Some(event) = self.next().await? {
             instance.resume(self.recorder.clone(), event).await?;
             told();

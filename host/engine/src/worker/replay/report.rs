@@ -4,25 +4,19 @@
 //! A report shows that a module still does what it did, tests new code on old journals, and names
 //! the first difference.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::PoisonError;
 
 use segno_core::{
-    address,
     id::{Digest, PromiseId},
-    invocation::{Divergence, RecordBody},
+    invocation::Divergence,
     promise::Note,
 };
-use segno_guest::{FunctionKind, GuestError, Stop};
-use segno_store::{PromiseRow, StoreError};
+use segno_guest::{GuestError, Stop};
+use segno_store::StoreError;
 use serde::{Deserialize, Serialize};
 
-use super::{NotRead, ReplayStopped, Replayer, Start, StoredJournal};
-use crate::{
-    host::Host,
-    target,
-    values::{self, journals},
-    worker::{commands::Identity, recording::Recorder},
-};
+use super::{NotRead, Rehearsal, ReplayStopped, rehearsal::failed_attempt};
+use crate::host::Host;
 
 /// The result of a replay.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -64,6 +58,16 @@ pub enum ReplayError {
     /// The invocation has no journal.
     #[error("`{0}` has no journal to replay: {1}")]
     NoJournal(PromiseId, String),
+    /// The journal is shorter.
+    #[error("the journal of `{id}` has {records} records, and not {asked}")]
+    NoSuchRecord {
+        /// The invocation.
+        id: PromiseId,
+        /// How many of its records were to be replayed.
+        asked: u32,
+        /// How many it has.
+        records: u32,
+    },
     /// The stored journal is damaged.
     #[error("the journal of `{0}` is damaged: {1}")]
     Damaged(PromiseId, String),
@@ -82,7 +86,7 @@ pub enum ReplayError {
 }
 
 impl ReplayError {
-    fn unread(id: &PromiseId, not_read: NotRead) -> Self {
+    pub(crate) fn unread(id: &PromiseId, not_read: NotRead) -> Self {
         let damaged = |what: String| Self::Damaged(id.clone(), what);
         match not_read {
             NotRead::Store(error) => Self::Store(error),
@@ -104,56 +108,15 @@ pub async fn replay(
     id: &PromiseId,
     module: Option<Digest>,
 ) -> Result<ReplayReport, ReplayError> {
-    let unread = |not_read| ReplayError::unread(id, not_read);
-    let mut journal = StoredJournal::whole(&*host.store, id);
-    let (outline, _) = journal.outline().await.map_err(unread)?;
-    // The journal first: one that has its end by then has it in its promise as well.
-    let row =
-        host.store.read().promise(id).await?.ok_or_else(|| ReplayError::NotFound(id.clone()))?;
-    let end = row.promise.settlement();
-    let end = end.map(|settlement| journals::stored(&values::outcome(settlement), false));
-    let journal = journal.ending(end);
-    let Some(started) = outline.started() else {
-        return Err(ReplayError::NoJournal(id.clone(), why_not(&row)));
-    };
-    let RecordBody::Started { module: recorded_by, .. } = started.body else {
-        return Err(ReplayError::NoJournal(id.clone(), why_not(&row)));
-    };
-    let start = Start::recorded(&row.promise, started).expect("it is the record of a start");
-    let function = start.function.clone();
-    // One that was moved is replayed on the module that continued it, which repeats what came
-    // before.
-    let own = row.task.as_ref().and_then(|task| task.module).unwrap_or(recorded_by);
-    let module = module.unwrap_or(own);
-    let (records, finished) = (outline.head().len, outline.head().finished);
-
-    let failed = |error: GuestError| ReplayError::Guest { matched: 0, error };
-    let functions = host.guests.describe(module).await.map_err(failed)?;
-    let name = address::function_of(&function);
-    let is_there = |known: &segno_guest::FunctionDescription| {
-        known.name == name && known.kind == FunctionKind::Workflow
-    };
-    if !functions.iter().any(is_there) {
-        let known: Vec<&str> = functions.iter().map(|known| known.name.as_str()).collect();
-        let (kind, known) = ("workflow", known.join(", "));
-        return Err(failed(GuestError::NoSuchFunction { kind, function, known }));
-    }
-    let module_name = target::module_of(&row.promise);
-    let object = target::object_of(&row.promise).map(|object| (object, false));
-    let identity =
-        Identity { id: id.clone(), module: module_name, object, functions, outbound: None };
-    let recorder = Recorder::over(identity, outline, true);
-    let mut instance =
-        host.guests.instantiate(module, recorder.engine_facts()).await.map_err(failed)?;
-    let recorder = Arc::new(Mutex::new(recorder));
-    let replayer = Replayer { recorder: &recorder, source: &journal };
-    let stopped = replayer.run(&mut *instance, start, || {}).await.err();
+    let mut rehearsal = Rehearsal::new(host, id, module, None).await?;
+    let stopped = rehearsal.run(|| {}).await.err();
+    let Rehearsal { row, module, recorded_by, outline, recorder, .. } = rehearsal;
 
     let recorder = recorder.lock().unwrap_or_else(PoisonError::into_inner);
     let matched = recorder.matched();
     let backtrace = match stopped {
         None => None,
-        Some(ReplayStopped::Unread(not_read)) => return Err(unread(not_read)),
+        Some(ReplayStopped::Unread(not_read)) => return Err(ReplayError::unread(id, not_read)),
         Some(ReplayStopped::Guest(error)) => match error {
             GuestError::Stopped { stop: Stop::Divergence, backtrace } => {
                 backtrace.map(|backtrace| backtrace.text)
@@ -167,30 +130,12 @@ pub async fn replay(
     Ok(ReplayReport {
         module,
         recorded_by,
-        records,
+        records: outline.head().len,
         matched,
-        finished,
+        finished: outline.head().finished,
         running: row.promise.is_pending(),
         divergence: recorder.divergence().cloned(),
         backtrace,
         note: failed_attempt(&row).cloned(),
     })
-}
-
-/// The note of an attempt that failed, and that no other has made good.
-fn failed_attempt(row: &PromiseRow) -> Option<&Note> {
-    let task = row.task.as_ref().filter(|task| task.attempt > 0 && row.promise.is_pending())?;
-    task.note.as_ref()
-}
-
-fn why_not(row: &PromiseRow) -> String {
-    let why = match &row.task {
-        None => "it is a promise without a function",
-        Some(task) if task.module.is_none() => "it is not run by a module",
-        Some(_) => "it has no record yet, or it is an activity: only workflows are replayed",
-    };
-    match failed_attempt(row) {
-        Some(note) => format!("{why}; its last attempt failed: {}", note.message),
-        None => why.to_owned(),
-    }
 }

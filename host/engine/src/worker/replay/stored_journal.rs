@@ -63,7 +63,16 @@ impl<'a> StoredJournal<'a> {
 
     /// Reads the whole journal once. Answers the outline and the first page.
     pub async fn outline(&mut self) -> Result<(Outline, Vec<Record>), NotRead> {
-        let mut outline = Outline::default();
+        self.outline_after(Outline::default()).await
+    }
+
+    /// Reads what the journal has beyond `outline` once. Answers the outline of all of it, and the
+    /// first page of what was read.
+    pub async fn outline_after(
+        &mut self,
+        mut outline: Outline,
+    ) -> Result<(Outline, Vec<Record>), NotRead> {
+        let known = outline.head().len;
         let mut first = Vec::new();
         while self.len.is_none_or(|len| outline.head().len < len) {
             let from = outline.head().len;
@@ -73,7 +82,7 @@ impl<'a> StoredJournal<'a> {
             }
             outline.add(&page).map_err(NotRead::Refused)?;
             let is_last = page.len() < PAGE as usize;
-            if from == 0 {
+            if from == known {
                 first = page;
             }
             if is_last && self.len.is_none() {

@@ -1,0 +1,154 @@
+//! An instance that replayed a journal without effects, and can be asked.
+
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicU32, Ordering},
+};
+
+use segno_core::{
+    id::{Digest, PromiseId},
+    invocation::Outline,
+};
+use segno_guest::{GuestError, Outcome, Payload, Stop, Workflow};
+
+use super::{Answered, AskError, Question, listener::Listener};
+use crate::{
+    host::Host,
+    worker::{
+        ReplayError,
+        recording::SharedRecorder,
+        replay::{Rehearsal, ReplayStopped, Replayer, StoredJournal},
+    },
+};
+
+/// A shadow of a workflow.
+pub struct Shadow {
+    instance: Box<dyn Workflow>,
+    recorder: SharedRecorder,
+    /// The outline of the records that it has seen.
+    outline: Outline,
+    /// How many records the journal had.
+    of: u32,
+    module: Digest,
+}
+
+impl Shadow {
+    /// A shadow of `id` at the end of its journal, or after its first `at` records; before that, if
+    /// the code fails before that.
+    ///
+    /// # Errors
+    /// [`ReplayError`]; of the guest only if it fails at its start.
+    pub async fn new(host: &Host, id: &PromiseId, at: Option<u32>) -> Result<Self, ReplayError> {
+        let (mut len, mut of) = (at, None);
+        loop {
+            let mut rehearsal = Rehearsal::new(host, id, None, len).await?;
+            let records = rehearsal.outline.head().len;
+            let of = *of.get_or_insert(records);
+            let (stopped, matched) = match replayed(&mut rehearsal).await {
+                Ok(()) => return Ok(Self::of(rehearsal, of)),
+                Err(stopped) => stopped,
+            };
+            match stopped {
+                ReplayStopped::Unread(not_read) => return Err(ReplayError::unread(id, not_read)),
+                ReplayStopped::Guest(GuestError::Stopped { stop: Stop::Damaged(what), .. }) => {
+                    return Err(ReplayError::Damaged(id.clone(), what));
+                }
+                // The next one ends before the event at which this one failed.
+                ReplayStopped::Guest(error)
+                    if error.is_of_guest() && (1..records).contains(&matched) =>
+                {
+                    len = Some(matched);
+                }
+                ReplayStopped::Guest(error) => return Err(ReplayError::Guest { matched, error }),
+            }
+        }
+    }
+
+    fn of(rehearsal: Rehearsal<'_>, of: u32) -> Self {
+        let Rehearsal { instance, recorder, outline, module, .. } = rehearsal;
+        Self { instance, recorder, outline, of, module }
+    }
+
+    /// The shadow at the end of the journal as it is now; another one if this one cannot go on.
+    ///
+    /// # Errors
+    /// As [`Shadow::new`].
+    pub async fn now(mut self, host: &Host, id: &PromiseId) -> Result<Self, ReplayError> {
+        let task = host.store.read().promise(id).await?.and_then(|row| row.task);
+        let is_same = task.is_some_and(|task| task.module == Some(self.module));
+        match is_same && self.go_on(host, id).await.is_ok() {
+            true => Ok(self),
+            false => Self::new(host, id, None).await,
+        }
+    }
+
+    async fn go_on(&mut self, host: &Host, id: &PromiseId) -> Result<(), ReplayStopped> {
+        let mut journal = StoredJournal::whole(&*host.store, id);
+        let (outline, first) = journal.outline_after(self.outline.clone()).await?;
+        if first.is_empty() {
+            return Ok(());
+        }
+        {
+            let mut recorder = self.recorder.lock().unwrap_or_else(PoisonError::into_inner);
+            recorder.go_on(outline.clone());
+            recorder.feed(first);
+        }
+        self.of = outline.head().len;
+        self.outline = outline;
+        let replayer = Replayer { recorder: &self.recorder, source: &journal };
+        replayer.go_on(&mut *self.instance, || {}).await
+    }
+
+    /// Asks it.
+    ///
+    /// # Errors
+    /// [`AskError::NoHandlers`], [`AskError::Guest`]: it must not be asked again then.
+    pub async fn answer(&mut self, question: Question) -> Result<Answered, AskError> {
+        let Question { validates, name, input } = question;
+        let kind = if validates { "validator of the update" } else { "query" };
+        let listener =
+            Listener { what: format!("the {kind} `{name}`"), now: self.outline.head().at };
+        let listener = Arc::new(Mutex::new(listener));
+        let outcome = match validates {
+            false => self.instance.query(listener, &name, input).await?,
+            true => {
+                let refused = self.instance.validate(listener, &name, input).await?;
+                refused.map(|refused| match refused {
+                    Some(failure) => Outcome::Failure(failure),
+                    None => Outcome::Success(Payload::Json("null".to_owned())),
+                })
+            }
+        };
+        let outcome = outcome.ok_or(AskError::NoHandlers(self.module))?;
+        let (records, signals) = (self.outline.head().len, self.outline.signals());
+        Ok(Answered { outcome, records, of: self.of, signals, module: self.module })
+    }
+
+    /// Whether it can be brought further: it has done nothing that is not recorded yet.
+    pub fn can_go_on(&self) -> bool {
+        let recorder = self.recorder.lock().unwrap_or_else(PoisonError::into_inner);
+        recorder.is_at(self.outline.head()) && self.outline.head().len == self.of
+    }
+
+    /// The module that it runs.
+    pub fn module(&self) -> Digest {
+        self.module
+    }
+
+    /// Number of bytes of memory that it keeps.
+    pub fn footprint(&self) -> usize {
+        self.instance.footprint()
+    }
+}
+
+/// Replays; an error comes with the number of records that the guest had repeated when it was told
+/// the event at which it failed.
+async fn replayed(rehearsal: &mut Rehearsal<'_>) -> Result<(), (ReplayStopped, u32)> {
+    let matched = AtomicU32::new(0);
+    let recorder = rehearsal.recorder.clone();
+    let told = || {
+        let recorder = recorder.lock().unwrap_or_else(PoisonError::into_inner);
+        matched.store(recorder.matched(), Ordering::Relaxed);
+    };
+    rehearsal.run(told).await.map_err(|stopped| (stopped, matched.load(Ordering::Relaxed)))
+}

@@ -1,0 +1,66 @@
+//! The shadows that are kept for the next question.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError, Weak},
+};
+
+use segno_core::id::{Digest, PromiseId};
+use tokio::sync::OwnedMutexGuard;
+
+use super::shadow::Shadow;
+use crate::worker::instance_cache::{InstanceCache, WarmBudget};
+
+/// What is kept: a sixth of the places of a pool, as a rule.
+const BUDGET: WarmBudget = WarmBudget { instances: 64, bytes: 64 << 20 };
+
+type Turns = HashMap<PromiseId, Weak<tokio::sync::Mutex<()>>>;
+
+/// The shadows of workflows that were asked lately.
+pub struct Shadows {
+    kept: InstanceCache<Shadow>,
+    turns: Mutex<Turns>,
+}
+
+impl Default for Shadows {
+    fn default() -> Self {
+        Self { kept: InstanceCache::new(BUDGET), turns: Mutex::default() }
+    }
+}
+
+impl Shadows {
+    /// Drops the shadow that was asked longest ago, of this module or of any; false: there is none.
+    pub fn drop_oldest(&self, module: Option<Digest>) -> bool {
+        self.kept.drop_oldest(|shadow| module.is_none_or(|module| shadow.module() == module))
+    }
+
+    /// Drops all.
+    pub fn clear(&self) {
+        self.kept.clear();
+    }
+
+    /// Waits until nobody else asks `id`.
+    pub(super) async fn turn(&self, id: &PromiseId) -> OwnedMutexGuard<()> {
+        let turn = {
+            let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+            let known = turns.get(id).and_then(Weak::upgrade);
+            known.unwrap_or_else(|| {
+                turns.retain(|_, turn| turn.strong_count() > 0);
+                let turn = Arc::default();
+                turns.insert(id.clone(), Arc::downgrade(&turn));
+                turn
+            })
+        };
+        turn.lock_owned().await
+    }
+
+    pub(super) fn take(&self, id: &PromiseId) -> Option<Shadow> {
+        self.kept.take(id)
+    }
+
+    pub(super) fn keep(&self, id: &PromiseId, shadow: Shadow) {
+        if shadow.can_go_on() {
+            self.kept.put(id.clone(), shadow.footprint(), shadow);
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Instances that are kept in memory because they may be needed again, the latest ones within a
+//! budget.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use segno_core::id::PromiseId;
+
+/// The limits of a cache of instances.
+#[derive(Debug, Clone, Copy)]
+pub struct WarmBudget {
+    /// Maximum number of instances.
+    pub instances: usize,
+    /// Maximum number of bytes of guest memory.
+    pub bytes: usize,
+}
+
+/// Keeps what was put in last, by invocation.
+pub struct InstanceCache<T> {
+    budget: WarmBudget,
+    kept: Mutex<Kept<T>>,
+}
+
+struct Kept<T> {
+    entries: HashMap<PromiseId, (u64, usize, T)>,
+    order: BTreeMap<u64, PromiseId>,
+    bytes: usize,
+    clock: u64,
+}
+
+impl<T> InstanceCache<T> {
+    /// An empty cache.
+    pub fn new(budget: WarmBudget) -> Self {
+        Self { budget, kept: Mutex::default() }
+    }
+
+    /// Keeps `entry`, which has `size` bytes, and drops the oldest ones beyond the budget.
+    pub fn put(&self, id: PromiseId, size: usize, entry: T) {
+        if size > self.budget.bytes || self.budget.instances == 0 {
+            return;
+        }
+        let mut evicted = Vec::new();
+        {
+            let mut kept = self.lock();
+            evicted.extend(kept.remove(&id));
+            kept.clock += 1;
+            let stamp = kept.clock;
+            kept.bytes += size;
+            kept.order.insert(stamp, id.clone());
+            kept.entries.insert(id, (stamp, size, entry));
+            while kept.entries.len() > self.budget.instances || kept.bytes > self.budget.bytes {
+                let Some(oldest) = kept.order.first_key_value().map(|(_, id)| id.clone()) else {
+                    break;
+                };
+                evicted.extend(kept.remove(&oldest));
+            }
+        }
+        // Dropped after the lock is released: returning an instance to the pool takes a moment.
+        drop(evicted);
+    }
+
+    /// Hands over what is kept of `id`.
+    pub fn take(&self, id: &PromiseId) -> Option<T> {
+        self.lock().remove(id)
+    }
+
+    /// Whether something is kept of `id` of which `is_meant` holds.
+    pub fn holds(&self, id: &PromiseId, is_meant: impl Fn(&T) -> bool) -> bool {
+        self.lock().entries.get(id).is_some_and(|(_, _, entry)| is_meant(entry))
+    }
+
+    /// The number of instances kept, and the bytes of their memory.
+    pub fn size(&self) -> (usize, usize) {
+        let kept = self.lock();
+        (kept.entries.len(), kept.bytes)
+    }
+
+    /// Drops what was put in first of that of which `is_meant` holds; false: there is none.
+    pub fn drop_oldest(&self, is_meant: impl Fn(&T) -> bool) -> bool {
+        let dropped = {
+            let mut kept = self.lock();
+            let entries = &kept.entries;
+            let is_it =
+                |id: &&PromiseId| entries.get(*id).is_some_and(|(_, _, entry)| is_meant(entry));
+            let oldest = kept.order.values().find(is_it).cloned();
+            oldest.and_then(|id| kept.remove(&id))
+        };
+        dropped.is_some()
+    }
+
+    /// Drops everything.
+    pub fn clear(&self) {
+        let all = std::mem::take(&mut *self.lock());
+        drop(all);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Kept<T>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T> Default for Kept<T> {
+    fn default() -> Self {
+        Self { entries: HashMap::new(), order: BTreeMap::new(), bytes: 0, clock: 0 }
+    }
+}
+
+impl<T> Kept<T> {
+    fn remove(&mut self, id: &PromiseId) -> Option<T> {
+        let (stamp, size, entry) = self.entries.remove(id)?;
+        self.order.remove(&stamp);
+        self.bytes -= size;
+        Some(entry)
+    }
+}

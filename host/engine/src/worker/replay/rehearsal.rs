@@ -1,0 +1,140 @@
+//! A replay without a claim, which writes nothing: a guest that stands before the start of a
+//! journal.
+
+use std::sync::{Arc, Mutex};
+
+use segno_core::{
+    address,
+    id::{Digest, PromiseId},
+    invocation::{Outline, RecordBody},
+    promise::Note,
+};
+use segno_guest::{FunctionKind, GuestError, Workflow};
+use segno_store::PromiseRow;
+
+use super::{NotRead, ReplayError, Replayer, Start, StoredJournal};
+use crate::{
+    host::Host,
+    target,
+    values::{self, journals},
+    worker::{
+        commands::Identity,
+        recording::{Recorder, SharedRecorder},
+    },
+};
+
+/// A guest, and the journal that it is to repeat.
+pub struct Rehearsal<'a> {
+    /// The invocation.
+    pub row: PromiseRow,
+    /// The module that is run.
+    pub module: Digest,
+    /// The module that wrote the journal.
+    pub recorded_by: Digest,
+    /// The outline of the records that are repeated.
+    pub outline: Outline,
+    /// Compares commands with records.
+    pub recorder: SharedRecorder,
+    /// The guest.
+    pub instance: Box<dyn Workflow>,
+    journal: StoredJournal<'a>,
+    start: Option<Start>,
+}
+
+impl<'a> Rehearsal<'a> {
+    /// Prepares a replay of `id`'s journal, or of its first `records`, on the module that runs it or
+    /// another.
+    ///
+    /// # Errors
+    /// [`ReplayError`].
+    pub async fn new(
+        host: &'a Host,
+        id: &'a PromiseId,
+        module: Option<Digest>,
+        records: Option<u32>,
+    ) -> Result<Self, ReplayError> {
+        let mut journal = match records {
+            Some(records) => StoredJournal::new(&*host.store, id, records),
+            None => StoredJournal::whole(&*host.store, id),
+        };
+        let outlined = journal.outline().await;
+        // The journal first: one that has its end by then has it in its promise as well.
+        let row = host
+            .store
+            .read()
+            .promise(id)
+            .await?
+            .ok_or_else(|| ReplayError::NotFound(id.clone()))?;
+        let (outline, _) = outlined.map_err(|not_read| match (not_read, records) {
+            (NotRead::Short { at }, Some(asked)) => {
+                ReplayError::NoSuchRecord { id: id.clone(), asked, records: at }
+            }
+            (not_read, _) => ReplayError::unread(id, not_read),
+        })?;
+        let end = row.promise.settlement();
+        let end = end.map(|settlement| journals::stored(&values::outcome(settlement), false));
+        let journal = journal.ending(end);
+        let no_journal = || ReplayError::NoJournal(id.clone(), why_not(&row));
+        let started = outline.started().ok_or_else(no_journal)?;
+        let RecordBody::Started { module: recorded_by, .. } = started.body else {
+            return Err(no_journal());
+        };
+        let start = Start::recorded(&row.promise, started).expect("it is the record of a start");
+        // One that was moved is replayed on the module that continued it, which repeats what came
+        // before.
+        let own = row.task.as_ref().and_then(|task| task.module).unwrap_or(recorded_by);
+        let module = module.unwrap_or(own);
+
+        let failed = |error: GuestError| ReplayError::Guest { matched: 0, error };
+        let functions = host.guests.describe(module).await.map_err(failed)?;
+        let name = address::function_of(&start.function);
+        let is_there = |known: &segno_guest::FunctionDescription| {
+            known.name == name && known.kind == FunctionKind::Workflow
+        };
+        if !functions.iter().any(is_there) {
+            let known: Vec<&str> = functions.iter().map(|known| known.name.as_str()).collect();
+            let (kind, known) = ("workflow", known.join(", "));
+            let function = start.function;
+            return Err(failed(GuestError::NoSuchFunction { kind, function, known }));
+        }
+        let module_name = target::module_of(&row.promise);
+        let object = target::object_of(&row.promise).map(|object| (object, false));
+        let identity =
+            Identity { id: id.clone(), module: module_name, object, functions, outbound: None };
+        let recorder = Recorder::over(identity, outline.clone(), true);
+        let instance =
+            host.guests.instantiate(module, recorder.engine_facts()).await.map_err(failed)?;
+        let (recorder, start) = (Arc::new(Mutex::new(recorder)), Some(start));
+        Ok(Self { row, module, recorded_by, outline, recorder, instance, journal, start })
+    }
+
+    /// Replays. `told` is called after the start, and after each event.
+    ///
+    /// # Errors
+    /// [`ReplayStopped`](super::ReplayStopped).
+    pub async fn run(&mut self, told: impl Fn() + Send) -> Result<(), super::ReplayStopped> {
+        let replayer = Replayer { recorder: &self.recorder, source: &self.journal };
+        match self.start.take() {
+            Some(start) => replayer.run(&mut *self.instance, start, told).await,
+            None => replayer.go_on(&mut *self.instance, told).await,
+        }
+    }
+}
+
+/// The note of an attempt that failed, and that no other has made good.
+pub(super) fn failed_attempt(row: &PromiseRow) -> Option<&Note> {
+    let task = row.task.as_ref().filter(|task| task.attempt > 0 && row.promise.is_pending())?;
+    task.note.as_ref()
+}
+
+fn why_not(row: &PromiseRow) -> String {
+    let why = match &row.task {
+        None => "it is a promise without a function",
+        Some(task) if task.module.is_none() => "it is not run by a module",
+        Some(_) => "it has no record yet, or it is an activity: only workflows are replayed",
+    };
+    match failed_attempt(row) {
+        Some(note) => format!("{why}; its last attempt failed: {}", note.message),
+        None => why.to_owned(),
+    }
+}
