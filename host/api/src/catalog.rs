@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use super::{
     Api, ApiError, Misfit,
-    model::{Function, Message, MessageKind, Module, ModuleDescription},
+    model::{Function, Handler, Message, Module, ModuleDescription},
 };
 
 /// Maximum age of the cached list. Uploads through this API are seen at once.
@@ -28,8 +28,11 @@ const MISFITS: usize = 8;
 /// Maximum length of a reason, in characters: reasons quote the input.
 const REASON: usize = 300;
 
-/// By module, function, and message; none for schemas that cannot be used.
-type Schemas = HashMap<(Digest, String, Option<(MessageKind, String)>), Option<Arc<Validator>>>;
+/// What a schema is of: the module, the function, and the kind and the name of what may be sent to
+/// it, unless that is its own input.
+type SchemaKey = (Digest, String, Option<(&'static str, String)>);
+/// None for schemas that cannot be used.
+type Schemas = HashMap<SchemaKey, Option<Arc<Validator>>>;
 
 /// The cached modules and schemas.
 #[derive(Default)]
@@ -202,16 +205,24 @@ impl Api {
         message: &Message,
         value: &Value,
     ) -> Vec<Misfit> {
-        let of = Some((message.kind, message.name.clone()));
+        let of = Some((message.kind.as_str(), message.name.clone()));
         self.misfits_of((module, function.name.clone(), of), &message.schema, value)
     }
 
-    fn misfits_of(
+    /// Where the input of a query or update does not match its schema.
+    pub(super) fn handler_misfits(
         &self,
-        key: (Digest, String, Option<(MessageKind, String)>),
-        schema: &Value,
-        value: &Value,
+        module: Digest,
+        function: &Function,
+        handler: &Handler,
+        input: &Value,
     ) -> Vec<Misfit> {
+        let Some(schema) = &handler.input_schema else { return Vec::new() };
+        let of = Some((handler.kind.as_str(), handler.name.clone()));
+        self.misfits_of((module, function.name.clone(), of), schema, input)
+    }
+
+    fn misfits_of(&self, key: SchemaKey, schema: &Value, value: &Value) -> Vec<Misfit> {
         let Some(schema) = self.validator(key, schema) else { return Vec::new() };
         schema
             .iter_errors(value)
@@ -223,11 +234,7 @@ impl Api {
             .collect()
     }
 
-    fn validator(
-        &self,
-        key: (Digest, String, Option<(MessageKind, String)>),
-        schema: &Value,
-    ) -> Option<Arc<Validator>> {
+    fn validator(&self, key: SchemaKey, schema: &Value) -> Option<Arc<Validator>> {
         let mut known = self.catalog.schemas.lock().unwrap_or_else(PoisonError::into_inner);
         let function = key.1.clone();
         known

@@ -8,7 +8,7 @@ use axum::{
 use segno_store::StoreError;
 use serde_json::{Map, Value, json};
 
-use super::model::{MessageKind, Problem};
+use super::model::{FailureView, HandlerKind, Problem};
 
 /// A place in an input that does not match the schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -156,12 +156,13 @@ pub enum ApiError {
         /// The places that do not match, with reasons.
         errors: Vec<Misfit>,
     },
-    /// The value of a promise or a signal does not fit the schema that the workflow gives for it.
-    #[error("the value does not fit the {} `{name}` of `{function}`: {}", kind.as_str(), misfit_words(.errors))]
+    /// The value of a promise or a signal, or the input of a query or an update, does not fit the
+    /// schema that the workflow gives for it.
+    #[error("the value does not fit the {kind} `{name}` of `{function}`: {}", misfit_words(.errors))]
     BadMessage {
-        /// What it is.
-        kind: MessageKind,
-        /// The name of the promise or signal.
+        /// What it is: a promise, a signal, a query or an update.
+        kind: &'static str,
+        /// Its name.
         name: String,
         /// The workflow.
         function: String,
@@ -177,6 +178,28 @@ pub enum ApiError {
         name: String,
         /// The signals that it takes.
         known: Vec<String>,
+    },
+    /// The workflow has no such query or update.
+    #[error("`{function}` has no {} `{name}`: {}", kind.as_str(), known_words("it has", .known, "it has none"))]
+    UnknownHandler {
+        /// What was asked for.
+        kind: HandlerKind,
+        /// The workflow.
+        function: String,
+        /// The name as sent.
+        name: String,
+        /// The queries, or updates, that it has.
+        known: Vec<String>,
+    },
+    /// The workflow answered a query with a failure, or refused an update.
+    #[error("the {} `{name}` was refused: {} (code {})", kind.as_str(), failure.message, failure.code)]
+    HandlerFailed {
+        /// What was asked for.
+        kind: HandlerKind,
+        /// Its name.
+        name: String,
+        /// What the workflow says.
+        failure: FailureView,
     },
     /// No invocation has this id.
     #[error("there is no invocation `{0}`; `segno list` shows which there are")]
@@ -276,6 +299,10 @@ impl ApiError {
             Self::BadPlan { .. } => "invalid-plan",
             Self::BadInput { .. } | Self::BadMessage { .. } => "invalid-input",
             Self::UnknownSignal { .. } => "unknown-signal",
+            Self::UnknownHandler { kind: HandlerKind::Query, .. } => "unknown-query",
+            Self::UnknownHandler { kind: HandlerKind::Update, .. } => "unknown-update",
+            Self::HandlerFailed { kind: HandlerKind::Query, .. } => "query-failed",
+            Self::HandlerFailed { kind: HandlerKind::Update, .. } => "update-refused",
             Self::UnknownInvocation(_) => "unknown-invocation",
             Self::UnknownPromise(_) => "unknown-promise",
             Self::UnknownTask(_) | Self::NoTask(_) => "unknown-task",
@@ -303,6 +330,7 @@ impl ApiError {
             Self::UnknownRoute { .. }
             | Self::UnknownModule { .. }
             | Self::UnknownFunction { .. }
+            | Self::UnknownHandler { .. }
             | Self::UnknownInvocation(_)
             | Self::UnknownPromise(_)
             | Self::UnknownTask(_)
@@ -329,6 +357,7 @@ impl ApiError {
             | Self::BadInput { .. }
             | Self::BadMessage { .. }
             | Self::UnknownSignal { .. }
+            | Self::HandlerFailed { .. }
             | Self::BadModule { .. } => StatusCode::UNPROCESSABLE_ENTITY,
             Self::IsInvocation(_) | Self::Settled { .. } | Self::WrongState { .. } => {
                 StatusCode::CONFLICT
@@ -365,6 +394,10 @@ impl ApiError {
             Self::BadInput { .. } => "Input does not fit",
             Self::BadMessage { .. } => "Value does not fit",
             Self::UnknownSignal { .. } => "Unknown signal",
+            Self::UnknownHandler { kind: HandlerKind::Query, .. } => "Unknown query",
+            Self::UnknownHandler { kind: HandlerKind::Update, .. } => "Unknown update",
+            Self::HandlerFailed { kind: HandlerKind::Query, .. } => "Query failed",
+            Self::HandlerFailed { kind: HandlerKind::Update, .. } => "Update refused",
             Self::UnknownInvocation(_) => "Unknown invocation",
             Self::UnknownPromise(_) => "Unknown promise",
             Self::UnknownTask(_) => "Unknown task",
@@ -400,12 +433,17 @@ impl ApiError {
                 json!({ "target": target, "errors": misfits_json(errors) })
             }
             Self::BadMessage { kind, name, function, errors } => {
-                let kind = kind.as_str();
                 let errors = misfits_json(errors);
                 json!({ "kind": kind, "name": name, "function": function, "errors": errors })
             }
             Self::UnknownSignal { function, name, known } => {
                 json!({ "function": function, "name": name, "known": known })
+            }
+            Self::UnknownHandler { function, name, known, .. } => {
+                json!({ "function": function, "name": name, "known": known })
+            }
+            Self::HandlerFailed { name, failure, .. } => {
+                json!({ "name": name, "failure": failure })
             }
             Self::Settled { id, state } => json!({ "id": id, "state": state }),
             Self::WrongState { id, state, .. } => json!({ "id": id, "state": state }),

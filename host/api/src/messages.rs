@@ -73,7 +73,7 @@ impl Api {
         match errors.is_empty() {
             true => Ok(()),
             false => Err(ApiError::BadMessage {
-                kind: message.kind,
+                kind: message.kind.as_str(),
                 name: message.name.clone(),
                 function: function.name.clone(),
                 errors,

@@ -12,8 +12,8 @@ use utoipa::{
 
 use super::{
     control, events, graphs, health, index, invocations, journal, metrics, migrate, model::Problem,
-    modules, objects, promises, remove, replay, resources, restart, sagas, schedules, start, tasks,
-    tree, wait,
+    modules, objects, promises, queries, remove, replay, resources, restart, sagas, schedules,
+    start, tasks, tree, updates, wait,
 };
 
 /// The characters of an id, as a pattern: no control characters, and no text that vanishes from a
@@ -25,13 +25,15 @@ pub(super) const ID: &str = r"^(?!\.{1,2}$)[^\x00-\x1f\x7f-\x9f]+$";
 const LONGEST_ID: usize = 2048;
 
 /// Operations whose body may be omitted, because `{}` is enough.
-const OPTIONAL_BODIES: [&str; 6] = [
+const OPTIONAL_BODIES: [&str; 8] = [
     "promises_resolve",
     "promises_reject",
     "invocations_replay",
     "invocations_release",
     "invocations_restart",
     "invocations_proceed",
+    "queries_post",
+    "updates_send",
 ];
 
 /// Problems that any route may answer; `code` in the problem document says more.
@@ -50,7 +52,8 @@ pub enum Refusals {
     #[response(status = 403, content_type = "application/problem+json")]
     Foreign(Problem),
     /// `unknown-route`, `unknown-module`, `unknown-function`, `unknown-invocation`,
-    /// `unknown-promise`, `unknown-task`, `unknown-schedule`, `unknown-resource`.
+    /// `unknown-promise`, `unknown-task`, `unknown-schedule`, `unknown-resource`, `unknown-query`,
+    /// `unknown-update`.
     #[response(status = 404, content_type = "application/problem+json")]
     Unknown(Problem),
     /// `method-not-allowed`.
@@ -61,7 +64,8 @@ pub enum Refusals {
     Slow(Problem),
     /// The object's state does not allow the operation: `already-settled`, `wrong-state`,
     /// `is-an-invocation`, `id-taken`, `no-journal`, `journal-damaged`, `resource-busy`, `object-busy`,
-    /// `stale-token`, `not-a-graph-run`, `is-a-graph-run`, `already-sent`.
+    /// `stale-token`, `not-a-graph-run`, `is-a-graph-run`, `already-sent`, `no-handlers`,
+    /// `journal-grew`.
     #[response(status = 409, content_type = "application/problem+json")]
     Conflict(Problem),
     /// `body-too-large`.
@@ -70,7 +74,7 @@ pub enum Refusals {
     /// `unsupported-media-type`.
     #[response(status = 415, content_type = "application/problem+json")]
     MediaType(Problem),
-    /// `invalid-input`, `invalid-plan`, or the fault of an uploaded module.
+    /// `invalid-input`, `invalid-plan`, `query-failed`, `query-trapped`, `update-refused`, or the fault of an uploaded module.
     #[response(status = 422, content_type = "application/problem+json")]
     Unfit(Problem),
     /// `internal`.
@@ -102,6 +106,9 @@ pub enum Refusals {
         invocations::list,
         invocations::describe,
         wait::wait,
+        queries::get,
+        queries::post,
+        updates::send,
         journal::journal,
         journal::logs,
         sagas::sagas,

@@ -267,7 +267,7 @@ async fn settle(
     }
 }
 
-async fn find(api: &Api, id: &PromiseId) -> Result<PromiseRow, ApiError> {
+pub(super) async fn find(api: &Api, id: &PromiseId) -> Result<PromiseRow, ApiError> {
     let found = api.host.store.read().promise(id).await?;
     found.ok_or_else(|| ApiError::UnknownPromise(id.to_string()))
 }

@@ -57,6 +57,7 @@ pub(super) fn not_replayed(error: ReplayError) -> ApiError {
         ReplayError::NotFound(id) => return ApiError::UnknownInvocation(id.to_string()),
         ReplayError::Store(error) => return error.into(),
         ReplayError::NoJournal(..) => "no-journal",
+        ReplayError::NoSuchRecord { .. } => "no-such-record",
         ReplayError::Damaged(..) => "journal-damaged",
         ReplayError::Guest { .. } => "replay-failed",
     };

@@ -9,8 +9,8 @@ use axum::{
 
 use super::{
     Api, access, control, error::ApiError, events, graphs, health, index, invocations, journal,
-    metrics, migrate, modules, objects, openapi, promises, remove, replay, resources, restart,
-    sagas, schedules, start, tasks, tree, wait,
+    metrics, migrate, modules, objects, openapi, promises, queries, remove, replay, resources,
+    restart, sagas, schedules, start, tasks, tree, updates, wait,
 };
 
 /// The API as a service.
@@ -33,6 +33,8 @@ pub fn router(api: Api) -> Router {
         .route("/invocations/{id}/halt", post(control::halt))
         .route("/invocations/{id}/release", post(control::release))
         .route("/invocations/{id}/signals", post(control::signal))
+        .route("/invocations/{id}/queries/{name}", get(queries::get).post(queries::post))
+        .route("/invocations/{id}/updates/{name}", post(updates::send))
         .route("/invocations/{id}/replay", post(replay::replay))
         .route("/graphs", post(graphs::start))
         .route("/graphs/check", post(graphs::check))

@@ -80,6 +80,7 @@ impl ComponentInspector for ByFirstWord {
                 ],
                 _ => Vec::new(),
             },
+            handlers: Vec::new(),
             timeout_ms: (name == "short").then_some(1_000),
             retry: None,
         };

@@ -14,7 +14,7 @@ use super::{
 };
 
 /// Default wait, in milliseconds.
-const DEFAULT_WAIT_MS: u64 = 30_000;
+pub(super) const DEFAULT_WAIT_MS: u64 = 30_000;
 /// Maximum wait, in milliseconds.
 const LONGEST_WAIT_MS: u64 = 300_000;
 
@@ -47,10 +47,23 @@ pub async fn settled(api: &Api, id: &PromiseId, limit_ms: u64) -> Result<Promise
     if limit_ms == 0 {
         return api.invocation(id).await;
     }
+    watched(api, id, limit_ms, || api.invocation(id)).await
+}
+
+/// What `read` answers of the promise when it has settled, or after `limit_ms`.
+pub async fn watched<R>(
+    api: &Api,
+    id: &PromiseId,
+    limit_ms: u64,
+    read: impl Fn() -> R,
+) -> Result<PromiseRow, ApiError>
+where
+    R: Future<Output = Result<PromiseRow, ApiError>>,
+{
     let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
     // Watch first, then read: a later settlement is notified, an earlier one is read.
     api.host.notifier.watch(id.clone(), sender);
-    let row = api.invocation(id).await;
+    let row = read().await;
     if row.as_ref().is_ok_and(|row| row.promise.is_pending()) {
         let limit = Millis(i64::try_from(limit_ms.min(LONGEST_WAIT_MS)).unwrap_or(i64::MAX));
         tokio::select! {
@@ -66,5 +79,5 @@ pub async fn settled(api: &Api, id: &PromiseId, limit_ms: u64) -> Result<Promise
     }
     drop(receiver);
     api.host.notifier.unwatch(id);
-    api.invocation(id).await
+    read().await
 }

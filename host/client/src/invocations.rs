@@ -5,9 +5,9 @@ use std::time::Duration;
 use reqwest::Method;
 use segno_model::{
     Accepted, ContinueInvocation, Continued, Invocation, InvocationOutcome, InvocationPage,
-    InvocationQuery, JournalPage, JournalRecord, LogPage, RangeQuery, Removed, Replay,
-    ReplayRequest, RestartInvocation, SagaPage, SendSignal, SignalAccepted, StartInvocation,
-    Started, WaitQuery,
+    InvocationQuery, JournalPage, JournalRecord, LogPage, QueryAnswer, RangeQuery, Removed, Replay,
+    ReplayRequest, RestartInvocation, SagaPage, SendQuery, SendSignal, SendUpdate, SignalAccepted,
+    StartInvocation, Started, UpdateAnswer, WaitQuery,
 };
 
 use super::{Client, ClientError};
@@ -151,6 +151,38 @@ impl Client {
         signal: &SendSignal,
     ) -> Result<SignalAccepted, ClientError> {
         self.post(&["v1", "invocations", id, "signals"], signal).await
+    }
+
+    /// Asks a workflow.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn query(
+        &self,
+        id: &str,
+        name: &str,
+        query: &SendQuery,
+    ) -> Result<QueryAnswer, ClientError> {
+        let path = ["v1", "invocations", id, "queries", name];
+        // A long journal is replayed first.
+        let request = self.request(Method::POST, &path).json(query);
+        self.read(self.patient(request, Duration::from_secs(300))).await
+    }
+
+    /// Tells a workflow of an update. The request asks to wait for [`SendUpdate::timeout_ms`].
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn update(
+        &self,
+        id: &str,
+        name: &str,
+        update: &SendUpdate,
+    ) -> Result<UpdateAnswer, ClientError> {
+        let path = ["v1", "invocations", id, "updates", name];
+        let request = self.request(Method::POST, &path).json(update);
+        let wait = Duration::from_millis(update.timeout_ms.unwrap_or(30_000));
+        self.read(self.patient(request, wait + Duration::from_secs(300))).await
     }
 
     /// Replays an invocation's journal against a module, by alias or digest; none: the module that

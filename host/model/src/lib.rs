@@ -6,6 +6,7 @@
 mod cloud;
 mod event;
 mod graph;
+mod handler;
 mod health;
 mod invocation;
 mod journal;
@@ -29,6 +30,10 @@ pub use event::{AcknowledgeEvents, Acknowledged, EventPage, EventQuery};
 pub use graph::{
     GraphChecked, GraphNode, GraphNodeState, GraphPersistence, GraphQuery, GraphRun, GraphStarted,
     RetryGraph, StartGraph,
+};
+pub use handler::{
+    AskQuery, Handler, HandlerKind, QueryAnswer, SendQuery, SendUpdate, UpdateAnswer, UpdateState,
+    UpdateWait,
 };
 pub use health::{Health, Index, Readiness};
 pub use invocation::{

@@ -41,6 +41,7 @@ mod payments;
 mod place;
 mod proceed;
 mod promise;
+mod query;
 mod ready;
 mod recovery;
 mod remove;
@@ -62,6 +63,7 @@ mod start;
 mod store_address;
 mod task;
 mod tree;
+mod update;
 
 use std::ffi::OsString;
 
@@ -166,6 +168,8 @@ enum Command {
     Resolve(settle::Resolve),
     Reject(settle::Reject),
     Signal(signal::Signal),
+    Query(query::Query),
+    Update(update::Update),
     Promise(promise::Promise),
     Saga(saga::Saga),
     Graph(graph::Graph),
@@ -252,6 +256,8 @@ impl Cli {
             Command::Resolve(command) => command.run(&client()?, console).await,
             Command::Reject(command) => command.run(&client()?, console).await,
             Command::Signal(command) => command.run(&client()?, console).await,
+            Command::Query(command) => command.run(&client()?, console).await,
+            Command::Update(command) => command.run(&client()?, console).await,
             Command::Promise(command) => command.run(&client()?, console).await,
             Command::Saga(command) => command.run(&client()?, console).await,
             Command::Graph(command) => command.run(client, console).await,

@@ -108,6 +108,17 @@ pub fn contents(module: &ModuleDescription, console: &mut Console) -> Result<(),
                 console.line(format!("\n{head}\n{schema:#}"))?;
             }
         }
+        for handler in &function.handlers {
+            let of = format!("{} {} of {}", handler.kind.as_str(), handler.name, function.name);
+            for (what, schema) in
+                [("input", &handler.input_schema), ("output", &handler.output_schema)]
+            {
+                if let Some(schema) = schema {
+                    let head = console.paint(BOLD, &format!("{what} of {of}"));
+                    console.line(format!("\n{head}\n{schema:#}"))?;
+                }
+            }
+        }
         for Message { kind, name, schema } in &function.messages {
             let head = format!("{} {name} of {}", kind.as_str(), function.name);
             console.line(format!("\n{}\n{schema:#}", console.paint(BOLD, &head)))?;
@@ -131,7 +142,7 @@ pub fn contents(module: &ModuleDescription, console: &mut Console) -> Result<(),
     Ok(())
 }
 
-/// The functions of a module, as a table.
+/// The functions of a module with their queries and updates, as a table.
 pub fn function_table(module: &ModuleDescription) -> Table {
     let columns = [Column::text("FUNCTION"), Column::whole("KIND"), Column::prose("SUMMARY")];
     let mut table = Table::new(&columns);
@@ -139,10 +150,21 @@ pub fn function_table(module: &ModuleDescription) -> Table {
         table.row([
             Cell::from(&function.name),
             Cell::from(kind_of(function)),
-            Cell::from(function.summary.as_deref().unwrap_or("-").replace('\n', " ")),
+            Cell::from(words(&function.summary)),
         ]);
+        for handler in &function.handlers {
+            table.row([
+                Cell::from(format!("  {}", handler.name)),
+                Cell::from(handler.kind.as_str()),
+                Cell::from(words(&handler.summary)),
+            ]);
+        }
     }
     table
+}
+
+fn words(summary: &Option<String>) -> String {
+    summary.as_deref().unwrap_or("-").replace('\n', " ")
 }
 
 /// `workflow` or `activity`; for a function of an object, how it uses the state.

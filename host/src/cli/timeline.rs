@@ -18,6 +18,9 @@ pub fn record_line(record: &JournalRecord, began_at_ms: i64, console: &Console) 
     line.trim_end().to_owned()
 }
 
+/// The names of the signals that are updates begin so.
+const UPDATE: &str = "segno:update/";
+
 /// The line that begins with `lead`.
 fn what(record: &JournalRecord, console: &Console, lead: &str) -> String {
     let name = plain(record.name.as_deref().unwrap_or_default());
@@ -40,6 +43,14 @@ fn what(record: &JournalRecord, console: &Console, lead: &str) -> String {
             format!("{lead}{request}{}", console.paint(DIM, &until))
         }
         RecordKind::Notified => outcome(record, console, &format!("{lead}{index}")),
+        RecordKind::Signal if name.starts_with(UPDATE) => {
+            let name = name.trim_start_matches(UPDATE);
+            let lead = format!("{lead}{} {name} ", console.paint(BOLD, "update"));
+            let told = record.outcome.as_ref().and_then(|outcome| outcome.value.as_ref());
+            let input = told.map(|told| told["input"].to_string()).unwrap_or_default();
+            let input = console.fit(&input, text::width(&lead) + 2);
+            format!("{lead}{} {input}", console.paint(GREEN, "←"))
+        }
         RecordKind::Signal => {
             let lead = format!("{lead}{} {name} ", console.paint(BOLD, "signal"));
             outcome(record, console, &lead)

@@ -1,0 +1,136 @@
+//! What queries and updates have in common: the check of what is asked by what the module says of
+//! itself, and asking.
+
+use axum::http::StatusCode;
+use segno_core::id::{Digest, PromiseId};
+use segno_engine::{
+    target, values,
+    worker::{self, Answered, AskError, Question, ReplayError},
+};
+use segno_guest::{Outcome, Payload};
+use segno_store::PromiseRow;
+use serde_json::Value;
+
+use super::{
+    Api, ApiError,
+    model::{FailureView, Function, Handler, HandlerKind},
+    replay::not_replayed,
+};
+
+impl Api {
+    /// Checks that the workflow of `row` has this query or update, and that the input fits it.
+    pub(super) async fn check_handler(
+        &self,
+        row: &PromiseRow,
+        kind: HandlerKind,
+        name: &str,
+        input: &Value,
+    ) -> Result<(), ApiError> {
+        let (module, function) = self.workflow_of(row).await?;
+        let known = || function.handlers.iter().filter(|known| known.kind == kind);
+        let Some(handler) = known().find(|known| known.name == name) else {
+            return Err(ApiError::UnknownHandler {
+                kind,
+                function: function.name.clone(),
+                name: name.to_owned(),
+                known: known().map(|known| known.name.clone()).collect(),
+            });
+        };
+        self.check_input(module, &function, handler, input)
+    }
+
+    fn check_input(
+        &self,
+        module: Digest,
+        function: &Function,
+        handler: &Handler,
+        input: &Value,
+    ) -> Result<(), ApiError> {
+        let errors = self.handler_misfits(module, function, handler, input);
+        match errors.is_empty() {
+            true => Ok(()),
+            false => Err(ApiError::BadMessage {
+                kind: handler.kind.as_str(),
+                name: handler.name.clone(),
+                function: function.name.clone(),
+                errors,
+            }),
+        }
+    }
+
+    /// The module and the function that the invocation `row` runs, or ran.
+    async fn workflow_of(&self, row: &PromiseRow) -> Result<(Digest, Function), ApiError> {
+        let id = row.promise.id();
+        let refused = |reason: String| ApiError::Refused {
+            status: StatusCode::CONFLICT,
+            code: "no-journal",
+            reason,
+        };
+        let Some(module) = row.task.as_ref().and_then(|task| task.module) else {
+            return Err(refused(format!(
+                "`{id}` is not run by a module: it answers no queries and no updates"
+            )));
+        };
+        let known = match self.remembered().filter(|known| known.by_digest(module).is_some()) {
+            Some(known) => known,
+            None => self.modules().await?,
+        };
+        let name = target::function_of(&row.promise);
+        let function = known.by_digest(module).and_then(|entry| entry.function(&name));
+        let function = function.ok_or_else(|| {
+            refused(format!("the module {module} of `{id}` has no function `{name}`"))
+        })?;
+        Ok((module, function.clone()))
+    }
+
+    /// Asks the workflow.
+    pub(super) async fn ask(
+        &self,
+        id: &PromiseId,
+        (kind, name): (HandlerKind, &str),
+        input: &Value,
+        at: Option<u32>,
+    ) -> Result<Answered, ApiError> {
+        let question = Question {
+            validates: kind == HandlerKind::Update,
+            name: name.to_owned(),
+            input: Payload::Json(input.to_string()),
+        };
+        worker::ask(&self.host, id, question, at).await.map_err(|error| match error {
+            AskError::Replay(ReplayError::NoSuchRecord { .. }) => {
+                ApiError::BadField { field: "at", reason: format!("is too large: {error}") }
+            }
+            AskError::Replay(error) => not_replayed(error),
+            AskError::NoHandlers(_) => ApiError::Refused {
+                status: StatusCode::CONFLICT,
+                code: "no-handlers",
+                reason: error.to_string(),
+            },
+            AskError::Guest(error) => ApiError::Refused {
+                status: StatusCode::UNPROCESSABLE_ENTITY,
+                code: "query-trapped",
+                reason: format!(
+                    "the {} `{name}` did not answer: {}",
+                    kind.as_str(),
+                    error.message()
+                ),
+            },
+        })
+    }
+}
+
+/// The value that a workflow answered, or its failure.
+pub(super) fn answer(kind: HandlerKind, name: &str, outcome: &Outcome) -> Result<Value, ApiError> {
+    match outcome {
+        Outcome::Success(value) => Ok(values::payload_json(value)),
+        Outcome::Failure(failure) => Err(ApiError::HandlerFailed {
+            kind,
+            name: name.to_owned(),
+            failure: FailureView {
+                code: failure.code,
+                message: failure.message.clone(),
+                details: failure.details.as_ref().map(values::payload_json),
+            },
+        }),
+    }
+}

@@ -1,0 +1,79 @@
+//! Asking workflows.
+
+use axum::{Json, extract::State};
+use serde_json::Value;
+
+use super::{
+    Api, ApiError,
+    body::{Body, Query, Segments},
+    handlers::answer,
+    model::{AskQuery, HandlerKind, QueryAnswer, SendQuery},
+    openapi::Refusals,
+    state::promise_id,
+};
+
+/// Asks a workflow, whatever it is doing: it may run, wait, be halted, or have ended. It sees what
+/// was committed, and nothing is changed.
+#[utoipa::path(
+    get, path = "/v1/invocations/{id}/queries/{name}", tag = "invocations",
+    params(
+        ("id" = String, Path, description = "The invocation; a slash is written %2F"),
+        ("name" = String, Path, description = "The query"),
+        AskQuery,
+    ),
+    responses((status = 200, body = QueryAnswer), Refusals),
+)]
+pub async fn get(
+    State(api): State<Api>,
+    Segments((id, name)): Segments<(String, String)>,
+    Query(query): Query<AskQuery>,
+) -> Result<Json<QueryAnswer>, ApiError> {
+    let input = query.input.as_deref().map_or(Ok(Value::Null), serde_json::from_str);
+    let input = input.map_err(|error| ApiError::BadField {
+        field: "input",
+        reason: format!("is no JSON: {error}"),
+    })?;
+    ask(&api, id, name, SendQuery { input, at: query.at }).await.map(Json)
+}
+
+/// The same with an input that is too long for an address.
+#[utoipa::path(
+    post, path = "/v1/invocations/{id}/queries/{name}", tag = "invocations",
+    params(
+        ("id" = String, Path, description = "The invocation; a slash is written %2F"),
+        ("name" = String, Path, description = "The query"),
+    ),
+    request_body = SendQuery,
+    responses((status = 200, body = QueryAnswer), Refusals),
+)]
+pub async fn post(
+    State(api): State<Api>,
+    Segments((id, name)): Segments<(String, String)>,
+    Body(query, _room): Body<SendQuery>,
+) -> Result<Json<QueryAnswer>, ApiError> {
+    ask(&api, id, name, query).await.map(Json)
+}
+
+async fn ask(
+    api: &Api,
+    id: String,
+    name: String,
+    SendQuery { input, at }: SendQuery,
+) -> Result<QueryAnswer, ApiError> {
+    let id = promise_id(id)?;
+    if at == Some(0) {
+        let reason = "is 0: a journal begins with its first record".to_owned();
+        return Err(ApiError::BadField { field: "at", reason });
+    }
+    let row = api.invocation(&id).await?;
+    api.check_handler(&row, HandlerKind::Query, &name, &input).await?;
+    let answered = api.ask(&id, (HandlerKind::Query, &name), &input, at).await?;
+    Ok(QueryAnswer {
+        id: id.to_string(),
+        value: answer(HandlerKind::Query, &name, &answered.outcome)?,
+        name,
+        records: answered.records,
+        journal_len: answered.of,
+        module: answered.module.to_string(),
+    })
+}

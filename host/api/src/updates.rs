@@ -1,0 +1,166 @@
+//! Telling workflows of updates, and waiting for their answers.
+
+use axum::{Json, extract::State, http::StatusCode};
+use segno_core::{
+    command::Command,
+    id::PromiseId,
+    promise::Promise,
+    reply::{Conflict, Refusal, Reply},
+    time::Millis,
+    value::Text,
+};
+use segno_store::PromiseRow;
+use serde_json::Value;
+
+use super::{
+    Api, ApiError,
+    body::{Body, Segments},
+    handlers::answer,
+    model::{FailureView, HandlerKind, SendUpdate, UpdateAnswer, UpdateState, UpdateWait},
+    openapi::Refusals,
+    promises,
+    state::{promise_id, refused, unexpected},
+    view,
+    wait::{self, DEFAULT_WAIT_MS},
+};
+
+/// The first pause before a workflow that was overtaken is asked again, and the longest.
+const PAUSE: (Millis, Millis) = (Millis(2), Millis(200));
+
+/// Tells a workflow of an update, and waits until it is accepted or answered. The workflow is asked
+/// first whether it takes it; one that it refuses leaves no trace.
+#[utoipa::path(
+    post, path = "/v1/invocations/{id}/updates/{name}", tag = "invocations",
+    params(
+        ("id" = String, Path, description = "The invocation; a slash is written %2F"),
+        ("name" = String, Path, description = "The update"),
+    ),
+    request_body = SendUpdate,
+    responses((status = 200, body = UpdateAnswer), Refusals),
+)]
+pub async fn send(
+    State(api): State<Api>,
+    Segments((id, name)): Segments<(String, String)>,
+    Body(update, _room): Body<SendUpdate>,
+) -> Result<Json<UpdateAnswer>, ApiError> {
+    let id = promise_id(id)?;
+    let row = api.invocation(&id).await?;
+    api.check_handler(&row, HandlerKind::Update, &name, &update.input).await?;
+    let limit_ms = update.timeout_ms.unwrap_or(DEFAULT_WAIT_MS);
+    let sent = Sent { id: &id, name: &name, input: &update.input, key: update.key.as_deref() };
+    let n = sent.accepted(&api, &row, limit_ms).await?;
+    let promise = id.answer(n);
+    let read = || promises::find(&api, &promise);
+    let answered = match update.wait {
+        UpdateWait::Accepted => read().await?,
+        UpdateWait::Completed => wait::watched(&api, &promise, limit_ms, read).await?,
+    };
+    Ok(Json(shown(&id, name, &answered.promise)))
+}
+
+fn shown(id: &PromiseId, name: String, answered: &Promise) -> UpdateAnswer {
+    let unanswered = |failure: FailureView| match failure.code {
+        499 if failure.details.is_none() => {
+            FailureView { message: format!("`{id}` ended before it answered"), ..failure }
+        }
+        _ => failure,
+    };
+    let (output, failure) = (view::output(answered), view::failure(answered).map(unanswered));
+    UpdateAnswer {
+        id: id.to_string(),
+        name,
+        promise: answered.id().to_string(),
+        state: match (answered.is_pending(), &failure) {
+            (true, _) => UpdateState::Accepted,
+            (false, None) => UpdateState::Completed,
+            (false, Some(_)) => UpdateState::Failed,
+        },
+        output,
+        failure,
+    }
+}
+
+/// An update that is to be accepted.
+struct Sent<'a> {
+    id: &'a PromiseId,
+    name: &'a str,
+    input: &'a Value,
+    key: Option<&'a str>,
+}
+
+/// How a try to have it accepted ended.
+enum Try {
+    Accepted(u32),
+    /// The workflow had not seen everything.
+    Overtaken(Refusal),
+}
+
+impl Sent<'_> {
+    /// Has the workflow asked, and the update accepted, as often as it takes: between the two the
+    /// workflow may have gone on. Answers which signal it is.
+    async fn accepted(&self, api: &Api, row: &PromiseRow, limit_ms: u64) -> Result<u32, ApiError> {
+        // Without a key, sending the command again after an unknown outcome would send two.
+        let nonce = || format!("api:{:016x}", api.host.env.runtime.nonce());
+        let key = Text::from(self.key.map_or_else(nonce, str::to_owned));
+        if self.key.is_some() || !row.promise.is_pending() {
+            // One that was accepted already is not asked about again; an ended workflow takes none.
+            let nothing_seen = (u32::MAX, u32::MAX);
+            if let Try::Accepted(n) = self.offer(api, &key, nothing_seen).await? {
+                return Ok(n);
+            }
+        }
+        let (clock, limit) = (&api.host.env.clock, std::time::Duration::from_millis(limit_ms));
+        let (began, mut pause) = (clock.elapsed(), PAUSE.0);
+        loop {
+            let kind = HandlerKind::Update;
+            let asked = api.ask(self.id, (kind, self.name), self.input, None).await?;
+            answer(kind, self.name, &asked.outcome)?;
+            if asked.records < asked.of {
+                return Err(ApiError::Refused {
+                    status: StatusCode::CONFLICT,
+                    code: "replay-failed",
+                    reason: format!(
+                        "`{}` takes no update: its code does not get past record {} of {}; `segno replay {}` shows why",
+                        self.id, asked.records, asked.of, self.id
+                    ),
+                });
+            }
+            match self.offer(api, &key, (asked.records, asked.signals)).await? {
+                Try::Accepted(n) => return Ok(n),
+                Try::Overtaken(refusal) if clock.elapsed().saturating_sub(began) >= limit => {
+                    return Err(refused(self.id, refusal));
+                }
+                Try::Overtaken(_) => api.host.env.runtime.sleep(pause).await,
+            }
+            pause = Millis(pause.0 * 2).min(PAUSE.1);
+        }
+    }
+
+    async fn offer(
+        &self,
+        api: &Api,
+        key: &Text,
+        (records, signals): (u32, u32),
+    ) -> Result<Try, ApiError> {
+        let command = Command::Update {
+            invocation: self.id.clone(),
+            name: Text::from(self.name),
+            input: Text::from(self.input.to_string()),
+            key: Some(key.clone()),
+            records,
+            signals,
+        };
+        match api.execute(command).await? {
+            Reply::Signalled { n } => Ok(Try::Accepted(n)),
+            Reply::Refused(refusal @ Refusal::Conflict(Conflict::JournalGrew { .. })) => {
+                Ok(Try::Overtaken(refusal))
+            }
+            Reply::Refused(Refusal::Conflict(Conflict::PromiseSettled(_))) => {
+                let state = wait::outcome(&api.invocation(self.id).await?)?.state;
+                Err(ApiError::Settled { id: self.id.to_string(), state: state.as_str() })
+            }
+            Reply::Refused(refusal) => Err(refused(self.id, refusal)),
+            other => Err(unexpected(&other)),
+        }
+    }
+}

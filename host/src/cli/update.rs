@@ -1,0 +1,96 @@
+//! `segno update`.
+
+use std::time::Duration;
+
+use clap::Args;
+use serde_json::Value;
+
+use super::{
+    CliError, Console, Exit,
+    input::read_json,
+    time::{as_ms, read_length},
+};
+use crate::{
+    api::model::{SendUpdate, UpdateAnswer, UpdateState, UpdateWait},
+    client::Client,
+};
+
+/// Tell a workflow of an update, and print its answer
+///
+/// The workflow is asked first whether it takes the update; one that it refuses leaves no trace.
+/// `segno modules NAME` lists the updates of a module's functions.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  segno update order-1001 add-item '{\"sku\": \"tea\"}'
+  segno update order-1001 add-item @item.json --key item-7   # sent twice with one key, it is done once
+  segno update order-1001 close --accepted                   # do not wait for the answer
+
+The exit code is 0 if the workflow answered (with --accepted: if it took the update), 4 if it answered with a failure or
+ended before it answered, 6 if it had not answered after --wait, and 1 if it refused.")]
+pub struct Update {
+    /// Id of the invocation
+    id: String,
+    /// Name of the update
+    name: String,
+    /// Input: JSON, @FILE, or - for standard input (default: null)
+    #[arg(value_name = "JSON")]
+    input: Option<String>,
+    /// Key for repetitions: the same key again is the same update
+    #[arg(long)]
+    key: Option<String>,
+    /// Wait only until the update is accepted
+    #[arg(long)]
+    accepted: bool,
+    /// Maximum wait for the answer; the update goes on beyond it
+    #[arg(long, value_name = "LENGTH", value_parser = read_length, default_value = "30s")]
+    wait: Duration,
+}
+
+impl Update {
+    pub(super) async fn run(
+        self,
+        client: &Client,
+        console: &mut Console,
+    ) -> Result<Exit, CliError> {
+        let input = self.input.as_deref().map_or(Ok(Value::Null), read_json)?;
+        let wait = if self.accepted { UpdateWait::Accepted } else { UpdateWait::Completed };
+        let timeout_ms = Some(as_ms(self.wait)?);
+        let update = SendUpdate { input, key: self.key, wait, timeout_ms };
+        let progress = console.progress(format!("waiting for {}", self.id));
+        let answer = client.update(&self.id, &self.name, &update).await;
+        drop(progress);
+        shown(&answer?, self.accepted, console)
+    }
+}
+
+fn shown(answer: &UpdateAnswer, is_enough: bool, console: &mut Console) -> Result<Exit, CliError> {
+    let exit = match answer.state {
+        UpdateState::Completed => Exit::Done,
+        UpdateState::Failed => Exit::Failed,
+        UpdateState::Accepted if is_enough => Exit::Done,
+        UpdateState::Accepted => Exit::TimedOut,
+    };
+    if console.json() {
+        console.document(answer)?;
+        return Ok(exit);
+    }
+    let UpdateAnswer { id, name, promise, .. } = answer;
+    match (answer.state, &answer.failure) {
+        (UpdateState::Completed, _) => {
+            console.document(answer.output.as_ref().unwrap_or(&Value::Null))?;
+        }
+        (UpdateState::Accepted, _) => console.remark(&format!(
+            "`{id}` has accepted `{name}`; `segno promise get {promise}` prints its answer"
+        )),
+        (UpdateState::Failed, failure) => {
+            let (code, why) =
+                failure.as_ref().map_or((500, ""), |failure| (failure.code, &failure.message));
+            console.remark(&format!("`{name}` failed: {why} (code {code})"));
+            if let Some(details) = failure.as_ref().and_then(|failure| failure.details.as_ref()) {
+                console.remark(&format!("{details:#}"));
+            }
+        }
+    }
+    Ok(exit)
+}
