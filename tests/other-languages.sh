@@ -85,6 +85,27 @@ try() {
   grep -q '"total": *1330' <<<"$output" || fail "$name: the basket costs $output"
   "$SEGNO" replay "$name-last" | tail -n 1 | grep '^identical' || fail "$name: the replay of an object's function differs"
 
+  # Queries and updates: asked and told while it runs, also when the host dies after it accepted, and asked after the end.
+  local told="$name-told"
+  "$SEGNO" start "$name/offer" '{"goods":["apple","cheese"],"pause_ms":6000}' --id "$told"
+  for _ in $(seq 100); do
+    output="$("$SEGNO" query "$told" step 2>&1)" || true
+    [ "$output" = '"waits"' ] && break
+    sleep 0.05
+  done
+  [ "$output" = '"waits"' ] || fail "$name: an offer that waits says its step is $output"
+  [ "$("$SEGNO" update "$told" discount 30)" = 30 ] || fail "$name: an update was not answered"
+  if "$SEGNO" update "$told" discount 90 2>"$work/refusal"; then fail "$name: what is not affordable was accepted"; fi
+  grep -q '30 off is enough' "$work/refusal" || fail "$name: the refusal does not say why: $(cat "$work/refusal")"
+  "$SEGNO" update "$told" discount 20 --key again --accepted
+  kill_host
+  up
+  [ "$("$SEGNO" update "$told" discount 20 --key again)" = 50 ] || fail "$name: an accepted update was not answered once"
+  output="$("$SEGNO" --json result "$told" --wait 60s)"
+  grep -q '"total": *780' <<<"$output" || fail "$name: an offer with 50 off came to $output"
+  [ "$("$SEGNO" query "$told" step)" = '"is made"' ] || fail "$name: an offer that has ended does not answer"
+  "$SEGNO" replay "$told" | tail -n 1 | grep '^identical' || fail "$name: the replay of a run with updates differs"
+
   # Input that does not fit the schema is refused before anything begins.
   if "$SEGNO" call "$name/offer" '{"goods":"apple"}' --id "$name-bad" 2>"$work/refusal"; then
     fail "$name: input that does not fit was accepted"

@@ -13,8 +13,18 @@ use segno::{
 use segno_core::id::Digest;
 
 /// The examples, by package name.
-pub const EXAMPLES: [&str; 9] =
-    ["hello", "order", "fan-out", "reminder", "approval", "subscription", "trip", "bank", "prices"];
+pub const EXAMPLES: [&str; 10] = [
+    "hello",
+    "order",
+    "fan-out",
+    "reminder",
+    "approval",
+    "subscription",
+    "trip",
+    "bank",
+    "auction",
+    "prices",
+];
 
 /// All examples as components.
 ///

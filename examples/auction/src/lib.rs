@@ -1,0 +1,146 @@
+//! An auction: it is asked who leads, told of bids, and over when its time is.
+//!
+//! It teaches: what a workflow shares with queries and updates; a validator, so that what is not
+//! to be accepted leaves no trace; updates that change how the workflow goes on; and to answer all
+//! that were accepted before the end.
+
+use std::time::Duration;
+
+use segno::{Context, Either, Error, Result, Shared};
+
+/// What is sold.
+#[segno::data]
+#[derive(Clone, Debug)]
+pub struct Lot {
+    /// What it is.
+    pub name: String,
+    /// The lowest bid.
+    pub least: u64,
+    /// How long bids are taken, in seconds.
+    pub open_s: u64,
+}
+
+/// Somebody's bid.
+#[segno::data]
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bid {
+    /// Who bids.
+    pub bidder: String,
+    /// How much.
+    pub amount: u64,
+}
+
+/// What an auction shares with its queries and updates.
+pub struct Auction {
+    least: u64,
+    bids: Vec<Bid>,
+    is_closed: bool,
+}
+
+impl Auction {
+    fn leader(&self) -> Option<&Bid> {
+        self.bids.last()
+    }
+
+    fn next(&self) -> u64 {
+        self.leader().map_or(self.least, |leader| leader.amount + 1)
+    }
+}
+
+/// Takes bids until its time is over, or it is closed. The result is the highest one.
+#[segno::workflow]
+pub async fn auction(ctx: Context, lot: Lot) -> Result<Option<Bid>> {
+    let auction = ctx.share(Auction { least: lot.least, bids: Vec::new(), is_closed: false });
+    let over = ctx.sleep(Duration::from_secs(lot.open_s));
+    let closed = auction.until(|auction| auction.is_closed);
+    match segno::select(over, closed).await {
+        Either::Left(ended) | Either::Right(ended) => ended?,
+    }
+    auction.write(|auction| auction.is_closed = true);
+    // Whoever's bid was accepted hears of it.
+    ctx.updates_done().await;
+    let winner = auction.read(|auction| auction.leader().cloned());
+    Ok(winner)
+}
+
+/// Who leads, and with how much.
+#[segno::query(auction)]
+pub fn leader(auction: &Auction) -> Result<Option<Bid>> {
+    Ok(auction.leader().cloned())
+}
+
+/// What somebody has bid so far.
+#[segno::query(auction, name = "bids-of")]
+pub fn bids_of(auction: &Auction, bidder: String) -> Result<Vec<u64>> {
+    let bids = auction.bids.iter().filter(|bid| bid.bidder == bidder);
+    Ok(bids.map(|bid| bid.amount).collect())
+}
+
+/// Bids. The answer is the lowest amount that outbids it.
+#[segno::update(auction, validate = is_higher)]
+pub async fn bid(_ctx: Context, auction: Shared<Auction>, bid: Bid) -> Result<u64> {
+    Ok(auction.write(|auction| {
+        auction.bids.push(bid);
+        auction.next()
+    }))
+}
+
+fn is_higher(auction: &Auction, bid: &Bid) -> Result<()> {
+    let next = auction.next();
+    match (auction.is_closed, bid.amount < next) {
+        (true, _) => Err(Error::terminal(410, "the auction is over")),
+        (false, true) => Err(Error::terminal(422, format!("the next bid is {next} or more"))),
+        (false, false) => Ok(()),
+    }
+}
+
+/// Ends the auction before its time.
+#[segno::update(auction)]
+pub async fn close(_ctx: Context, auction: Shared<Auction>) -> Result<()> {
+    auction.write(|auction| auction.is_closed = true);
+    Ok(())
+}
+
+segno::module!(auction, leader, bids_of, bid, close);
+
+#[cfg(test)]
+mod tests {
+    use segno::testing::Test;
+
+    use super::*;
+
+    const MINUTE: Duration = Duration::from_secs(60);
+
+    fn lot() -> Lot {
+        Lot { name: "a clock".to_owned(), least: 100, open_s: 3_600 }
+    }
+
+    fn of(bidder: &str, amount: u64) -> Bid {
+        Bid { bidder: bidder.to_owned(), amount }
+    }
+
+    #[test]
+    fn the_highest_bid_wins_when_the_time_is_over() {
+        let mut test = Test::new();
+        let ada = test.update(bid, &of("ada", 100)).after(MINUTE);
+        let bob = test.update(bid, &of("bob", 150)).after(2 * MINUTE);
+        let late = test.update(bid, &of("ada", 150)).after(3 * MINUTE);
+        let leads = test.ask(leader, &()).after(4 * MINUTE);
+        assert_eq!(test.run(auction, &lot()).unwrap(), Some(of("bob", 150)));
+        assert_eq!((ada.answer().unwrap(), bob.answer().unwrap()), (101, 151));
+        assert_eq!(late.answer().unwrap_err().message(), "the next bid is 151 or more");
+        assert_eq!(leads.answer().unwrap(), Some(of("bob", 150)));
+        assert_eq!(test.query(bids_of, &"ada".to_owned()).unwrap(), [100]);
+        test.replay_check();
+    }
+
+    #[test]
+    fn one_that_is_closed_is_over_at_once() {
+        let mut test = Test::new();
+        test.update(bid, &of("ada", 120)).after(MINUTE);
+        let closed = test.update(close, &()).after(2 * MINUTE);
+        assert_eq!(test.run(auction, &lot()).unwrap(), Some(of("ada", 120)));
+        closed.answer().unwrap();
+        assert_eq!(test.elapsed(), 2 * MINUTE);
+    }
+}
