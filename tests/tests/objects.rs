@@ -12,14 +12,14 @@ use std::{
 use segno::{
     api::model::{InvocationState, StartInvocation, WaitKind},
     client::Client,
-    demo::{payments::PaymentsOptions, rng::DemoRng, server::Server},
+    demo::{payments::PaymentsOptions, rng::DemoRng},
     runtime::Env,
 };
 use segno_core::time::Millis;
 use serde_json::{Value as Json, json};
 use tests::{
     fixtures,
-    host_group::HostGroup,
+    host_group::{HostGroup, kill_in_turn},
     linear::{History, Operation, Rules, Verdict, check_by},
     seed,
     test_host::TestHost,
@@ -221,20 +221,6 @@ async fn deploy(client: &Client) {
     }
 }
 
-/// Kills one host after the other, and starts it again, until all is over.
-async fn kill(hosts: &mut [Server], env: &Env, over: &AtomicBool) -> usize {
-    let mut kills = 0;
-    while !over.load(Ordering::Relaxed) {
-        env.runtime.sleep(Millis(250)).await;
-        let victim = kills % hosts.len();
-        hosts[victim].kill().unwrap_or_else(|error| panic!("{error}"));
-        kills += 1;
-        env.runtime.sleep(Millis(100)).await;
-        hosts[victim].restart().await.unwrap_or_else(|error| panic!("{error}"));
-    }
-    kills
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn objects_of_a_host_that_is_killed_answer_as_if_one_came_after_the_other() {
     let mut host = TestHost::start(SEGNO).await;
@@ -242,7 +228,8 @@ async fn objects_of_a_host_that_is_killed_answer_as_if_one_came_after_the_other(
     let (clients, env) = ([host.client().clone()], host.env.clone());
     let mut kills = 0;
     let hosts = std::slice::from_mut(&mut host.server);
-    let done = work(&clients, &env, async |over| kills = kill(hosts, &env, over).await).await;
+    let done =
+        work(&clients, &env, async |over| kills = kill_in_turn(hosts, &env, over).await).await;
     assert!(kills > 1, "{kills} kills");
     explained(done, &clients, &env).await;
 }
@@ -257,7 +244,8 @@ async fn objects_of_three_hosts_that_are_killed_answer_as_if_one_came_after_the_
     let clients: Vec<Client> = group.hosts.iter().map(|host| host.client().clone()).collect();
     let (env, mut kills) = (group.env.clone(), 0);
     let hosts = &mut group.hosts;
-    let done = work(&clients, &env, async |over| kills = kill(hosts, &env, over).await).await;
+    let done =
+        work(&clients, &env, async |over| kills = kill_in_turn(hosts, &env, over).await).await;
     assert!(kills > 1, "{kills} kills");
     explained(done, &clients, &env).await;
     for host in group.hosts {

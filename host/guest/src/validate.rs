@@ -11,7 +11,8 @@ use wasmtime::{
 };
 
 use super::{
-    FunctionDescription, GuestError, MessageDescription, MessageKind, ObjectAccess, ObjectFunction,
+    FunctionDescription, GuestError, HandlerDescription, HandlerKind, MessageDescription,
+    MessageKind, ObjectAccess, ObjectFunction,
     handlers::with_handlers,
     imports::{self, Interface},
     modules::LoadError,
@@ -176,7 +177,7 @@ async fn compiled(wasm: &Wasm, digest: Digest, bytes: Arc<[u8]>) -> Result<Modul
         GuestError::Host(reason) => Invalid::Host(reason),
         error => Invalid::NoDescription(error),
     })?;
-    let unlisted = unlisted(&declared, &said.functions);
+    let unlisted = unlisted(&declared, &said.functions, &said.handlers);
     if !unlisted.is_empty() {
         return Err(Invalid::Unlisted { names: unlisted });
     }
@@ -191,7 +192,8 @@ async fn compiled(wasm: &Wasm, digest: Digest, bytes: Arc<[u8]>) -> Result<Modul
 }
 
 /// The section in which the SDK for Rust names the functions of crates: lines of a crate's name, a
-/// tab, and the name of a function, or `*` for a crate that lists its functions.
+/// tab, and the name of a function, or `*` for a crate that lists its functions. A line of a query
+/// or an update has its kind behind the crate's name, and `WORKFLOW/NAME` after the tab.
 const DECLARED: &str = "segno-functions";
 
 /// The functions that the crates in a component declare.
@@ -205,15 +207,36 @@ fn declared(component: &[u8]) -> String {
     sections.collect()
 }
 
-/// Those that a crate with a list declares and that are no functions of the module.
-fn unlisted(declared: &str, functions: &[FunctionDescription]) -> Vec<String> {
+/// Those that a crate with a list declares and that the module does not have.
+fn unlisted(
+    declared: &str,
+    functions: &[FunctionDescription],
+    handlers: &[HandlerDescription],
+) -> Vec<String> {
     let lines: BTreeSet<(&str, &str)> =
         declared.lines().filter_map(|line| line.split_once('\t')).collect();
-    let is_listed = |name: &str| functions.iter().any(|function| function.name == name);
-    let missing = lines
-        .iter()
-        .filter(|(owner, name)| *name != "*" && lines.contains(&(owner, "*")) && !is_listed(name));
-    missing.map(|(_, name)| (*name).to_owned()).collect()
+    let is_listed = |kind: &str, name: &str| match handler_kind(kind) {
+        None => functions.iter().any(|function| function.name == name),
+        Some(kind) => handlers.iter().any(|known| {
+            known.kind == kind && format!("{}/{}", known.function, known.name) == name
+        }),
+    };
+    let mut missing = Vec::new();
+    for (owner, name) in &lines {
+        let (owner, kind) = owner.split_once(' ').unwrap_or((owner, ""));
+        if *name != "*" && lines.contains(&(owner, "*")) && !is_listed(kind, name) {
+            missing.push((*name).to_owned());
+        }
+    }
+    missing
+}
+
+fn handler_kind(kind: &str) -> Option<HandlerKind> {
+    match kind {
+        "query" => Some(HandlerKind::Query),
+        "update" => Some(HandlerKind::Update),
+        _ => None,
+    }
 }
 
 /// Checks what can be checked without compiling.
@@ -411,14 +434,25 @@ mod tests {
             retry: None,
         };
         let functions = [listed("order"), listed("ship")];
+        let handlers = [HandlerDescription {
+            function: "order".to_owned(),
+            kind: HandlerKind::Query,
+            name: "step".to_owned(),
+            summary: None,
+            input_schema: None,
+            output_schema: None,
+        }];
         for (declared, expected) in [
             ("", &[][..]),
             ("shop\torder\nshop\t*\nshop\tship\n", &[]),
             ("shop\torder\nshop\tact\nshop\t*\nshop\tpay\n", &["act", "pay"]),
             // Of a crate that others choose from.
             ("parts\tact\nshop\torder\nshop\t*\n", &[]),
+            ("shop\t*\nshop query\torder/step\n", &[]),
+            ("shop\t*\nshop update\torder/step\n", &["order/step"]),
+            ("shop query\torder/place\n", &[]),
         ] {
-            assert_eq!(unlisted(declared, &functions), expected, "{declared}");
+            assert_eq!(unlisted(declared, &functions, &handlers), expected, "{declared}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use segno::{Context, Error, Result, State, StateMap};
+use segno::{Context, Error, Result, Shared, State, StateMap};
 
 /// One value.
 #[segno::object]
@@ -87,4 +87,62 @@ pub async fn calls(ctx: Context, bytes: u32) -> Result<(u32, u32)> {
     Ok((missing.map_or_else(code, |()| 0), long.map_or_else(code, |_| 0)))
 }
 
-segno::module!(Register, stateless, calls);
+/// Shares a number until it is told to end.
+#[segno::workflow]
+pub async fn answers(ctx: Context) -> Result<u64> {
+    let number = ctx.share(0);
+    number.until(|number| *number > 9).await?;
+    Ok(number.read(|number| *number))
+}
+
+/// The number.
+#[segno::query(answers)]
+fn number(number: &u64) -> Result<u64> {
+    Ok(*number)
+}
+
+/// Does not come back.
+#[segno::query(answers)]
+fn endless(number: &u64) -> Result<u64> {
+    let mut sum = *number;
+    loop {
+        sum = std::hint::black_box(sum.wrapping_add(1));
+    }
+}
+
+/// Panics.
+#[segno::query(answers)]
+fn panics(number: &u64) -> Result<u64> {
+    let none: Option<u64> = (*number > 1_000).then_some(*number);
+    Ok(none.expect("there is no number"))
+}
+
+/// Fails.
+#[segno::query(answers)]
+fn fails(_: &u64) -> Result<u64> {
+    Err(Error::terminal(418, "no number today"))
+}
+
+/// Sets the number, unless it is 5, which fails.
+#[segno::update(answers, validate = is_small)]
+async fn set(_ctx: Context, number: Shared<u64>, to: u64) -> Result<u64> {
+    if to == 5 {
+        return Err(Error::terminal(409, "5 is taken"));
+    }
+    Ok(number.write(|number| std::mem::replace(number, to)))
+}
+
+fn is_small(_: &u64, to: &u64) -> Result<()> {
+    match to {
+        0..100 => Ok(()),
+        _ => Err(Error::terminal(422, "too large")),
+    }
+}
+
+/// Is never answered.
+#[segno::update(answers)]
+async fn stay(ctx: Context, _number: Shared<u64>) -> Result<()> {
+    ctx.sleep(Duration::from_secs(3_600)).await
+}
+
+segno::module!(Register, stateless, calls, answers, number, endless, panics, fails, set, stay);

@@ -1,0 +1,209 @@
+//! Queries and updates on real hosts: what was accepted is done once, whatever dies; and wrong use.
+//!
+//! `SEGNO_OPERATIONS` sets the number of bids of each bidder (16).
+
+use std::{
+    collections::BTreeSet,
+    sync::atomic::{AtomicBool, Ordering},
+};
+
+use segno::{
+    api::model::{
+        InvocationState, SendQuery, SendUpdate, StartInvocation, UpdateAnswer, UpdateState,
+        UpdateWait,
+    },
+    client::{Client, ClientError},
+    demo::payments::PaymentsOptions,
+    runtime::Env,
+};
+use segno_core::time::Millis;
+use serde_json::{Value as Json, json};
+use tests::{
+    fixtures,
+    host_group::{HostGroup, kill_in_turn},
+    seed,
+    test_host::TestHost,
+};
+use throwaway_postgres::Cluster;
+
+const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
+const BIDDERS: usize = 5;
+
+/// Asks the hosts one after the other until one answers, or refuses for a reason of the workflow's.
+async fn asked<T>(
+    clients: &[Client],
+    first: usize,
+    env: &Env,
+    ask: impl AsyncFn(&Client) -> Result<T, ClientError>,
+) -> Result<T, ClientError> {
+    for attempt in 0..400 {
+        match ask(&clients[(first + attempt) % clients.len()]).await {
+            Err(refused @ ClientError::Refused(_)) if refused.code() == "update-refused" => {
+                return Err(refused);
+            }
+            Err(_) => env.runtime.sleep(Millis(50)).await,
+            answered => return answered,
+        }
+    }
+    panic!("no host has answered")
+}
+
+async fn leader(clients: &[Client], first: usize, env: &Env) -> Option<u64> {
+    let query = SendQuery::default();
+    let answer =
+        asked(clients, first, env, async |client| client.query("lot", "leader", &query).await);
+    answer.await.expect("a query is answered").value["amount"].as_u64()
+}
+
+/// The amounts that a bidder was told to be accepted.
+async fn bids(clients: &[Client], number: usize, env: &Env, count: u64) -> Vec<u64> {
+    let mut accepted = Vec::new();
+    for turn in 0..count {
+        let amount = leader(clients, number, env).await.map_or(100, |amount| amount + 1);
+        let update = SendUpdate {
+            input: json!({ "bidder": number.to_string(), "amount": amount }),
+            key: Some(format!("{number}-{turn}")),
+            timeout_ms: Some(5_000),
+            ..SendUpdate::default()
+        };
+        let told = asked(clients, number, env, async |client| {
+            let answer = client.update("lot", "bid", &update).await?;
+            match answer.state {
+                UpdateState::Accepted => Err(ClientError::Slow { server: String::new() }),
+                _ => Ok(answer),
+            }
+        });
+        if let Ok(answer) = told.await {
+            let next = answer.output.as_ref().and_then(Json::as_u64);
+            assert_eq!(next, Some(amount + 1), "{answer:?}");
+            accepted.push(amount);
+        }
+    }
+    accepted
+}
+
+/// Bidders at one auction, while `disturb` does what it does until all is over.
+async fn auction(clients: &[Client], env: &Env, disturb: impl AsyncFnOnce(&AtomicBool)) {
+    clients[0].deploy(fixtures::example("auction"), Some("auction")).await.expect("a module");
+    let start = StartInvocation {
+        id: Some("lot".to_owned()),
+        target: "auction/auction".to_owned(),
+        input: json!({ "name": "a clock", "least": 100, "open_s": 3_600 }),
+        ..StartInvocation::default()
+    };
+    clients[0].start(&start).await.expect("it starts");
+    let count = seed::number("SEGNO_OPERATIONS").unwrap_or(16);
+    let over = AtomicBool::new(false);
+    let all = async {
+        let bidders = (0..BIDDERS).map(|number| bids(clients, number, env, count));
+        let accepted = futures::future::join_all(bidders).await;
+        over.store(true, Ordering::Relaxed);
+        accepted
+    };
+    let (accepted, ()) = tokio::join!(all, disturb(&over));
+    // Each amount was taken once, of one bidder, and each that was taken is there.
+    let amounts: Vec<u64> = accepted.iter().flatten().copied().collect();
+    let distinct: BTreeSet<u64> = amounts.iter().copied().collect();
+    assert_eq!(distinct.len(), amounts.len(), "{accepted:?}");
+    assert!(amounts.len() > count as usize, "{} bids were accepted", amounts.len());
+    for (number, accepted) in accepted.iter().enumerate() {
+        let query = SendQuery { input: json!(number.to_string()), at: None };
+        let answer = asked(clients, number, env, async |client| {
+            client.query("lot", "bids-of", &query).await
+        });
+        assert_eq!(answer.await.expect("an answer").value, json!(accepted), "bidder {number}");
+    }
+    let close = SendUpdate::default();
+    let closed = asked(clients, 0, env, async |client| client.update("lot", "close", &close).await);
+    assert_eq!(closed.await.expect("an answer").state, UpdateState::Completed);
+    let replay = clients[0].replay("lot", None).await.expect("it is replayed");
+    assert_eq!(replay.matched, replay.journal_len, "{replay:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn updates_of_a_host_that_is_killed_are_done_once_and_answered() {
+    let mut host = TestHost::start(SEGNO).await;
+    let (clients, env) = ([host.client().clone()], host.env.clone());
+    let (mut kills, hosts) = (0, std::slice::from_mut(&mut host.server));
+    auction(&clients, &env, async |over| kills = kill_in_turn(hosts, &env, over).await).await;
+    assert!(kills > 1, "{kills} kills");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn updates_of_three_hosts_that_are_killed_are_done_once_and_answered() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let url = cluster.database().url();
+    let payments = PaymentsOptions::default();
+    let mut group = HostGroup::start(SEGNO, &url, 3, payments, &["--lease", "2"]).await;
+    let clients: Vec<Client> = group.hosts.iter().map(|host| host.client().clone()).collect();
+    let (env, mut kills) = (group.env.clone(), 0);
+    let hosts = &mut group.hosts;
+    auction(&clients, &env, async |over| kills = kill_in_turn(hosts, &env, over).await).await;
+    assert!(kills > 1, "{kills} kills");
+    for host in group.hosts {
+        host.stop().await.unwrap_or_else(|error| panic!("{error}"));
+    }
+}
+
+fn of(input: Json) -> SendUpdate {
+    SendUpdate { input, ..SendUpdate::default() }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn wrong_use_is_refused_by_name_and_leaves_no_trace() {
+    let host = TestHost::start(SEGNO).await;
+    let client = host.client();
+    client.deploy(fixtures::fixture("shelf"), Some("shelf")).await.expect("a module");
+    host.start_as("it", "shelf/answers", Json::Null).await.expect("it starts");
+    host.until("it", "suspended", |seen| seen.state == InvocationState::Suspended).await;
+    let records = async || client.journal("it", 0, 100).await.expect("a journal").records.len();
+    let before = records().await;
+    for (name, input, code, said) in [
+        ("nothing", Json::Null, "unknown-query", "it has endless, fails, number, panics"),
+        ("number", json!(1), "invalid-input", "does not fit the query `number` of `answers`"),
+        ("fails", Json::Null, "query-failed", "no number today (code 418)"),
+        ("panics", Json::Null, "query-trapped", "there is no number"),
+        ("endless", Json::Null, "query-trapped", "`limits.cpu_ms`"),
+    ] {
+        let refused = client.query("it", name, &SendQuery { input, at: None }).await;
+        let refused = refused.expect_err(name);
+        assert_eq!(refused.code(), code, "{refused}");
+        assert!(refused.to_string().contains(said), "{refused}");
+    }
+    for (name, input, code, said) in [
+        ("nothing", Json::Null, "unknown-update", "it has set, stay"),
+        ("set", json!("1"), "invalid-input", "does not fit the update `set` of `answers`"),
+        ("set", json!(100), "update-refused", "too large (code 422)"),
+    ] {
+        let refused = client.update("it", name, &of(input)).await.expect_err(name);
+        assert_eq!(refused.code(), code, "{refused}");
+        assert!(refused.to_string().contains(said), "{refused}");
+    }
+    assert_eq!(records().await, before);
+    // One that was accepted and fails is answered with its failure.
+    let failed = client.update("it", "set", &of(json!(5))).await.expect("an answer");
+    assert_eq!(failed.failure.map(|failure| failure.code), Some(409));
+    let wait = UpdateWait::Accepted;
+    let stays = client.update("it", "stay", &SendUpdate { wait, ..of(Json::Null) }).await;
+    let UpdateAnswer { state, promise, .. } = stays.expect("it is accepted");
+    assert_eq!(state, UpdateState::Accepted);
+    let ended = client.update("it", "set", &of(json!(10))).await.expect("an answer");
+    assert_eq!(ended.output, Some(json!(0)));
+    assert_eq!(host.ended("it").await.output, Some(json!(10)));
+    // It has ended: it is asked as ever, takes nothing, and owes nothing.
+    let number = client.query("it", "number", &SendQuery::default()).await.expect("an answer");
+    assert_eq!(number.value, json!(10));
+    let early = SendQuery { at: Some(1), ..SendQuery::default() };
+    let early = client.query("it", "number", &early).await.expect("an answer");
+    assert_eq!((early.value, early.records), (json!(0), 1));
+    let late = client.update("it", "set", &of(json!(11))).await.expect_err("it has ended");
+    assert_eq!(late.code(), "already-settled", "{late}");
+    let left = async || client.promise(&promise).await.expect("it is there").state;
+    for _ in 0..100 {
+        if format!("{:?}", left().await) == "Cancelled" {
+            return;
+        }
+        host.env.runtime.sleep(Millis(20)).await;
+    }
+    panic!("`{promise}` is {:?}", left().await);
+}
