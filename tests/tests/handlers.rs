@@ -9,8 +9,8 @@ use std::{
 
 use segno::{
     api::model::{
-        InvocationState, SendQuery, SendUpdate, StartInvocation, UpdateAnswer, UpdateState,
-        UpdateWait,
+        InvocationState, SendQuery, SendUpdate, StartFirst, StartInvocation, UpdateAnswer,
+        UpdateState, UpdateWait,
     },
     client::{Client, ClientError},
     demo::payments::PaymentsOptions,
@@ -143,6 +143,34 @@ async fn updates_of_three_hosts_that_are_killed_are_done_once_and_answered() {
     for host in group.hosts {
         host.stop().await.unwrap_or_else(|error| panic!("{error}"));
     }
+}
+
+/// One request starts what is not there and tells it; repeated, it does neither again.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_update_may_start_what_it_is_for() {
+    let host = TestHost::start(SEGNO).await;
+    let client = host.client();
+    client.deploy(fixtures::fixture("shelf"), Some("shelf")).await.expect("a module");
+    let start = |target: &str, input: Json| {
+        Some(StartFirst { target: target.to_owned(), input, ..StartFirst::default() })
+    };
+    let with =
+        |start, input, key: &str| SendUpdate { start, key: Some(key.to_owned()), ..of(input) };
+    let nothing = with(start("shelf/answers", Json::Null), json!("7"), "a");
+    let refused = client.update("it", "set", &nothing).await.expect_err("it does not fit");
+    assert_eq!(refused.code(), "invalid-input");
+    let refused = client.invocation("it").await.expect_err("nothing was started");
+    assert_eq!(refused.code(), "unknown-invocation");
+    for _ in 0..2 {
+        let update = with(start("shelf/answers", Json::Null), json!(7), "a");
+        let answer = client.update("it", "set", &update).await.expect("an answer");
+        assert_eq!((answer.output, &*answer.promise), (Some(json!(0)), "it/a/0"));
+    }
+    let next = with(start("shelf/answers", Json::Null), json!(8), "b");
+    assert_eq!(client.update("it", "set", &next).await.expect("an answer").output, Some(json!(7)));
+    let other = with(start("shelf/answers", json!(1)), json!(9), "c");
+    let refused = client.update("it", "set", &other).await.expect_err("it is another");
+    assert_eq!(refused.code(), "id-taken", "{refused}");
 }
 
 fn of(input: Json) -> SendUpdate {

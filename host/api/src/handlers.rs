@@ -27,6 +27,18 @@ impl Api {
         input: &Value,
     ) -> Result<(), ApiError> {
         let (module, function) = self.workflow_of(row).await?;
+        self.check_handler_of(module, &function, kind, name, input)
+    }
+
+    /// The same of a function.
+    pub(super) fn check_handler_of(
+        &self,
+        module: Digest,
+        function: &Function,
+        kind: HandlerKind,
+        name: &str,
+        input: &Value,
+    ) -> Result<(), ApiError> {
         let known = || function.handlers.iter().filter(|known| known.kind == kind);
         let Some(handler) = known().find(|known| known.name == name) else {
             return Err(ApiError::UnknownHandler {
@@ -36,7 +48,7 @@ impl Api {
                 known: known().map(|known| known.name.clone()).collect(),
             });
         };
-        self.check_input(module, &function, handler, input)
+        self.check_input(module, function, handler, input)
     }
 
     fn check_input(
@@ -90,32 +102,33 @@ impl Api {
         (kind, name): (HandlerKind, &str),
         input: &Value,
         at: Option<u32>,
-    ) -> Result<Answered, ApiError> {
+    ) -> Result<Answered, AskError> {
         let question = Question {
             validates: kind == HandlerKind::Update,
             name: name.to_owned(),
             input: Payload::Json(input.to_string()),
         };
-        worker::ask(&self.host, id, question, at).await.map_err(|error| match error {
-            AskError::Replay(ReplayError::NoSuchRecord { .. }) => {
-                ApiError::BadField { field: "at", reason: format!("is too large: {error}") }
-            }
-            AskError::Replay(error) => not_replayed(error),
-            AskError::NoHandlers(_) => ApiError::Refused {
-                status: StatusCode::CONFLICT,
-                code: "no-handlers",
-                reason: error.to_string(),
-            },
-            AskError::Guest(error) => ApiError::Refused {
-                status: StatusCode::UNPROCESSABLE_ENTITY,
-                code: "query-trapped",
-                reason: format!(
-                    "the {} `{name}` did not answer: {}",
-                    kind.as_str(),
-                    error.message()
-                ),
-            },
-        })
+        worker::ask(&self.host, id, question, at).await
+    }
+}
+
+/// Why a workflow did not answer.
+pub(super) fn not_asked(error: AskError, (kind, name): (HandlerKind, &str)) -> ApiError {
+    match error {
+        AskError::Replay(ReplayError::NoSuchRecord { .. }) => {
+            ApiError::BadField { field: "at", reason: format!("is too large: {error}") }
+        }
+        AskError::Replay(error) => not_replayed(error),
+        AskError::NoHandlers(_) => ApiError::Refused {
+            status: StatusCode::CONFLICT,
+            code: "no-handlers",
+            reason: error.to_string(),
+        },
+        AskError::Guest(error) => ApiError::Refused {
+            status: StatusCode::UNPROCESSABLE_ENTITY,
+            code: "query-trapped",
+            reason: format!("the {} `{name}` did not answer: {}", kind.as_str(), error.message()),
+        },
     }
 }
 

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::{
     Api, ApiError,
     body::{Body, Query, Segments},
-    handlers::answer,
+    handlers::{answer, not_asked},
     model::{AskQuery, HandlerKind, QueryAnswer, SendQuery},
     openapi::Refusals,
     state::promise_id,
@@ -67,7 +67,9 @@ async fn ask(
     }
     let row = api.invocation(&id).await?;
     api.check_handler(&row, HandlerKind::Query, &name, &input).await?;
-    let answered = api.ask(&id, (HandlerKind::Query, &name), &input, at).await?;
+    let what = (HandlerKind::Query, name.as_str());
+    let answered = api.ask(&id, what, &input, at).await;
+    let answered = answered.map_err(|error| not_asked(error, what))?;
     Ok(QueryAnswer {
         id: id.to_string(),
         value: answer(HandlerKind::Query, &name, &answered.outcome)?,

@@ -1,6 +1,10 @@
 //! Telling workflows of updates, and waiting for their answers.
 
-use axum::{Json, extract::State, http::StatusCode};
+use axum::{
+    Json,
+    extract::State,
+    http::{HeaderMap, StatusCode},
+};
 use segno_core::{
     command::Command,
     id::PromiseId,
@@ -9,17 +13,23 @@ use segno_core::{
     time::Millis,
     value::Text,
 };
+use segno_engine::worker::{AskError, ReplayError};
 use segno_store::PromiseRow;
 use serde_json::Value;
 
 use super::{
     Api, ApiError,
+    admission::BodyRoom,
     body::{Body, Segments},
-    handlers::answer,
-    model::{FailureView, HandlerKind, SendUpdate, UpdateAnswer, UpdateState, UpdateWait},
+    handlers::{answer, not_asked},
+    model::{
+        FailureView, HandlerKind, SendUpdate, StartFirst, StartInvocation, UpdateAnswer,
+        UpdateState, UpdateWait,
+    },
     openapi::Refusals,
-    promises,
+    promises, start,
     state::{promise_id, refused, unexpected},
+    target::Target,
     view,
     wait::{self, DEFAULT_WAIT_MS},
 };
@@ -41,9 +51,13 @@ const PAUSE: (Millis, Millis) = (Millis(2), Millis(200));
 pub async fn send(
     State(api): State<Api>,
     Segments((id, name)): Segments<(String, String)>,
-    Body(update, _room): Body<SendUpdate>,
+    headers: HeaderMap,
+    Body(update, room): Body<SendUpdate>,
 ) -> Result<Json<UpdateAnswer>, ApiError> {
     let id = promise_id(id)?;
+    if let Some(first) = update.start {
+        start_first(&api, &id, first, (&name, &update.input), headers, room).await?;
+    }
     let row = api.invocation(&id).await?;
     api.check_handler(&row, HandlerKind::Update, &name, &update.input).await?;
     let limit_ms = update.timeout_ms.unwrap_or(DEFAULT_WAIT_MS);
@@ -56,6 +70,39 @@ pub async fn send(
         UpdateWait::Completed => wait::watched(&api, &promise, limit_ms, read).await?,
     };
     Ok(Json(shown(&id, name, &answered.promise)))
+}
+
+/// Starts the invocation that is to be told, unless there is one of this id.
+async fn start_first(
+    api: &Api,
+    id: &PromiseId,
+    first: StartFirst,
+    (name, input): (&str, &Value),
+    headers: HeaderMap,
+    room: BodyRoom,
+) -> Result<(), ApiError> {
+    // What cannot be told starts nothing.
+    let target = Target::parse(&first.target)?;
+    let resolved = api.resolve(target.module, &target.function()).await?;
+    let (module, function) = (resolved.digest, &resolved.function);
+    api.check_handler_of(module, function, HandlerKind::Update, name, input)?;
+    let request = StartInvocation {
+        id: Some(id.to_string()),
+        target: first.target,
+        input: first.input,
+        timeout_ms: first.timeout_ms,
+        labels: first.labels,
+        ..StartInvocation::default()
+    };
+    let (_, Json(started)) = start::begin(api.clone(), headers, request, room).await?;
+    match started.differs {
+        false => Ok(()),
+        true => Err(ApiError::Refused {
+            status: StatusCode::CONFLICT,
+            code: "id-taken",
+            reason: started.warning.unwrap_or_else(|| format!("`{id}` is another invocation")),
+        }),
+    }
 }
 
 fn shown(id: &PromiseId, name: String, answered: &Promise) -> UpdateAnswer {
@@ -112,9 +159,19 @@ impl Sent<'_> {
         let (clock, limit) = (&api.host.env.clock, std::time::Duration::from_millis(limit_ms));
         let (began, mut pause) = (clock.elapsed(), PAUSE.0);
         loop {
-            let kind = HandlerKind::Update;
-            let asked = api.ask(self.id, (kind, self.name), self.input, None).await?;
-            answer(kind, self.name, &asked.outcome)?;
+            let is_over = clock.elapsed().saturating_sub(began) >= limit;
+            let what = (HandlerKind::Update, self.name);
+            let asked = match api.ask(self.id, what, self.input, None).await {
+                Ok(asked) => asked,
+                // It is about to begin.
+                Err(AskError::Replay(ReplayError::NoJournal(..))) if !is_over => {
+                    api.host.env.runtime.sleep(pause).await;
+                    pause = Millis(pause.0 * 2).min(PAUSE.1);
+                    continue;
+                }
+                Err(error) => return Err(not_asked(error, what)),
+            };
+            answer(what.0, self.name, &asked.outcome)?;
             if asked.records < asked.of {
                 return Err(ApiError::Refused {
                     status: StatusCode::CONFLICT,
@@ -127,7 +184,7 @@ impl Sent<'_> {
             }
             match self.offer(api, &key, (asked.records, asked.signals)).await? {
                 Try::Accepted(n) => return Ok(n),
-                Try::Overtaken(refusal) if clock.elapsed().saturating_sub(began) >= limit => {
+                Try::Overtaken(refusal) if is_over => {
                     return Err(refused(self.id, refusal));
                 }
                 Try::Overtaken(_) => api.host.env.runtime.sleep(pause).await,

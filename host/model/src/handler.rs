@@ -1,5 +1,7 @@
 //! Queries and updates of workflows.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
@@ -97,6 +99,9 @@ pub struct SendUpdate {
     /// update.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
+    /// What is started first, under the id of the route, if there is no such invocation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start: Option<StartFirst>,
     /// How long to wait: until it is accepted, or until it is answered.
     pub wait: UpdateWait,
     /// Maximum wait, in milliseconds (default 30 s, at most 300 s). What was accepted is answered
@@ -104,6 +109,24 @@ pub struct SendUpdate {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(maximum = 300_000)]
     pub timeout_ms: Option<u64>,
+}
+
+/// An invocation that is started for an update.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StartFirst {
+    /// The function: `MODULE/FUNCTION` or `wasm://MODULE/FUNCTION`.
+    #[schema(example = "shop/cart")]
+    pub target: String,
+    /// Its input; `null` if absent.
+    #[serde(default)]
+    pub input: Value,
+    /// The time from now to the deadline; absent: the function's own default, else none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout_ms: Option<u64>,
+    /// Labels by which invocations are listed.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
 }
 
 /// How long the sender of an update waits.

@@ -32,8 +32,8 @@ pub use graph::{
     RetryGraph, StartGraph,
 };
 pub use handler::{
-    AskQuery, Handler, HandlerKind, QueryAnswer, SendQuery, SendUpdate, UpdateAnswer, UpdateState,
-    UpdateWait,
+    AskQuery, Handler, HandlerKind, QueryAnswer, SendQuery, SendUpdate, StartFirst, UpdateAnswer,
+    UpdateState, UpdateWait,
 };
 pub use health::{Health, Index, Readiness};
 pub use invocation::{

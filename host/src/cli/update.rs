@@ -11,7 +11,7 @@ use super::{
     time::{as_ms, read_length},
 };
 use crate::{
-    api::model::{SendUpdate, UpdateAnswer, UpdateState, UpdateWait},
+    api::model::{SendUpdate, StartFirst, UpdateAnswer, UpdateState, UpdateWait},
     client::Client,
 };
 
@@ -25,6 +25,7 @@ Examples:
   segno update order-1001 add-item '{\"sku\": \"tea\"}'
   segno update order-1001 add-item @item.json --key item-7   # sent twice with one key, it is done once
   segno update order-1001 close --accepted                   # do not wait for the answer
+  segno update cart-7 add '\"tea\"' --start shop/cart --start-input '{\"for\": \"ada\"}'   # start it if it is not there
 
 The exit code is 0 if the workflow answered (with --accepted: if it took the update), 4 if it answered with a failure or
 ended before it answered, 6 if it had not answered after --wait, and 1 if it refused.")]
@@ -39,6 +40,12 @@ pub struct Update {
     /// Key for repetitions: the same key again is the same update
     #[arg(long)]
     key: Option<String>,
+    /// Function that is started first, under this id, if there is no such invocation
+    #[arg(long, value_name = "MODULE/FUNCTION")]
+    start: Option<String>,
+    /// Input of that function: JSON, or @FILE (default: null)
+    #[arg(long, value_name = "JSON", requires = "start")]
+    start_input: Option<String>,
     /// Wait only until the update is accepted
     #[arg(long)]
     accepted: bool,
@@ -56,7 +63,13 @@ impl Update {
         let input = self.input.as_deref().map_or(Ok(Value::Null), read_json)?;
         let wait = if self.accepted { UpdateWait::Accepted } else { UpdateWait::Completed };
         let timeout_ms = Some(as_ms(self.wait)?);
-        let update = SendUpdate { input, key: self.key, wait, timeout_ms };
+        let start_input = self.start_input.as_deref().map_or(Ok(Value::Null), read_json)?;
+        let start = self.start.map(|target| StartFirst {
+            target,
+            input: start_input,
+            ..StartFirst::default()
+        });
+        let update = SendUpdate { input, key: self.key, start, wait, timeout_ms };
         let progress = console.progress(format!("waiting for {}", self.id));
         let answer = client.update(&self.id, &self.name, &update).await;
         drop(progress);
