@@ -90,9 +90,12 @@ fn keys_of_updates_are_not_those_of_signals_or_of_other_updates() {
 
 #[test]
 fn what_is_not_answered_is_cancelled_with_its_workflow() {
-    let mut world = waiting();
+    // One that never waited for a signal.
+    let mut world = World::new();
+    world.done(world::workflow("w"));
+    let claim = world.acquire("w", 1);
+    world.done(world::fence(claim.clone(), vec![world::started()], vec![]));
     world.done(add(1, 0, Some("k")));
-    let claim = world.acquire("w", 2);
     world.done(world::fulfill(claim));
     world.done(Command::OutboxDue { key: OutboxKey::CancelChildren(PromiseId::from("w")) });
     assert_eq!(world.verdict("w/a/0"), Some(Verdict::Canceled));
