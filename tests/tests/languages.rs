@@ -318,7 +318,11 @@ fn script(course: &Course, versions: &Versions) -> Vec<Step> {
         deploy(),
         start("ada", "ada"),
         // A value of another type is refused to who sends it.
-        step("segno resolve ada/p/confirmed '\"yes\"' --wait 30s", 1, &["is not of type \"boolean\""]),
+        step(
+            "segno resolve ada/p/confirmed '\"yes\"' --wait 30s",
+            1,
+            &["is not of type \"boolean\""],
+        ),
         confirm("ada", 0, "ada  resolved"),
         ended("ada", 0, &["ada@example.org is confirmed"]),
         step("segno replay ada", 0, &["identical"]),
