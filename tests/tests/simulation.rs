@@ -90,8 +90,12 @@ fn any_seed_keeps_every_rule() {
     for (kind, times) in &counts {
         println!("{times:>10}  {kind}");
     }
-    let done =
-        ["occurrences of schedules", "resources written under a lease", "steps of sagas undone"];
+    let done = [
+        "occurrences of schedules",
+        "resources written under a lease",
+        "steps of sagas undone",
+        "executions of objects",
+    ];
     let kinds = Fault::KINDS.iter().chain(&done);
     let missing: Vec<_> = kinds.filter(|kind| !counts.contains_key(*kind)).collect();
     assert!(seeds < 200 || missing.is_empty(), "{missing:?} never happened");

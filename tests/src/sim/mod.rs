@@ -9,7 +9,7 @@
 //!   rows that are waited for;
 //! - `database`, `network`, `link`, `remote`, `bus`: the store, what a host sees of it, and who
 //!   hears of its commits;
-//! - `timetable`, `holding`, `trip`: schedules, resources and sagas, and what must be true of them;
+//! - `timetable`, `holding`, `trip`, `tally`: schedules, resources, sagas and objects, and what must be true of them;
 //! - `resonate`: workers and clients of the Resonate protocol;
 //! - `host`, `outside`, `effects`: hosts and their incarnations, external workers and clients, the
 //!   functions they run;
@@ -40,6 +40,7 @@ mod scenario;
 mod shrink;
 mod simulation;
 mod statements;
+mod tally;
 mod timetable;
 mod trip;
 mod verdict;

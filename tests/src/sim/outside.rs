@@ -201,6 +201,9 @@ impl Outside {
             Op::Hold { resource, client } => self.hold(resource, *client).await,
             Op::Trip { id } => self.begin_trip(id).await,
             Op::Start { function, input, .. } => {
+                if function.contains('@') {
+                    self.network.log.count("executions of objects");
+                }
                 let input = Payload::Json(input.to_string());
                 let target = format!("wasm://m/{function}");
                 let new = NewPromise {

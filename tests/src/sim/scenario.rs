@@ -9,6 +9,7 @@ use super::{
     dice::Dice,
     fault::{CommitFault, Fault, MessageFault},
     resonate::{self, Errand},
+    tally,
 };
 
 /// Faults stop at this instant.
@@ -234,6 +235,7 @@ impl Scenario {
         }
         scenario.others(&mut Dice::new(seed, "others"));
         scenario.graph(&mut Dice::new(seed, "graph"));
+        scenario.objects(&mut Dice::new(seed, "objects"));
         scenario.statements = Dice::new(seed, "statements").chance(400);
         scenario.anew = Dice::new(seed, "anew").chance(150);
         scenario.ops.sort_by_key(|(at, _)| *at);
@@ -280,6 +282,17 @@ impl Scenario {
         }
         if dice.chance(250) {
             self.ops.push((dice.between(0, 3_000), Op::Trip { id: "t0".into() }));
+        }
+    }
+
+    /// Executions that take turns with an object, or two.
+    fn objects(&mut self, dice: &mut Dice) {
+        if !dice.chance(350) {
+            return;
+        }
+        for number in 0..dice.between(2, 5) {
+            let function = dice.pick(&tally::TARGETS);
+            self.root(&format!("o{number}"), function, dice);
         }
     }
 

@@ -15,7 +15,7 @@ use serde_json::Value as Json;
 use super::{
     run::End,
     scenario::{Op, Scenario, root},
-    trip,
+    tally, trip,
 };
 
 /// All findings about an end by itself.
@@ -26,6 +26,7 @@ pub fn end(end: &End) -> Vec<String> {
     wrong.extend(heard(end));
     wrong.extend(told_abroad(end));
     wrong.extend(trip::end(&end.rows));
+    wrong.extend(tally::end(&end.rows));
     wrong
 }
 
@@ -170,7 +171,9 @@ pub fn refines(scenario: &Scenario, end: &End, expected: &End) -> Vec<String> {
         let Op::Start { id, function, .. } = op else { continue };
         let interfered = scenario.ops.iter().any(|(_, op)| op.interferes() && root(op.id()) == id);
         let (seen, wanted) = (outcome(&end.rows, id), outcome(&expected.rows, id));
-        let free = matches!(*function, "race" | "patient");
+        // What those of one object read depends on whose turn came first.
+        let in_turns = tally::TARGETS.contains(function);
+        let free = in_turns || matches!(*function, "race" | "patient");
         if interfered {
             wrong.extend(within(id, end, expected, free));
             continue;

@@ -103,7 +103,7 @@ fn version_rises_only_when_a_claim_changes_hands(step: &StepView<'_>) -> Found {
         let born = step.before.first_version;
         let rise = after.version.0.checked_sub(before.map_or(born, |task| task.version).0);
         let expected = match before {
-            None if has_begun(step.command, after) => 1,
+            None if has_begun(step.command, after) && !waits_for_turn(step.after, id) => 1,
             _ => expected_rise(
                 before.map(|task| &task.state),
                 &after.state,
@@ -138,6 +138,14 @@ fn first_version_is_above_what_is_gone(step: &StepView<'_>) -> Found {
 fn has_begun(command: &Command, made: &Task) -> bool {
     let begins = matches!(command, Command::TaskBegin { new, .. } if new.id == made.id);
     begins && (made.fulfilled_by.is_some() || made.state == TaskState::Suspended)
+}
+
+/// Whether an execution of an object is not the one that has the turn.
+fn waits_for_turn(rows: &Snapshot, id: &PromiseId) -> bool {
+    rows.promises
+        .get(id)
+        .and_then(turn_in)
+        .is_some_and(|object| rows.lines.get(&object).is_none_or(|line| !line.is_held_by(id)))
 }
 
 fn expected_rise(before: Option<&TaskState>, after: &TaskState, rule: VersionRule) -> u64 {

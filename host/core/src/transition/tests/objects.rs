@@ -142,6 +142,24 @@ fn one_whose_maker_begins_it_at_once_joins_the_line_whatever_its_delay_says() {
     assert_eq!(line(&world), ("c".to_owned(), "c".to_owned()));
 }
 
+/// What its maker had run of it is thrown away: nobody ever held it.
+#[test]
+fn one_that_was_run_before_it_was_stored_waits_for_its_turn_like_any_other() {
+    let mut world = World::new();
+    world.done(world::keyed("a", "add"));
+    let mut begin = world::begin("b", &[]);
+    if let Command::TaskBegin { new, .. } = &mut begin {
+        let target = (tags::TARGET.to_owned(), "wasm://shop/Cart@ada/add".to_owned());
+        new.tags.extend([target]);
+    }
+    world.done(begin);
+    assert_eq!(line(&world), ("a".to_owned(), "b".to_owned()));
+    assert_eq!(world.status("b"), Some(TaskStatus::Suspended));
+    let a = world.acquire("a", 1);
+    world.done(world::fulfill(a));
+    world.acquire("b", 2);
+}
+
 #[test]
 fn one_that_was_halted_in_the_line_keeps_its_place() {
     let mut world = three();

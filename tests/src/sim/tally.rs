@@ -1,0 +1,50 @@
+//! Objects: executions of a few keys count, each in its turn. Whatever dies, nothing is counted
+//! twice, and none is lost between reading and writing.
+
+use std::collections::BTreeMap;
+
+use segno_core::{id::ObjectId, snapshot::Snapshot, value::Payload};
+
+use crate::world::script::{Result, ScriptContext};
+
+/// The name of the workflow.
+pub const FUNCTION: &str = "Tally/add";
+/// How it is called.
+pub const TARGETS: [&str; 2] = ["Tally@a/add", "Tally@b/add"];
+
+/// Reads, does something that takes time, and writes: how many have counted, and how often this
+/// one.
+pub async fn add(ctx: ScriptContext) -> Result {
+    let mark = format!("by {}", ctx.context().invocation);
+    let count = number(&ctx.done(ctx.get("count")).await?);
+    let marked = number(&ctx.done(ctx.get(&mark)).await?);
+    ctx.done(ctx.call("work", "1")).await?;
+    ctx.set("count", &(count + 1).to_string());
+    ctx.set(&mark, &(marked + 1).to_string());
+    // Stored, and still its turn.
+    ctx.done(ctx.sleep(200)).await?;
+    Ok(ctx.input())
+}
+
+/// All that is wrong with the state of the objects.
+pub fn end(rows: &Snapshot) -> Vec<String> {
+    let mut objects: BTreeMap<&ObjectId, (u64, u64)> = BTreeMap::new();
+    for ((object, name), value) in &rows.state {
+        let Payload::Json(value) = value else { continue };
+        let (count, marks) = objects.entry(object).or_default();
+        match &**name {
+            "count" => *count = number(value),
+            _ => *marks += number(value),
+        }
+    }
+    let wrong = objects.iter().filter(|(_, (count, marks))| count != marks);
+    wrong
+        .map(|(object, (count, marks))| {
+            format!("object: {marks} have counted in `{object}`, and it says {count}")
+        })
+        .collect()
+}
+
+fn number(text: &str) -> u64 {
+    text.parse().unwrap_or(0)
+}
