@@ -363,8 +363,8 @@ impl Context {
 
     /// Shares a value with the queries and updates of this workflow, which see it from now on, also
     /// after the end; they are declared by [`macro@query`](macro@crate::query) and
-    /// [`macro@update`](macro@crate::update). Share it before the first await: whoever asks earlier
-    /// is told to come back (failure 425).
+    /// [`macro@update`](macro@crate::update). Share it before the first await: until then queries
+    /// and updates fail with code 425.
     ///
     /// # Panics
     /// If this workflow shares a value already, and inside the closure of a [`run`](Self::run).

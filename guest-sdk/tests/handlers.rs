@@ -136,7 +136,7 @@ fn text(text: &str) -> String {
     text.to_owned()
 }
 
-/// The order `hat`, approved after so many seconds.
+/// An order of `hat` that is approved after this number of seconds.
 fn approved_after(seconds: u32) -> Test {
     let mut test = Test::new();
     test.update(let_pass, &()).after(seconds * SECOND);

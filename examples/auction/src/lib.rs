@@ -20,7 +20,7 @@ pub struct Lot {
     pub open_s: u64,
 }
 
-/// Somebody's bid.
+/// A bid.
 #[segno::data]
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bid {
@@ -57,7 +57,7 @@ pub async fn auction(ctx: Context, lot: Lot) -> Result<Option<Bid>> {
         Either::Left(ended) | Either::Right(ended) => ended?,
     }
     auction.write(|auction| auction.is_closed = true);
-    // Whoever's bid was accepted hears of it.
+    // Accepted bids are answered before the end.
     ctx.updates_done().await;
     let winner = auction.read(|auction| auction.leader().cloned());
     Ok(winner)
@@ -69,7 +69,7 @@ pub fn leader(auction: &Auction) -> Result<Option<Bid>> {
     Ok(auction.leader().cloned())
 }
 
-/// What somebody has bid so far.
+/// The bids of one bidder, in order.
 #[segno::query(auction, name = "bids-of")]
 pub fn bids_of(auction: &Auction, bidder: String) -> Result<Vec<u64>> {
     let bids = auction.bids.iter().filter(|bid| bid.bidder == bidder);

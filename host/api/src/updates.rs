@@ -127,6 +127,12 @@ fn shown(id: &PromiseId, name: String, answered: &Promise) -> UpdateAnswer {
     }
 }
 
+/// Waits for a while. Answers how long the next pause is.
+async fn paused(api: &Api, pause: Millis) -> Millis {
+    api.host.env.runtime.sleep(pause).await;
+    Millis(pause.0 * 2).min(PAUSE.1)
+}
+
 /// An update that is to be accepted.
 struct Sent<'a> {
     id: &'a PromiseId,
@@ -165,8 +171,7 @@ impl Sent<'_> {
                 Ok(asked) => asked,
                 // It is about to begin.
                 Err(AskError::Replay(ReplayError::NoJournal(..))) if !is_over => {
-                    api.host.env.runtime.sleep(pause).await;
-                    pause = Millis(pause.0 * 2).min(PAUSE.1);
+                    pause = paused(api, pause).await;
                     continue;
                 }
                 Err(error) => return Err(not_asked(error, what)),
@@ -187,9 +192,8 @@ impl Sent<'_> {
                 Try::Overtaken(refusal) if is_over => {
                     return Err(refused(self.id, refusal));
                 }
-                Try::Overtaken(_) => api.host.env.runtime.sleep(pause).await,
+                Try::Overtaken(_) => pause = paused(api, pause).await,
             }
-            pause = Millis(pause.0 * 2).min(PAUSE.1);
         }
     }
 

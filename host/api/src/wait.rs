@@ -64,7 +64,8 @@ where
     // Watch first, then read: a later settlement is notified, an earlier one is read.
     api.host.notifier.watch(id.clone(), sender);
     let row = read().await;
-    if row.as_ref().is_ok_and(|row| row.promise.is_pending()) {
+    let is_pending = row.as_ref().is_ok_and(|row| row.promise.is_pending());
+    if is_pending {
         let limit = Millis(i64::try_from(limit_ms.min(LONGEST_WAIT_MS)).unwrap_or(i64::MAX));
         tokio::select! {
             biased;
@@ -72,12 +73,8 @@ where
             () = api.stopping.cancelled() => {}
             () = api.host.env.runtime.sleep(limit) => {}
         }
-    } else {
-        drop(receiver);
-        api.host.notifier.unwatch(id);
-        return row;
     }
     drop(receiver);
     api.host.notifier.unwatch(id);
-    read().await
+    if is_pending { read().await } else { row }
 }

@@ -1,5 +1,7 @@
 //! A journal as text: one line per record, with times relative to the first.
 
+use segno_core::update;
+
 use super::{
     Console,
     console::{BOLD, CYAN, DIM, GREEN, RED, YELLOW},
@@ -17,9 +19,6 @@ pub fn record_line(record: &JournalRecord, began_at_ms: i64, console: &Console) 
     let line = what(record, console, &format!("{seq} {at}  "));
     line.trim_end().to_owned()
 }
-
-/// The names of the signals that are updates begin so.
-const UPDATE: &str = "segno:update/";
 
 /// The line that begins with `lead`.
 fn what(record: &JournalRecord, console: &Console, lead: &str) -> String {
@@ -43,8 +42,8 @@ fn what(record: &JournalRecord, console: &Console, lead: &str) -> String {
             format!("{lead}{request}{}", console.paint(DIM, &until))
         }
         RecordKind::Notified => outcome(record, console, &format!("{lead}{index}")),
-        RecordKind::Signal if name.starts_with(UPDATE) => {
-            let name = name.trim_start_matches(UPDATE);
+        RecordKind::Signal if name.starts_with(update::SIGNAL) => {
+            let name = name.trim_start_matches(update::SIGNAL);
             let lead = format!("{lead}{} {name} ", console.paint(BOLD, "update"));
             let told = record.outcome.as_ref().and_then(|outcome| outcome.value.as_ref());
             let input = told.map(|told| told["input"].to_string()).unwrap_or_default();

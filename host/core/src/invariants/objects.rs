@@ -32,8 +32,8 @@ fn one_holder_an_object(rows: &Snapshot) -> Found {
     wrong.collect()
 }
 
-/// The turn of an object is that of one execution at most: of the holder, or, when nobody has it, of
-/// the one that was behind the last holder.
+/// At most one execution of an object may run: the holder, or, if the holder has settled, the first
+/// in the line.
 fn a_line_has_one_start(rows: &Snapshot) -> Found {
     let promise = |id: &PromiseId| rows.promises.get(id);
     let mut behind: BTreeMap<&PromiseId, bool> = BTreeMap::new();

@@ -124,10 +124,9 @@ impl Draft<'_> {
         self.count(Metric::Settled { verdict, cause: SettleCause::Deadline, resumed: 0 });
     }
 
-    /// Whom a new execution has to wait for. One of an object joins the object's line, at once, or,
-    /// where it is not to begin yet (`begins_now`: it is, or whoever makes it has it), when it is
-    /// taken. One that is to wait for the occurrence before
-    /// it waits in the line if that one is there; else it joins the line after that.
+    /// Whom a new execution has to wait for. An execution of an object joins the object's line at once
+    /// if `begins_now`, else when its task is acquired. An occurrence that has to wait for the one
+    /// before it waits in the line if that one is in it; else it joins the line after that.
     fn first_behind(
         &mut self,
         id: &PromiseId,

@@ -112,12 +112,13 @@ impl<'a> Rehearsal<'a> {
     ///
     /// # Errors
     /// [`ReplayStopped`](super::ReplayStopped).
+    ///
+    /// # Panics
+    /// If it was run before.
     pub async fn run(&mut self, told: impl Fn() + Send) -> Result<(), super::ReplayStopped> {
         let replayer = Replayer { recorder: &self.recorder, source: &self.journal };
-        match self.start.take() {
-            Some(start) => replayer.run(&mut *self.instance, start, told).await,
-            None => replayer.go_on(&mut *self.instance, told).await,
-        }
+        let start = self.start.take().expect("a rehearsal is run once");
+        replayer.run(&mut *self.instance, start, told).await
     }
 }
 
