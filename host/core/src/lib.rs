@@ -8,6 +8,7 @@
 //! - [`id`], [`time`], [`value`], [`address`], [`tags`]: the words;
 //! - [`promise`]: promises, tasks, leases, callbacks, the outbox;
 //! - [`object`]: keys whose executions take turns, and their state;
+//! - [`limit`]: how many executions of a function may run, and how fast they begin;
 //! - [`saga`]: what is known of steps that may have to be undone, and what is done next;
 //! - [`invocation`]: the journal, its bytes, its replay;
 //! - [`command`], [`reply`], [`delta`], [`effect`], [`config`]: what goes in and out;
@@ -24,6 +25,7 @@ pub mod value;
 
 pub mod graph;
 pub mod invocation;
+pub mod limit;
 pub mod object;
 pub mod promise;
 pub mod saga;

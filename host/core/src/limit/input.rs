@@ -1,0 +1,211 @@
+//! What an input says of the key and the priority of an execution.
+//!
+//! The parameter of an invocation is `{"func": NAME, "args": [INPUT]}`, as released clients write it;
+//! several arguments are an array, and named ones (`kwargs`) an object.
+
+use serde_json::Value as Json;
+
+use super::{HIGHEST_PRIORITY, LimitName, Rule};
+use crate::{
+    id::{TooLong, fits_within},
+    value::{Text, Value},
+};
+
+/// The most bytes of a key: stores look it up together with the name of the limit.
+const LONGEST_KEY: usize = 1_024;
+
+/// An input that does not say what a limit asks of it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InputError {
+    /// There is no JSON to look into.
+    #[error("the input of `{limit}` is no JSON, and its limit takes the {what} `{path}` from it")]
+    NotJson {
+        /// The limit.
+        limit: LimitName,
+        /// What is looked for.
+        what: &'static str,
+        /// Where.
+        path: Text,
+    },
+    /// Nothing stands there.
+    #[error(
+        "the limit of `{limit}` takes the {what} from `{path}` of the input, where nothing is: pass it, or change the limit (segno limit set)"
+    )]
+    Missing {
+        /// The limit.
+        limit: LimitName,
+        /// What is looked for.
+        what: &'static str,
+        /// Where.
+        path: Text,
+    },
+    /// Something else stands there.
+    #[error(
+        "the limit of `{limit}` takes the {what} from `{path}` of the input, where {found} is: it takes {takes}"
+    )]
+    Wrong {
+        /// The limit.
+        limit: LimitName,
+        /// What is looked for.
+        what: &'static str,
+        /// Where.
+        path: Text,
+        /// What is there.
+        found: &'static str,
+        /// What would do.
+        takes: String,
+    },
+    /// A key that no store looks up.
+    #[error(transparent)]
+    TooLong(#[from] TooLong),
+}
+
+/// The key of an execution with this parameter; empty, where the rule takes none.
+///
+/// # Errors
+/// [`InputError`]: nothing is there, or no text, number or truth value.
+pub fn key_of(limit: &LimitName, rule: &Rule, param: &Value) -> Result<String, InputError> {
+    let Some(path) = &rule.key else { return Ok(String::new()) };
+    let what = "key";
+    let input = input(param).ok_or_else(|| not_json(limit, what, path))?;
+    let key = match find(&input, path) {
+        None | Some(Json::Null) => {
+            return Err(InputError::Missing { limit: limit.clone(), what, path: path.clone() });
+        }
+        Some(Json::String(text)) => text.clone(),
+        Some(Json::Number(number)) => number.to_string(),
+        Some(Json::Bool(truth)) => truth.to_string(),
+        Some(other @ (Json::Array(_) | Json::Object(_))) => {
+            let takes = "a text, a number or a truth value".to_owned();
+            return Err(wrong(limit, what, path, other, takes));
+        }
+    };
+    fits_within("the key of a limit", &key, LONGEST_KEY)?;
+    Ok(key)
+}
+
+/// The priority of an execution with this parameter; nothing there: the lowest.
+///
+/// # Errors
+/// [`InputError`]: what is there is no priority.
+pub fn priority_of(limit: &LimitName, rule: &Rule, param: &Value) -> Result<u8, InputError> {
+    let Some(path) = rule.priority.as_ref().map(|priority| &priority.path) else { return Ok(0) };
+    let what = "priority";
+    let input = input(param).ok_or_else(|| not_json(limit, what, path))?;
+    let Some(found) = find(&input, path).filter(|found| !found.is_null()) else { return Ok(0) };
+    let number = found.as_u64().and_then(|number| u8::try_from(number).ok());
+    number.filter(|priority| *priority <= HIGHEST_PRIORITY).ok_or_else(|| {
+        let takes = format!("a whole number from 0 to {HIGHEST_PRIORITY}");
+        wrong(limit, what, path, found, takes)
+    })
+}
+
+fn not_json(limit: &LimitName, what: &'static str, path: &Text) -> InputError {
+    InputError::NotJson { limit: limit.clone(), what, path: path.clone() }
+}
+
+fn wrong(
+    limit: &LimitName,
+    what: &'static str,
+    path: &Text,
+    found: &Json,
+    takes: String,
+) -> InputError {
+    let found = match found {
+        Json::Null => "null",
+        Json::Bool(_) => "a truth value",
+        Json::Number(_) => "another number",
+        Json::String(_) => "a text",
+        Json::Array(_) => "a list",
+        Json::Object(_) => "an object",
+    };
+    InputError::Wrong { limit: limit.clone(), what, path: path.clone(), found, takes }
+}
+
+/// The input in a parameter.
+fn input(param: &Value) -> Option<Json> {
+    let mut call: Json = serde_json::from_slice(&param.data).ok()?;
+    let Some(args) = call.get_mut("args").and_then(Json::as_array_mut) else {
+        return Some(call);
+    };
+    Some(match args.len() {
+        0 => call.get_mut("kwargs").map_or(Json::Null, Json::take),
+        1 => args.remove(0),
+        _ => Json::Array(std::mem::take(args)),
+    })
+}
+
+fn find<'a>(input: &'a Json, path: &str) -> Option<&'a Json> {
+    path.split('.').try_fold(input, |inside, step| match inside {
+        Json::Array(list) => list.get(step.parse::<usize>().ok()?),
+        _ => inside.get(step),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule(key: &str, priority: &str) -> Rule {
+        let json = serde_json::json!({
+            "key": key, "priority": { "path": priority }, "per_key": { "concurrency": 1 }
+        });
+        serde_json::from_value(json).expect("a rule")
+    }
+
+    fn said(param: &str, rule: &Rule) -> (Result<String, String>, Result<u8, String>) {
+        let (limit, param) = (LimitName::from("m/f"), Value::of(param.as_bytes()));
+        let told = |error: InputError| error.to_string();
+        (
+            key_of(&limit, rule, &param).map_err(told),
+            priority_of(&limit, rule, &param).map_err(told),
+        )
+    }
+
+    #[test]
+    fn keys_and_priorities_are_found_in_every_form_of_an_input() {
+        for (param, key, priority) in [
+            (r#"{"func":"f","args":[{"customer":{"id":"ada"},"p":3}]}"#, "ada", 3),
+            (r#"{"func":"f","args":[{"customer":{"id":7}}]}"#, "7", 0),
+            (r#"{"func":"f","args":[{"customer":{"id":true},"p":null}]}"#, "true", 0),
+            (r#"{"func":"f","args":[],"kwargs":{"customer":{"id":"bo"},"p":9}}"#, "bo", 9),
+            (r#"{"customer":{"id":"raw"}}"#, "raw", 0),
+        ] {
+            let found = said(param, &rule("customer.id", "p"));
+            assert_eq!(found, (Ok(key.to_owned()), Ok(priority)), "{param}");
+        }
+        let several = said(r#"{"func":"f","args":["a",{"p":1}]}"#, &rule("0", "1.p"));
+        assert_eq!(several, (Ok("a".to_owned()), Ok(1)));
+        let none = Rule::default();
+        assert_eq!(said("\u{1}", &none), (Ok(String::new()), Ok(0)));
+    }
+
+    #[test]
+    fn an_input_that_does_not_say_is_refused_by_name() {
+        let rule = rule("customer.id", "p");
+        for (input, said_of_key) in [
+            ("{}", "takes the key from `customer.id` of the input, where nothing is"),
+            (r#"{"customer":{"id":null}}"#, "where nothing is"),
+            (r#"{"customer":{"id":[1]}}"#, "where a list is"),
+            (r#"{"customer":{"id":{}}}"#, "where an object is"),
+        ] {
+            let param = format!(r#"{{"func":"f","args":[{input}]}}"#);
+            let error = said(&param, &rule).0.expect_err(input);
+            assert!(error.contains(said_of_key) && error.contains("`m/f`"), "{error}");
+        }
+        for (priority, said_of_it) in [
+            ("10", "another number"),
+            ("-1", "another number"),
+            (r#""high""#, "a text"),
+            ("1.5", "another number"),
+        ] {
+            let param = format!(r#"{{"args":[{{"customer":{{"id":"a"}},"p":{priority}}}]}}"#);
+            let error = said(&param, &rule).1.expect_err(priority);
+            assert!(error.contains(said_of_it) && error.contains("from 0 to 9"), "{error}");
+        }
+        assert!(said("\u{1}", &rule).0.expect_err("no JSON").contains("is no JSON"));
+        let long = "x".repeat(LONGEST_KEY + 1);
+        let param = format!(r#"{{"args":[{{"customer":{{"id":"{long}"}}}}]}}"#);
+        assert!(said(&param, &rule).0.expect_err("too long").contains("is too long"));
+    }
+}
