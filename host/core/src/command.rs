@@ -10,6 +10,7 @@ use crate::{
         ScheduleId, Version,
     },
     invocation::{LogLine, Record},
+    limit::{LimitName, Rule},
     object::StateWrite,
     promise::{Deferral, FenceToken, NewPromise, NewSchedule, OutboxKey, ReleaseReason, Verdict},
     time::{Millis, Timestamp},
@@ -248,6 +249,18 @@ pub enum Command {
         /// What is written.
         write: StateWrite,
     },
+    /// Sets a limit in an operator's name, for all executions that begin from now on.
+    LimitSet {
+        /// Which.
+        name: LimitName,
+        /// What holds then; none: what the module says.
+        rule: Option<Rule>,
+    },
+    /// Those who wait behind a limit may have room.
+    LimitDue {
+        /// Which.
+        name: LimitName,
+    },
     /// Makes a schedule; answers the existing one, unchanged, if the id is taken.
     ScheduleCreate(NewSchedule),
     /// Removes a schedule; what it made stays.
@@ -459,6 +472,8 @@ impl Command {
             Self::ResourceLease { .. } => "resource-lease",
             Self::FencedPut { .. } => "fenced-put",
             Self::ObjectWrite { .. } => "object-write",
+            Self::LimitSet { .. } => "limit-set",
+            Self::LimitDue { .. } => "limit-due",
             Self::ScheduleCreate(_) => "schedule-create",
             Self::ScheduleDelete { .. } => "schedule-delete",
             Self::SchedulePause { .. } => "schedule-pause",

@@ -7,6 +7,7 @@ use crate::{
     graph::NodeRow,
     id::{Digest, NodeName, ObjectId, PromiseId, ResourceName, ScheduleId, Version},
     invocation::{JournalHead, LogLine, Record},
+    limit::{Limit, LimitName, Partition, PartitionId, Place},
     object::{Line, StateKey, StateWrite},
     promise::{OutboxKey, OutboxRow, Promise, Resource, ResourceLease, Schedule, Task},
     saga::{Fact, FactKey},
@@ -58,6 +59,12 @@ pub struct Delta {
     pub cleared: BTreeSet<ObjectId>,
     /// Parts of the state of objects.
     pub state: BTreeMap<StateKey, Option<Payload>>,
+    /// Limits.
+    pub limits: BTreeMap<LimitName, Option<Limit>>,
+    /// Keys of limits.
+    pub partitions: BTreeMap<PartitionId, Option<Partition>>,
+    /// Where executions stand behind limits.
+    pub places: BTreeMap<PromiseId, Place>,
 }
 
 /// Records appended to one journal by one command.
@@ -96,6 +103,9 @@ impl Delta {
             && self.lines.is_empty()
             && self.cleared.is_empty()
             && self.state.is_empty()
+            && self.limits.is_empty()
+            && self.partitions.is_empty()
+            && self.places.is_empty()
     }
 
     /// Whether there are rows that others may make as well, beside promises: those with names.
@@ -105,7 +115,9 @@ impl Delta {
             && self.schedules.is_empty()
             && self.resources.is_empty()
             && self.resource_leases.is_empty()
-            && self.lines.values().all(Option::is_none))
+            && self.lines.values().all(Option::is_none)
+            && self.limits.values().all(Option::is_none)
+            && self.partitions.values().all(Option::is_none))
     }
 
     /// What a decision that removes promises writes, beside the version at which tasks are born.
@@ -136,6 +148,9 @@ impl Delta {
             lines,
             cleared,
             state,
+            limits,
+            partitions,
+            places,
         } = self;
         !appends.is_empty()
             && removed.is_empty()
@@ -156,6 +171,9 @@ impl Delta {
             && lines.is_empty()
             && cleared.is_empty()
             && state.is_empty()
+            && limits.is_empty()
+            && partitions.is_empty()
+            && places.is_empty()
     }
 
     /// Adds what a later decision of the same transaction writes: its rows replace those of the
@@ -183,6 +201,9 @@ impl Delta {
         self.lines.extend(later.lines);
         later.cleared.into_iter().for_each(|object| self.clear_state(object));
         self.state.extend(later.state);
+        self.limits.extend(later.limits);
+        self.partitions.extend(later.partitions);
+        self.places.extend(later.places);
         for (node, row) in later.graph_nodes {
             self.put_graph_node(node, row);
         }
@@ -222,5 +243,6 @@ impl Delta {
         self.signal_keys.retain(|(id, _), _| !gone.contains(id));
         self.facts.retain(|(id, _), _| !gone.contains(id));
         self.graph_nodes.retain(|(id, _), _| !gone.contains(id));
+        self.places.retain(|id, _| !gone.contains(id));
     }
 }

@@ -17,13 +17,14 @@ use crate::{
     graph,
     id::{Claim, Digest, NodeName, ObjectId, PromiseId, ResourceName, ScheduleId},
     invocation::Record,
+    limit::{LimitName, PartitionId, Pick, PlaceState, key_of},
     promise::{Message, NewPromise, OutboxKey, Promise, Schedule},
     saga::StepTags,
     tags,
     time::Timestamp,
-    transition::turn_in,
+    transition::{LEAVE_ROUND, Leaving, ROUND, SWEEP, declared, limit_name, planned, turn_in},
     update,
-    value::{Tags, Text},
+    value::{Tags, Text, Value},
     view::View,
 };
 
@@ -64,6 +65,29 @@ pub struct Footprint {
     pub facts: BTreeSet<PromiseId>,
     /// Objects: their lines.
     pub lines: BTreeSet<ObjectId>,
+    /// Limits.
+    pub limits: BTreeSet<LimitName>,
+    /// Keys of limits.
+    pub partitions: BTreeSet<PartitionId>,
+    /// Executions: where they stand behind their limits.
+    pub places: BTreeSet<PromiseId>,
+    /// Limits: of its partitions this number whose turn is next, and this number that are to be
+    /// looked at next ([`View::next_partitions`]).
+    pub rounds: BTreeMap<LimitName, u32>,
+    /// Limits: a page of all their partitions ([`View::partitions_of`]).
+    pub sweeps: BTreeMap<LimitName, SweepPage>,
+    /// Lanes: the places of this number of those who wait there, the first ones
+    /// ([`View::waiting`]).
+    pub lanes: BTreeMap<(PartitionId, u8), u32>,
+}
+
+/// A page of the partitions of a limit, by id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SweepPage {
+    /// Only ids after this one.
+    pub after: Option<PartitionId>,
+    /// At most this number.
+    pub limit: u32,
 }
 
 /// A page of an invocation's pending children.
@@ -157,6 +181,13 @@ pub fn footprint(command: &Command) -> Footprint {
         Command::ObjectWrite { object, .. } => {
             rows.lines.insert(object.clone());
         }
+        Command::LimitSet { name, .. } => {
+            rows.limit(name);
+        }
+        Command::LimitDue { name } => {
+            rows.limit(name);
+            rows.rounds.insert(name.clone(), ROUND);
+        }
         Command::ScheduleCreate(new) => {
             rows.schedules.insert(new.id.clone());
             rows.named_by(&new.template.tags);
@@ -170,6 +201,10 @@ pub fn footprint(command: &Command) -> Footprint {
         Command::OutboxDue { key } => {
             rows.composite(key.promise());
             rows.outbox.insert(key.clone());
+            if let OutboxKey::LeaveLimit(_, name) = key {
+                rows.limit(name);
+                rows.rounds.insert(name.clone(), LEAVE_ROUND);
+            }
         }
         Command::OutboxAck { key } | Command::OutboxDefer { key, .. } => {
             rows.outbox.insert(key.clone());
@@ -201,14 +236,15 @@ pub fn widen(view: &View, command: &Command, named: &Footprint) -> Footprint {
         wider.settles(view, id);
     }
     match command {
-        Command::PromiseCreate(new) => wider.joins(view, &new.tags),
+        Command::PromiseCreate(new) => wider.joins(view, &new.tags, &new.param, None),
         Command::TaskCreate { new, .. } => {
-            wider.joins(view, &new.tags);
+            wider.joins(view, &new.tags, &new.param, None);
             wider.takes_turn(view, &new.id);
         }
         Command::TaskAcquire { claim, .. } => wider.takes_turn(view, &claim.id),
         Command::RegisterCallback { awaiter, .. } => {
             wider.lines.extend(view.promise(awaiter).and_then(turn_in));
+            wider.place_of(view, awaiter);
         }
         Command::ObjectWrite { object, .. } => {
             let line = view.line(object).into_iter();
@@ -219,8 +255,11 @@ pub fn widen(view: &View, command: &Command, named: &Footprint) -> Footprint {
             let mut writes_state = false;
             for action in actions {
                 match &action.act {
-                    FenceAct::Create { new } | FenceAct::CreateLoose { new } => {
-                        wider.joins(view, &new.tags);
+                    FenceAct::Create { new } => {
+                        wider.joins(view, &new.tags, &new.param, Some(&claim.id));
+                    }
+                    FenceAct::CreateLoose { new } => {
+                        wider.joins(view, &new.tags, &new.param, None);
                     }
                     FenceAct::State(_) => writes_state = true,
                     _ => {}
@@ -239,7 +278,7 @@ pub fn widen(view: &View, command: &Command, named: &Footprint) -> Footprint {
         Command::TaskSuspend { claim, records, .. }
         | Command::TaskFulfill { claim, records, .. } => wider.repeated(view, &claim.id, records),
         Command::TaskBegin { new, first, .. } => {
-            wider.joins(view, &new.tags);
+            wider.joins(view, &new.tags, &new.param, None);
             // What they name is named by the whole.
             let named = Footprint::default();
             first.iter().for_each(|command| wider.merge(widen(view, command, &named)));
@@ -271,6 +310,25 @@ pub fn widen(view: &View, command: &Command, named: &Footprint) -> Footprint {
                 }
                 wider.children.insert(parent.clone(), page);
             }
+        }
+        Command::OutboxDue { key: key @ OutboxKey::LeaveLimit(id, name) } => {
+            if let Some(row) = view.outbox_row(key)
+                && let Message::LeaveLimit { admitted } = row.message
+            {
+                let leaving = Leaving::of(view.promise(id), admitted, row.next_at);
+                wider.admits(view, name, &leaving);
+            }
+        }
+        Command::LimitDue { name } => {
+            if let Some(due_at) = view.limit(name).and_then(|limit| limit.due_at) {
+                wider.admits(view, name, &Leaving::nobody(due_at));
+            }
+        }
+        Command::Deploy { alias, module } => {
+            let modules = [view.alias(alias), Some(*module)].into_iter().flatten();
+            let facts = modules.filter_map(|module| view.module_facts(&module));
+            let functions = facts.flat_map(|facts| facts.limits.keys());
+            wider.limits.extend(functions.map(|function| LimitName::of(alias, function)));
         }
         Command::ScheduleDue { id } => {
             if let Some(schedule) = view.schedule(id) {
@@ -310,7 +368,7 @@ pub fn widen(view: &View, command: &Command, named: &Footprint) -> Footprint {
         | Command::TaskMigrate { .. }
         | Command::Cancel { .. }
         | Command::Kill { .. }
-        | Command::Deploy { .. }
+        | Command::LimitSet { .. }
         | Command::ResourceGet { .. }
         | Command::ResourceLease { .. }
         | Command::FencedPut { .. }
@@ -371,6 +429,24 @@ impl Footprint {
         self.resources.extend(other.resources);
         self.facts.extend(other.facts);
         self.lines.extend(other.lines);
+        self.limits.extend(other.limits);
+        self.partitions.extend(other.partitions);
+        self.places.extend(other.places);
+        for (name, most) in other.rounds {
+            let known = self.rounds.entry(name).or_insert(most);
+            *known = most.max(*known);
+        }
+        self.sweeps.extend(other.sweeps);
+        for (lane, most) in other.lanes {
+            let known = self.lanes.entry(lane).or_insert(most);
+            *known = most.max(*known);
+        }
+    }
+
+    /// A limit, with the module whose declaration holds where it has no row.
+    fn limit(&mut self, name: &LimitName) {
+        self.aliases.extend(name.parts().map(|(module, _)| Text::from(module)));
+        self.limits.insert(name.clone());
     }
 
     fn composite(&mut self, id: &PromiseId) {
@@ -386,6 +462,7 @@ impl Footprint {
     fn named_by(&mut self, tags: &Tags) {
         let Some(Ok(address)) = tags::target(tags).map(Address::parse) else { return };
         self.lines.extend(address.object());
+        self.limits.extend(limit_name(&address, None));
         let target = match address {
             Address::Wasm { module, .. } => Some(module),
             address if address.is_graph_run() => {
@@ -419,28 +496,83 @@ impl Footprint {
             self.composites.insert(id);
         }
         self.named_by(&schedule.template.tags);
-        self.joins(view, &schedule.template.tags);
+        self.joins(view, &schedule.template.tags, &schedule.template.param, None);
     }
 
-    /// Who is last in the line that a new execution joins.
-    fn joins(&mut self, view: &View, tags: &Tags) {
-        // A quick look: few targets name an object.
-        let target = tags::target(tags).filter(|target| target.contains('@'));
-        let Some(Ok(address)) = target.map(Address::parse) else { return };
+    /// Who is last in the line that a new execution joins, and the limit that it comes to.
+    fn joins(&mut self, view: &View, tags: &Tags, param: &Value, maker: Option<&PromiseId>) {
+        let Some(Ok(address)) = tags::target(tags).map(Address::parse) else { return };
         if let Some(line) = address.object().and_then(|object| view.line(&object)) {
             self.composites.insert(line.tail.clone());
+        }
+        let Some(name) = limit_name(&address, maker.and_then(|maker| view.promise(maker))) else {
+            return;
+        };
+        let own = maker.and_then(|maker| view.task(maker)).and_then(|task| task.module);
+        let own = own.filter(|_| matches!(address, Address::Wasm { module: ModuleRef::Own, .. }));
+        self.modules.extend(own);
+        let known = view.limit(&name).cloned();
+        let limit = known.unwrap_or_else(|| declared(view, &name, own.as_ref()));
+        let partition = limit.rule().and_then(|rule| key_of(&name, rule, param).ok());
+        partition.into_iter().for_each(|key| self.comes_to(view, &name.partition(&key)));
+        self.limits.insert(name);
+    }
+
+    /// The key of a limit that an execution comes to, and who may have to give way.
+    fn comes_to(&mut self, view: &View, partition: &PartitionId) {
+        if let Some(latest) = view.partition(partition).and_then(|row| row.latest.as_ref()) {
+            self.settles(view, latest);
+            self.composites.insert(latest.clone());
+        }
+        self.partitions.insert(partition.clone());
+    }
+
+    /// Where an execution stands behind its limit, if it is behind one.
+    fn place_of(&mut self, view: &View, id: &PromiseId) {
+        let promise =
+            view.promise(id).filter(|promise| promise.spec.tags.contains_key(tags::LIMIT));
+        self.places.extend(promise.map(|_| id.clone()));
+    }
+
+    /// The rows of a round of admissions.
+    fn admits(&mut self, view: &View, name: &LimitName, leaving: &Leaving) {
+        let Some(limit) = view.limit(name) else { return };
+        self.rounds.insert(name.clone(), leaving.most);
+        if let Some(sweep) = &limit.sweep {
+            let page = SweepPage { after: sweep.after.clone(), limit: SWEEP };
+            self.sweeps.insert(name.clone(), page);
+        }
+        self.partitions.extend(leaving.left.iter().map(|(partition, ..)| partition.clone()));
+        for Pick { partition, priority } in planned(view, name, leaving) {
+            *self.lanes.entry((partition, priority)).or_default() += 1;
+        }
+        for ((partition, priority), most) in &self.lanes {
+            let waiting = view.waiting(partition, *priority).into_iter();
+            self.rows.extend(waiting.take(*most as usize).cloned());
         }
     }
 
     /// The line of an execution that needs a turn, with who has it and who is last, and what the
     /// execution waits for.
     fn takes_turn(&mut self, view: &View, id: &PromiseId) {
+        self.comes_in(view, id);
         let Some(object) = view.promise(id).and_then(turn_in) else { return };
         if let Some(line) = view.line(&object) {
             self.composites.extend(line.members().cloned());
         }
         self.rows.extend(view.awaited_by(id).cloned());
         self.lines.insert(object);
+    }
+
+    /// Where an execution stands behind its limit, and the limit, if it comes to it now.
+    fn comes_in(&mut self, view: &View, id: &PromiseId) {
+        self.place_of(view, id);
+        let Some(place) = view.place(id).filter(|place| place.state == PlaceState::Expected) else {
+            return;
+        };
+        self.limit(&place.partition.limit());
+        self.modules.extend(view.task(id).and_then(|task| task.module));
+        self.comes_to(view, &place.partition);
     }
 
     /// The line of an execution that may be waiting for its turn, and whom it is behind.
@@ -464,6 +596,7 @@ impl Footprint {
         self.rows.extend(view.callbacks_on(id).map(|(awaiter, _)| awaiter.clone()));
         let pending = view.promise(id).filter(|promise| promise.is_pending());
         pending.into_iter().for_each(|promise| self.leaves_line(view, promise));
+        pending.into_iter().for_each(|promise| self.place_of(view, promise.id()));
         if let Some(promise) = pending
             && let Some(owner) = &promise.spec.made_by
             && is_step(owner, id, &promise.spec.tags)

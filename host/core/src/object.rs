@@ -7,12 +7,13 @@
 //! next one, as it resumes whatever else was suspended on it. Where one of the middle settles before
 //! its turn, who was behind it waits for who was before it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
     id::{ObjectId, PromiseId},
+    limit::Rule,
     value::{Payload, Text},
 };
 
@@ -57,6 +58,9 @@ pub struct StateWrite {
 pub struct ModuleFacts {
     /// Functions of objects that only read, as `OBJECT/FUNCTION`.
     pub shared: BTreeSet<Text>,
+    /// The limits of its functions, by function.
+    #[serde(default)]
+    pub limits: BTreeMap<Text, Rule>,
 }
 
 /// A part of an object's state.

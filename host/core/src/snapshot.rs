@@ -9,6 +9,7 @@ use crate::{
     graph::NodeRow,
     id::{Digest, NodeName, ObjectId, PromiseId, ResourceName, ScheduleId, Version},
     invocation::{JournalHead, Record},
+    limit::{Limit, LimitName, Partition, PartitionId, Place},
     object::{Line, StateKey},
     promise::{OutboxKey, OutboxRow, Promise, Resource, ResourceLease, Schedule, Task},
     saga::{Fact, FactKey},
@@ -61,6 +62,15 @@ pub struct Snapshot {
     /// The state of objects, by object and name.
     #[serde(default, with = "rows")]
     pub state: BTreeMap<StateKey, Payload>,
+    /// Limits.
+    #[serde(default)]
+    pub limits: BTreeMap<LimitName, Limit>,
+    /// Keys of limits.
+    #[serde(default)]
+    pub partitions: BTreeMap<PartitionId, Partition>,
+    /// Where executions stand behind limits.
+    #[serde(default)]
+    pub places: BTreeMap<PromiseId, Place>,
 }
 
 /// A journal with its head, as far as the state holds its records.
@@ -119,6 +129,9 @@ impl Snapshot {
                 .collect(),
             lines: state.lines().map(|(object, line)| (object.clone(), line.clone())).collect(),
             state: state.states().map(|(key, value)| (key.clone(), value.clone())).collect(),
+            limits: state.limits().map(|(name, limit)| (name.clone(), limit.clone())).collect(),
+            partitions: state.partitions().map(|(id, row)| (id.clone(), row.clone())).collect(),
+            places: state.places().map(|(id, place)| (id.clone(), place.clone())).collect(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Tag names the engine gives a meaning to, and the few questions it asks of tags. All other tags
 //! are free.
 
-use crate::{time::Timestamp, value::Tags};
+use crate::{limit::PartitionId, time::Timestamp, value::Tags};
 
 /// The address of the function that produces the value; its presence gives the promise a task.
 pub const TARGET: &str = "target";
@@ -36,9 +36,14 @@ pub const EXTERNAL: &str = "external";
 pub const RIGHTS: &str = "segno:rights";
 /// The object whose turn the promise's task needs; the engine alone sets it.
 pub const TURN: &str = "segno:turn";
+/// The key of the limit that the promise's task is behind ([`crate::limit::PartitionId`]); the engine
+/// alone sets it.
+pub const LIMIT: &str = "segno:limit";
+/// The priority behind that limit, if it is not 0; the engine alone sets it.
+pub const PRIORITY: &str = "segno:priority";
 /// The alias of the module whose functions a graph run names without a module.
 pub const MODULE: &str = "segno:module";
-/// The names above but the last three: where tags are exchanged with others, these carry a prefix that
+/// The names above but the last five: where tags are exchanged with others, these carry a prefix that
 /// says whose they are.
 pub const RESERVED: [&str; 14] = [
     TARGET, TIMER, DELAY, PARENT, DETACHED, ORIGIN, PREFIX, BRANCH, SCHEDULE, EXTERNAL, SAGA, SEQ,
@@ -55,6 +60,9 @@ pub const LABEL_PREFIX: &str = "label:";
 pub const RETRY_HEADER: &str = "segno:retry";
 /// The header of the value of a promise that was killed, whose function was not asked.
 pub const KILLED_HEADER: &str = "segno:killed";
+/// The header of a parameter that names the module whose policy and limits apply, where the target
+/// names none.
+pub const MODULE_HEADER: &str = "segno:module";
 /// The header of a signal's value that carries the signal's name.
 pub const SIGNAL_HEADER: &str = "segno:signal";
 
@@ -80,6 +88,13 @@ pub fn is_timer(tags: &Tags) -> bool {
 /// The object whose turn the task needs, if it needs one.
 pub fn turn(tags: &Tags) -> Option<&str> {
     tags.get(TURN).map(String::as_str)
+}
+
+/// The key of the limit that the task is behind, and its priority, if it is behind one.
+pub fn limit(tags: &Tags) -> Option<(PartitionId, u8)> {
+    let partition = tags.get(LIMIT)?;
+    let priority = tags.get(PRIORITY).and_then(|priority| priority.parse().ok());
+    Some((PartitionId::from(partition.as_str()), priority.unwrap_or_default()))
 }
 
 /// Whether the promise outlives the invocation that made it.

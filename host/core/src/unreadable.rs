@@ -11,6 +11,7 @@ use crate::{
     command::Command,
     footprint::footprint,
     id::{ObjectId, PromiseId, ResourceName, ScheduleId},
+    limit::LimitName,
     promise::OutboxKey,
     reply::Refusal,
     view::View,
@@ -29,6 +30,8 @@ pub enum Subject {
     Resource(ResourceName),
     /// The line of an object.
     Object(ObjectId),
+    /// A limit, or one of its keys.
+    Limit(LimitName),
 }
 
 impl Subject {
@@ -40,6 +43,7 @@ impl Subject {
             Self::Message(_) => "message",
             Self::Resource(_) => "resource",
             Self::Object(_) => "object",
+            Self::Limit(_) => "limit",
         }
     }
 
@@ -51,11 +55,12 @@ impl Subject {
             Self::Message(key) => key.promise().as_str(),
             Self::Resource(name) => name.as_str(),
             Self::Object(object) => object.as_str(),
+            Self::Limit(name) => name.as_str(),
         }
     }
 
     /// All kinds.
-    pub const KINDS: [&str; 5] = ["promise", "schedule", "message", "resource", "object"];
+    pub const KINDS: [&str; 6] = ["promise", "schedule", "message", "resource", "object", "limit"];
 
     /// What a command of the engine's own is about; none for what clients and workers ask.
     pub fn of(command: &Command) -> Option<Self> {
@@ -68,6 +73,7 @@ impl Subject {
             | Command::Prune { top: id, .. } => Some(Self::Promise(id.clone())),
             Command::ScheduleDue { id } => Some(Self::Schedule(id.clone())),
             Command::OutboxDue { key } => Some(Self::Message(key.clone())),
+            Command::LimitDue { name } => Some(Self::Limit(name.clone())),
             _ => None,
         }
     }
@@ -83,6 +89,7 @@ impl fmt::Display for Subject {
             }
             Self::Resource(name) => write!(f, "the resource `{name}`"),
             Self::Object(object) => write!(f, "the line of the object `{object}`"),
+            Self::Limit(name) => write!(f, "the limit `{name}`"),
         }
     }
 }
@@ -109,6 +116,7 @@ pub(crate) fn check(view: &View, command: &Command) -> Result<(), Refusal> {
     named.schedules.into_iter().map(Subject::Schedule).try_for_each(refuse)?;
     named.resources.into_iter().map(Subject::Resource).try_for_each(refuse)?;
     named.lines.into_iter().map(Subject::Object).try_for_each(refuse)?;
+    named.limits.into_iter().map(Subject::Limit).try_for_each(refuse)?;
     // Where the engine looks for a message of its own, one that cannot be read is there, and that
     // is all there is to it.
     match command {

@@ -6,6 +6,7 @@ use crate::{
     command::{Command, FenceAct},
     graph::{NodeRow, NodeState},
     id::{CommandIndex, Digest, PromiseId, ScheduleId, Version},
+    limit::{LimitName, Partition, Place, PlaceState},
     object::Line,
     promise::{
         Message, OutboxKey, OutboxRow, Overlap, Promise, PromiseState, Schedule, Settlement, Task,
@@ -22,6 +23,7 @@ use crate::{
 /// `wait` is suspended on `open`, `run` is acquired and has a journal with a child `run/0`, `work`
 /// is offered to a external worker, `stop` is halted, `each` is a schedule that made `each@60000`,
 /// `cart` has the turn of an object and `next` waits for it,
+/// `pack1` and `pack4` are admitted by a limit, `pack2` and `pack3` wait behind `pack1`,
 /// `graph` is a graph run that waits for a signal, `done` is fulfilled and owes a message, `late` timed out, `nap` is a timer.
 pub(crate) fn legal() -> Snapshot {
     let mut world = World::new();
@@ -77,6 +79,10 @@ pub(crate) fn legal() -> Snapshot {
         vec![world::started(), record],
         vec![world::state("total", "1")],
     ));
+    for (packer, key) in [("pack1", "a"), ("pack2", "a"), ("pack3", "a"), ("pack4", "b")] {
+        world.done(Command::PromiseCreate(world::limited(packer, "pack", key, 0)));
+    }
+    world.acquire("pack1", 6);
     world.done(Command::TaskHalt { id: id("stop") });
     world.done(world::listener("done"));
     let done = world.acquire("done", 3);
@@ -166,6 +172,15 @@ pub(crate) fn violators() -> Vec<(&'static str, Violate)> {
             callback(rows, "done", "next", true);
         }),
         ("a_line_has_one_end", |rows| line(rows).tail = id("cart")),
+        ("a_limit_counts_those_who_are_there", |rows| partition(rows, "a").running = 2),
+        ("only_the_admitted_begin", |rows| place(rows, "pack1").state = PlaceState::Waiting),
+        ("who_settles_leaves_the_limit", |rows| {
+            settle(rows, "pack2", Verdict::Resolved, None, 1_500)
+        }),
+        ("nobody_waits_while_there_is_room", |rows| {
+            rows.limits.values_mut().for_each(|limit| limit.running = 0);
+            partition(rows, "a").running = 0;
+        }),
         ("schedule_last_before_next", |rows| each(rows).last_at = Some(Timestamp::NEVER)),
         ("journal_has_a_task", |rows| drop(rows.tasks.remove(&id("run")))),
     ]
@@ -216,6 +231,13 @@ pub(crate) fn step_violators() -> Vec<(&'static str, Command, Violate)> {
         ("graph_nodes_move_forward", elsewhere(), |rows| write(rows, "a", NodeState::Running)),
         ("turns_go_in_order", elsewhere(), |rows| line(rows).holder = Some(id("next"))),
         ("state_is_written_by_its_holder", elsewhere(), |rows| rows.state.clear()),
+        ("admissions_are_within_bounds", elsewhere(), |rows| {
+            place(rows, "pack2").state = PlaceState::Admitted;
+            partition(rows, "a").running = 2;
+        }),
+        ("admissions_go_in_order", elsewhere(), |rows| {
+            place(rows, "pack3").state = PlaceState::Admitted
+        }),
         ("tokens_strictly_rise", elsewhere(), |rows| {
             rows.resource_leases.values_mut().for_each(|lease| lease.holder = Text::from("bob"));
         }),
@@ -242,6 +264,15 @@ fn write(rows: &mut Snapshot, node: &str, state: NodeState) {
 
 fn line(rows: &mut Snapshot) -> &mut Line {
     rows.lines.get_mut(&world::cart()).expect("the fixture has this object")
+}
+
+fn partition<'a>(rows: &'a mut Snapshot, key: &str) -> &'a mut Partition {
+    let id = LimitName::of("shop", "pack").partition(key);
+    rows.partitions.get_mut(&id).expect("the fixture has this key")
+}
+
+fn place<'a>(rows: &'a mut Snapshot, of: &str) -> &'a mut Place {
+    rows.places.get_mut(&id(of)).expect("the fixture has this place")
 }
 
 fn each(rows: &mut Snapshot) -> &mut Schedule {

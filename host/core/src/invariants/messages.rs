@@ -49,7 +49,9 @@ fn unblock_settled(rows: &Snapshot) -> Found {
         OutboxKey::Unblock(id, _) if rows.promises.get(id).is_none_or(Promise::is_pending) => {
             Some(id)
         }
-        OutboxKey::CancelChildren(id) if rows.promises.get(id).is_none_or(Promise::is_pending) => {
+        OutboxKey::CancelChildren(id) | OutboxKey::LeaveLimit(id, _)
+            if rows.promises.get(id).is_none_or(Promise::is_pending) =>
+        {
             Some(id)
         }
         _ => None,
@@ -70,6 +72,7 @@ fn message_of_its_key(rows: &Snapshot) -> Found {
                 | (OutboxKey::Unblock(..), Message::Unblock)
                 | (OutboxKey::Event(..), Message::Event { .. })
                 | (OutboxKey::CancelChildren(_), Message::CancelChildren { .. })
+                | (OutboxKey::LeaveLimit(..), Message::LeaveLimit { .. })
         )
     });
     wrong

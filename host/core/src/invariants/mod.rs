@@ -9,6 +9,7 @@
 
 mod graphs;
 mod journals;
+mod limits;
 mod messages;
 mod objects;
 mod promises;
@@ -23,6 +24,7 @@ pub(crate) mod fixture;
 
 use crate::{command::Command, config::Config, id::PromiseId, snapshot::Snapshot, time::Timestamp};
 
+pub use limits::COUNTED;
 pub use step::STEP_PREDICATES;
 
 /// A broken invariant.
@@ -54,6 +56,7 @@ pub const PREDICATES: &[&[Predicate]] = &[
     sagas::PREDICATES,
     graphs::PREDICATES,
     objects::PREDICATES,
+    limits::PREDICATES,
 ];
 
 /// Checks every predicate over the rows of a store.

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use super::{Found, each, unless};
+use super::{Found, each, limits, unless};
 use crate::{
     command::{Command, FenceAct},
     config::{Config, VersionRule},
     footprint::footprint,
     graph,
     id::{CommandIndex, ObjectId, PromiseId, ScheduleId},
+    limit::PlaceState,
     promise::{HaltReason, OutboxKey, Promise, Schedule, Task, TaskState, TaskStatus},
     snapshot::Snapshot,
     time::Timestamp,
@@ -57,6 +58,8 @@ pub const STEP_PREDICATES: &[StepPredicate] = &[
     ("graph_nodes_move_forward", graph_nodes_move_forward),
     ("turns_go_in_order", turns_go_in_order),
     ("state_is_written_by_its_holder", state_is_written_by_its_holder),
+    ("admissions_are_within_bounds", limits::admissions_are_within_bounds),
+    ("admissions_go_in_order", limits::admissions_go_in_order),
     ("tokens_strictly_rise", tokens_strictly_rise),
     ("schedules_go_only_when_deleted", schedules_go_only_when_deleted),
     ("schedules_move_forward", schedules_move_forward),
@@ -103,7 +106,7 @@ fn version_rises_only_when_a_claim_changes_hands(step: &StepView<'_>) -> Found {
         let born = step.before.first_version;
         let rise = after.version.0.checked_sub(before.map_or(born, |task| task.version).0);
         let expected = match before {
-            None if has_begun(step.command, after) && !waits_for_turn(step.after, id) => 1,
+            None if has_begun(step.command, after) && !waits_to_begin(step.after, id) => 1,
             _ => expected_rise(
                 before.map(|task| &task.state),
                 &after.state,
@@ -140,8 +143,11 @@ fn has_begun(command: &Command, made: &Task) -> bool {
     begins && (made.fulfilled_by.is_some() || made.state == TaskState::Suspended)
 }
 
-/// Whether an execution of an object is not the one that has the turn.
-fn waits_for_turn(rows: &Snapshot, id: &PromiseId) -> bool {
+/// Whether an execution of an object is not the one that has the turn, or waits behind a limit.
+fn waits_to_begin(rows: &Snapshot, id: &PromiseId) -> bool {
+    if rows.places.get(id).is_some_and(|place| place.state == PlaceState::Waiting) {
+        return true;
+    }
     rows.promises
         .get(id)
         .and_then(turn_in)
@@ -177,8 +183,10 @@ fn only_admitted_edges(step: &StepView<'_>) -> Found {
     each(&step.after.tasks, |id, after| {
         let before = step.before.tasks.get(id).map(Task::status)?;
         let admitted: &[TaskStatus] = match before {
-            // Back to suspended: it is another's turn.
-            Pending if needs_turn(step, id) => &[Pending, Acquired, Suspended, Halted, Fulfilled],
+            // Back to suspended: it is another's turn, or there is no room.
+            Pending if needs_turn(step, id) || is_limited(step, id) => {
+                &[Pending, Acquired, Suspended, Halted, Fulfilled]
+            }
             Pending => &[Pending, Acquired, Halted, Fulfilled],
             Acquired => &[Acquired, Pending, Suspended, Halted, Fulfilled],
             Suspended => &[Suspended, Pending, Halted, Fulfilled],
@@ -187,6 +195,10 @@ fn only_admitted_edges(step: &StepView<'_>) -> Found {
         };
         unless(admitted.contains(&after.status()), || format!("{before} became {}", after.status()))
     })
+}
+
+fn is_limited(step: &StepView<'_>, id: &PromiseId) -> bool {
+    step.before.places.contains_key(id)
 }
 
 fn needs_turn(step: &StepView<'_>, id: &PromiseId) -> bool {
@@ -233,14 +245,16 @@ fn linear_chain(step: &StepView<'_>) -> Found {
             }
             _ => false,
         };
-        unless(!settled_now || named.contains(id) || allowed(), || {
+        // Of a key that has one at a time, or only the last one of several.
+        let gave_way = step.before.partitions.values().any(|row| row.latest.as_ref() == Some(id));
+        unless(!settled_now || named.contains(id) || gave_way || allowed(), || {
             format!("settled by {}, which does not name it", step.command.name())
         })
     })
 }
 
-/// A suspended task goes on because a promise it waits for settled, or because it was asked to
-/// stop.
+/// A suspended task goes on because a promise it waits for settled, because it was admitted, or
+/// because it was asked to stop.
 fn wake_has_a_cause(step: &StepView<'_>) -> Found {
     each(&step.after.tasks, |id, after| {
         let before = step.before.tasks.get(id)?;
@@ -253,8 +267,12 @@ fn wake_has_a_cause(step: &StepView<'_>) -> Found {
             by == id && *consumed && settled_now
         });
         let asked_to_stop = before.cancel != after.cancel && may_cancel(step.command);
+        let replaced = before.cancel != after.cancel
+            && step.before.partitions.values().any(|row| row.latest.as_ref() == Some(id));
+        let admitted = [step.before, step.after].map(|rows| rows.places.get(id).map(|it| it.state))
+            == [Some(PlaceState::Waiting), Some(PlaceState::Admitted)];
         let mended = matches!(step.command, Command::Reconcile { .. });
-        unless(consumed_now || asked_to_stop || mended, || {
+        unless(consumed_now || asked_to_stop || replaced || admitted || mended, || {
             format!("woken by {}", step.command.name())
         })
     })
@@ -302,7 +320,10 @@ fn unblock_discharges_a_listener(step: &StepView<'_>) -> Found {
     let owed = |rows: &Snapshot| -> BTreeSet<(PromiseId, crate::value::Text)> {
         let unblocks = rows.outbox.keys().filter_map(|key| match key {
             OutboxKey::Unblock(id, address) => Some((id.clone(), address.clone())),
-            OutboxKey::Execute(_) | OutboxKey::Event(..) | OutboxKey::CancelChildren(_) => None,
+            OutboxKey::Execute(_)
+            | OutboxKey::Event(..)
+            | OutboxKey::CancelChildren(_)
+            | OutboxKey::LeaveLimit(..) => None,
         });
         unblocks.collect()
     };

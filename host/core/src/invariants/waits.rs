@@ -2,6 +2,7 @@
 
 use super::{Found, Predicate, each, unless};
 use crate::{
+    limit::PlaceState,
     promise::{Promise, TaskStatus},
     snapshot::Snapshot,
 };
@@ -28,11 +29,12 @@ fn listener_for_settled_promise(rows: &Snapshot) -> Found {
     .collect()
 }
 
-/// Every suspended task has a callback on a promise it waits for.
+/// Every suspended task has a callback on a promise it waits for, or waits behind a limit.
 fn suspended_no_callback(rows: &Snapshot) -> Found {
     each(&rows.tasks, |id, task| {
         let waits = rows.callbacks.keys().any(|(_, awaiter)| awaiter == id);
-        unless(task.status() != TaskStatus::Suspended || waits, || {
+        let is_behind = rows.places.get(id).is_some_and(|it| it.state == PlaceState::Waiting);
+        unless(task.status() != TaskStatus::Suspended || waits || is_behind, || {
             "suspended, and waits for nothing".to_owned()
         })
     })

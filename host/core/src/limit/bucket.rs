@@ -17,6 +17,16 @@ pub struct Bucket {
 }
 
 impl Bucket {
+    /// A bucket that is full at this instant, in microseconds since the Unix epoch, as it is stored.
+    pub fn from_micros(full_at_us: i64) -> Self {
+        Self { full_at_us }
+    }
+
+    /// The same, on its way into a store.
+    pub fn micros(self) -> i64 {
+        self.full_at_us
+    }
+
     /// The first instant at which there is a token.
     pub fn next(self, rate: Rate) -> Timestamp {
         let held = i64::from(rate.burst.max(1) - 1).saturating_mul(interval_us(rate));

@@ -23,7 +23,7 @@ pub struct Place {
     pub partition: PartitionId,
     /// In which lane.
     pub priority: u8,
-    /// In which order it came: the numbers of one limit rise.
+    /// In which order it came: the numbers of one limit rise. 0, while it is expected.
     pub seq: u64,
     /// How far it is.
     pub state: PlaceState,
@@ -39,6 +39,8 @@ pub enum PlaceState {
     Admitted = 2,
     /// It has settled; a message is owed, or was carried out, that says it is not counted any more.
     Left = 3,
+    /// It comes later: when it is to begin, or has its turn.
+    Expected = 4,
 }
 
 impl LimitName {
@@ -91,7 +93,9 @@ impl PlaceState {
 
     /// The state with this stored number.
     pub fn from_number(number: u8) -> Option<Self> {
-        [Self::Waiting, Self::Admitted, Self::Left].into_iter().find(|it| it.number() == number)
+        [Self::Waiting, Self::Admitted, Self::Left, Self::Expected]
+            .into_iter()
+            .find(|it| it.number() == number)
     }
 }
 

@@ -57,11 +57,21 @@ impl Round {
             let turn = partition.serve(pick.priority, weight);
             partition.admit(rule, now);
             limit.waiting = limit.waiting.saturating_sub(1);
-            limit.running += 1;
             limit.turn = limit.turn.max(turn);
-            if let Some(rate) = rule.total.rate {
-                limit.bucket = limit.bucket.take(rate, now);
-            }
+            limit.admit(&rule.total, now);
+        });
+    }
+
+    /// One that was admitted, or waited in this lane, has settled, and is not counted any more.
+    pub fn leave(&mut self, id: &PartitionId, priority: u8, admitted: bool) {
+        let of_limit = match admitted {
+            true => &mut self.limit.running,
+            false => &mut self.limit.waiting,
+        };
+        *of_limit = of_limit.saturating_sub(1);
+        self.change(id, |partition, _, _, _| match admitted {
+            true => partition.running = partition.running.saturating_sub(1),
+            false => partition.leave(priority),
         });
     }
 

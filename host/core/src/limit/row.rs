@@ -46,6 +46,14 @@ impl Limit {
         total.room(self.running, self.bucket, now)
     }
 
+    /// One is admitted, and counted.
+    pub fn admit(&mut self, total: &Bounds, now: Timestamp) {
+        self.running += 1;
+        if let Some(rate) = total.rate {
+            self.bucket = self.bucket.take(rate, now);
+        }
+    }
+
     /// Looks at it at this instant, or before.
     pub fn look_at(&mut self, at: Timestamp) {
         self.due_at = Some(self.due_at.map_or(at, |due| due.min(at)));

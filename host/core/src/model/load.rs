@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// A command's rows are known after this many rounds.
-const ROUNDS: usize = 5;
+const ROUNDS: usize = 8;
 
 impl Model {
     /// What a store would load for a command, in rounds until nothing new is named.
@@ -114,6 +114,7 @@ impl Model {
         self.load_resources(rows, view);
         self.load_facts(rows, view);
         self.load_lines(rows, view);
+        self.load_limits(rows, view);
     }
 
     fn load_module(&self, view: &mut View, module: &Digest) {

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::Promise;
 use crate::{
     id::{CommandIndex, PromiseId, Version},
+    limit::LimitName,
     time::{Millis, Timestamp},
     value::{Text, Value},
 };
@@ -21,6 +22,9 @@ pub enum OutboxKey {
     Event(PromiseId, CommandIndex),
     /// Cancel what this settled invocation left pending; the engine's message to itself.
     CancelChildren(PromiseId),
+    /// This execution has settled and is not counted by this limit any more; the engine's message to
+    /// itself.
+    LeaveLimit(PromiseId, LimitName),
 }
 
 /// The kinds of messages. The numbers are stored and outlive the code.
@@ -34,6 +38,8 @@ pub enum MessageKind {
     Event = 3,
     /// The engine's own: cancel children.
     CancelChildren = 4,
+    /// The engine's own: an execution is not counted by a limit any more.
+    LeaveLimit = 5,
 }
 
 /// Until when a message is put off.
@@ -76,6 +82,11 @@ pub enum Message {
     CancelChildren {
         /// The last child dealt with.
         after: Option<PromiseId>,
+    },
+    /// Count it no more, and admit who is next.
+    LeaveLimit {
+        /// Whether it had been admitted, and did not wait.
+        admitted: bool,
     },
 }
 
@@ -138,7 +149,13 @@ impl OutboxRow {
 
 impl MessageKind {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Execute, Self::Unblock, Self::Event, Self::CancelChildren];
+    pub const ALL: [Self; 5] =
+        [Self::Execute, Self::Unblock, Self::Event, Self::CancelChildren, Self::LeaveLimit];
+
+    /// Whether the engine itself carries such messages out, and nobody else is told.
+    pub fn is_own(self) -> bool {
+        matches!(self, Self::CancelChildren | Self::LeaveLimit)
+    }
 
     /// Its number in a store.
     pub fn number(self) -> u8 {
@@ -152,6 +169,7 @@ impl MessageKind {
             Self::Unblock => "unblock",
             Self::Event => "event",
             Self::CancelChildren => "cancel-children",
+            Self::LeaveLimit => "leave-limit",
         }
     }
 }
@@ -164,6 +182,7 @@ impl OutboxKey {
             Self::Unblock(..) => MessageKind::Unblock,
             Self::Event(..) => MessageKind::Event,
             Self::CancelChildren(_) => MessageKind::CancelChildren,
+            Self::LeaveLimit(..) => MessageKind::LeaveLimit,
         }
     }
 
@@ -173,7 +192,8 @@ impl OutboxKey {
             Self::Execute(id)
             | Self::Unblock(id, _)
             | Self::Event(id, _)
-            | Self::CancelChildren(id) => id,
+            | Self::CancelChildren(id)
+            | Self::LeaveLimit(id, _) => id,
         }
     }
 }

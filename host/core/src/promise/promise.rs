@@ -99,6 +99,21 @@ impl Promise {
         Self { spec: Arc::new(spec), state: self.state.clone() }
     }
 
+    /// The name of the module whose function it is: the one it was called by, or its caller's if it
+    /// was called within a module; empty, where none is named. Only a command of an invocation names
+    /// its module in a header; a client's is ignored.
+    pub fn module_name(&self) -> String {
+        let target = self.target().unwrap_or_default();
+        let named = target.strip_prefix("wasm://").and_then(|rest| rest.split_once('/'));
+        let of_run = self.spec.tags.get(tags::MODULE).filter(|_| crate::graph::is_run(self));
+        match (named, of_run) {
+            (_, Some(module)) => module.clone(),
+            (Some((module, _)), None) if !module.is_empty() => module.to_owned(),
+            _ if self.spec.made_by.is_none() => String::new(),
+            _ => self.spec.param.headers.get(tags::MODULE_HEADER).cloned().unwrap_or_default(),
+        }
+    }
+
     /// Its id.
     pub fn id(&self) -> &PromiseId {
         &self.spec.id

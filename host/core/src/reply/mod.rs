@@ -42,10 +42,12 @@ pub enum Reply {
     },
     /// The claim was given back; a settlement offers the task again.
     Suspended,
-    /// It is another execution's turn: the task waits for its own, and is offered again then.
+    /// It is another execution's turn, or there is no room: the task waits, and is offered again
+    /// then.
     Parked {
-        /// Who is before it.
-        behind: PromiseId,
+        /// Who is before it; none: it waits behind a limit, or is not to begin at all and has
+        /// settled.
+        behind: Option<PromiseId>,
     },
     /// There is something to do already: the claim goes on. The records were appended.
     Ready {

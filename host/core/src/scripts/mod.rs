@@ -3,6 +3,7 @@
 
 mod alphabet;
 mod graph;
+mod limits;
 mod objects;
 mod short;
 mod walk;
@@ -41,7 +42,7 @@ fn note(command: &Command, reply: &Reply, seen: &mut Seen) {
 }
 
 /// Few attempts, lost claims and stalls: what lies beyond them is reached soon.
-fn limits() -> Config {
+fn few_attempts() -> Config {
     Config {
         lost_limit: 3,
         attempt_limit: Some(4),

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::{Seen, alphabet::Step, limits, take};
+use super::{Seen, alphabet::Step, few_attempts, take};
 use crate::{
     command::Command,
     id::PromiseId,
@@ -83,7 +83,7 @@ proptest! {
         limited in any::<bool>(),
     ) {
         let mut world = World::new();
-        world.config = if limited { limits() } else { world.config };
+        world.config = if limited { few_attempts() } else { world.config };
         let mut seen = Seen::new();
         for choice in choices {
             let steps = steps(&world, &["v", "w", "x", "y", "z"]);

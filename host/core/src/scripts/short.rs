@@ -8,7 +8,7 @@ use std::{
 use super::{
     Seen,
     alphabet::{Step, alphabet},
-    limits, note, take,
+    few_attempts, note, take,
 };
 use crate::{
     command::FenceAct,
@@ -83,7 +83,7 @@ fn every_short_script_from_nothing_keeps_the_rules() {
 fn every_short_script_from_a_waiting_pair_keeps_the_rules() {
     for rule in [VersionRule::EveryHandover, VersionRule::AcquireOnly] {
         let mut start = World::new();
-        start.config = Config { version_rule: rule, ..limits() };
+        start.config = Config { version_rule: rule, ..few_attempts() };
         start.done(world::workflow("a"));
         start.done(world::outside("b"));
         let waiting = start.acquire("a", 1);

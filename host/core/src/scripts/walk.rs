@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 
-use super::{Seen, alphabet::wide_alphabet, limits, take};
+use super::{Seen, alphabet::wide_alphabet, few_attempts, take};
 use crate::{
     config::{Config, VersionRule},
     world::World,
@@ -20,7 +20,7 @@ proptest! {
         limited in any::<bool>(),
     ) {
         let mut world = World::new();
-        world.config = Config { version_rule: rule, ..if limited { limits() } else { Config::default() } };
+        world.config = Config { version_rule: rule, ..if limited { few_attempts() } else { Config::default() } };
         let mut seen = Seen::new();
         for choice in choices {
             let mut steps = wide_alphabet(&world, &["a", "b", "c", "a/0"]);
@@ -58,6 +58,8 @@ const COMMANDS: &[&str] = &[
     "resource-lease",
     "fenced-put",
     "object-write",
+    "limit-set",
+    "limit-due",
     "schedule-create",
     "schedule-delete",
     "schedule-pause",
@@ -80,6 +82,7 @@ const COMMANDS: &[&str] = &[
 /// Those that look again, or only look.
 const NEVER_REFUSED: &[&str] = &[
     "resource-get",
+    "limit-due",
     "schedule-due",
     "promise-due",
     "lease-due",
@@ -100,7 +103,7 @@ fn a_long_walk_meets_every_kind_of_answer() {
     let mut random = 1_u64;
     for walk in 0..300 {
         let mut world = World::new();
-        world.config = if walk % 2 == 0 { limits() } else { Config::default() };
+        world.config = if walk % 2 == 0 { few_attempts() } else { Config::default() };
         for _ in 0..200 {
             random = random
                 .wrapping_mul(6_364_136_223_846_793_005)

@@ -30,8 +30,10 @@ impl Draft<'_> {
     /// Asks an execution to stop; whatever cannot be told is settled as cancelled at once.
     pub(super) fn ask_to_stop(&mut self, id: &PromiseId) {
         let Some(promise) = self.promise(id).filter(|promise| promise.is_pending()) else { return };
-        // One that waits for its turn has nothing to undo, and would be told when its turn comes.
-        let can_be_told = can_be_told(promise) && self.waits_for_turn(id).is_none();
+        // One that waits for its turn, or behind a limit, has nothing to undo, and would be told
+        // when it begins.
+        let waits = self.waits_for_turn(id).is_some() || self.waits_behind_limit(id);
+        let can_be_told = can_be_told(promise) && !waits;
         let Some(task) = self.task(id).filter(|_| can_be_told).cloned() else {
             let settled = self.settle_with(id, Verdict::Canceled, &Value::default());
             debug_assert_eq!(settled, Ok(true), "the promise was just seen pending");

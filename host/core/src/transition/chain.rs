@@ -12,6 +12,7 @@ impl Draft<'_> {
     /// Settles a pending promise; `by` is the claim that did it, if one did.
     pub(super) fn settle(&mut self, id: &PromiseId, settlement: Settlement, by: Option<Version>) {
         self.leave_line(id);
+        self.leave_limit(id);
         let Some(promise) = self.promise(id) else { return };
         let verdict = settlement.verdict;
         // Whatever is past its deadline is settled by it before anything else is done to it.

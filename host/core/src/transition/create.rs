@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::draft::Draft;
+use super::{draft::Draft, limits::Limited};
 use crate::{
     address::{Address, ModuleRef},
     command::ClaimRequest,
@@ -75,7 +75,17 @@ impl Draft<'_> {
                 (self.minted_tags(new, &task.id, address.as_ref()), Some(task.id.clone()))
             }
         };
-        tags.remove(tags::TURN);
+        let limited = match &address {
+            Some(address) => self.limited(new, address, module.as_ref(), maker)?,
+            None => None,
+        };
+        [tags::TURN, tags::LIMIT, tags::PRIORITY].iter().for_each(|tag| drop(tags.remove(*tag)));
+        if let Some(Limited { partition, priority }) = &limited {
+            tags.insert(tags::LIMIT.to_owned(), partition.to_string());
+            if *priority > 0 {
+                tags.insert(tags::PRIORITY.to_owned(), priority.to_string());
+            }
+        }
         if let Some(object) = &turn {
             tags.insert(tags::TURN.to_owned(), object.to_string());
         }
@@ -101,8 +111,15 @@ impl Draft<'_> {
             self.put_promise(promise);
             if address.is_some() {
                 let begins_now = request.is_some() || self.delayed_to(&new.id).is_none();
-                match self.first_behind(&new.id, turn.as_ref(), maker, begins_now) {
+                let ahead = self.first_behind(&new.id, turn.as_ref(), maker, begins_now);
+                if ahead.is_some() || !begins_now {
+                    self.expect_at_limit(&new.id);
+                }
+                match ahead {
                     Some(ahead) => self.make_queued(&new.id, module, &ahead),
+                    None if limited.is_some() && begins_now => {
+                        self.make_limited(&new.id, module, request);
+                    }
                     None => self.make_task(&new.id, module, request),
                 }
             }
@@ -154,7 +171,7 @@ impl Draft<'_> {
         tags::delay(&promise.spec.tags).filter(|delay| *delay > self.now && !promise.is_timer())
     }
 
-    fn make_task(
+    pub(super) fn make_task(
         &mut self,
         id: &PromiseId,
         module: Option<Digest>,

@@ -27,8 +27,10 @@ pub(super) fn deploy(
     if draft.view.alias(alias).is_none() {
         fits("the name of the module", alias)?;
     }
-    if draft.view.alias(alias) != Some(*module) {
+    let before = draft.view.alias(alias);
+    if before != Some(*module) {
         draft.delta.aliases.insert(alias.clone(), *module);
+        draft.declare_limits(alias, before.as_ref(), module);
     }
     Ok(Reply::Done)
 }

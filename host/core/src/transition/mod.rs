@@ -20,6 +20,7 @@ mod dues;
 mod fence;
 mod heartbeat;
 mod hosts;
+mod limits;
 mod migrate;
 mod objects;
 mod outbox;
@@ -52,6 +53,8 @@ use crate::{
 pub use prune::obstacle;
 
 pub use objects::turn_in;
+
+pub(crate) use limits::{LEAVE_ROUND, Leaving, ROUND, SWEEP, declared, limit_name, planned};
 
 use draft::Draft;
 
@@ -131,6 +134,8 @@ fn decide(draft: &mut Draft<'_>, command: &Command) -> Result<Reply, Refusal> {
         Command::ResourceLease { name, holder, ttl } => resources::lease(draft, name, holder, *ttl),
         Command::FencedPut { name, value, token } => resources::put(draft, name, value, *token),
         Command::ObjectWrite { object, write } => objects::write(draft, object, write),
+        Command::LimitSet { name, rule } => limits::set(draft, name, rule.as_ref()),
+        Command::LimitDue { name } => limits::due(draft, name),
         Command::ScheduleCreate(new) => schedules::create(draft, new),
         Command::ScheduleDelete { id } => schedules::delete(draft, id),
         Command::SchedulePause { id, paused } => schedules::pause(draft, id, *paused),

@@ -51,6 +51,11 @@ pub(super) fn due(draft: &mut Draft<'_>, key: &OutboxKey) -> Result<Reply, Refus
             draft.cancel_children(parent, after.as_ref());
             None
         }
+        (OutboxKey::LeaveLimit(id, name), Message::LeaveLimit { admitted }) => {
+            draft.remove_outbox(key.clone());
+            draft.left_limit(id, name, *admitted, row.next_at);
+            None
+        }
         // A row whose message is not of its key's kind is damage from outside: it can only be
         // dropped.
         _ => {
@@ -62,14 +67,21 @@ pub(super) fn due(draft: &mut Draft<'_>, key: &OutboxKey) -> Result<Reply, Refus
 }
 
 pub(super) fn acknowledge(draft: &mut Draft<'_>, key: &OutboxKey) -> Result<Reply, Refusal> {
-    if let OutboxKey::CancelChildren(parent) = key {
-        let message = format!(
-            "the engine itself cancels the children of `{parent}`; nobody acknowledges that"
-        );
-        return Err(Refusal::BadRequest(message));
-    }
+    for_others(key)?;
     draft.remove_outbox(key.clone());
     Ok(Reply::Done)
+}
+
+/// Refuses the messages of the engine to itself.
+fn for_others(key: &OutboxKey) -> Result<(), Refusal> {
+    let does = match key {
+        OutboxKey::CancelChildren(parent) => format!("cancels the children of `{parent}`"),
+        OutboxKey::LeaveLimit(id, name) => format!("counts `{id}` no more behind `{name}`"),
+        OutboxKey::Execute(_) | OutboxKey::Unblock(..) | OutboxKey::Event(..) => return Ok(()),
+    };
+    let message =
+        format!("the engine itself {does}; nobody else acknowledges that, or puts it off");
+    Err(Refusal::BadRequest(message))
 }
 
 /// Early, late and repeated deferrals are harmless: what is owed stays owed, and what was
@@ -79,11 +91,7 @@ pub(super) fn defer(
     key: &OutboxKey,
     until: Deferral,
 ) -> Result<Reply, Refusal> {
-    if let OutboxKey::CancelChildren(parent) = key {
-        let message =
-            format!("the engine itself cancels the children of `{parent}`; nobody puts that off");
-        return Err(Refusal::BadRequest(message));
-    }
+    for_others(key)?;
     if until == Deferral::Elsewhere {
         // A task is offered once, by the host that hands the message over: its row is gone.
         draft.effects.push(Effect::Wanted(key.clone()));

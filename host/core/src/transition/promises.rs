@@ -52,7 +52,7 @@ pub(super) fn register_callback(
         let message = format!("`{awaiter}` has no task that could be resumed");
         return Err(Refusal::Unprocessable(message));
     }
-    if !draft.may_begin(awaiter) {
+    if !draft.may_begin(awaiter) || draft.waits_behind_limit(awaiter) {
         let message = format!("`{awaiter}` waits for its turn, and for nothing else before that");
         return Err(Refusal::Unprocessable(message));
     }

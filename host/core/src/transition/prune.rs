@@ -15,6 +15,7 @@ use std::collections::BTreeSet;
 use super::{draft::Draft, objects};
 use crate::{
     id::{PromiseId, Version},
+    limit::LimitName,
     promise::{OutboxKey, TaskState},
     reply::{Kept, Pruned, Refusal, Reply},
     time::Timestamp,
@@ -113,6 +114,7 @@ impl View {
         self.outbox_row(&OutboxKey::Execute(id.clone())).is_some()
             || about(OutboxKey::Unblock(id.clone(), Text::default()))
             || about(OutboxKey::Event(id.clone(), crate::id::CommandIndex(0)))
+            || about(OutboxKey::LeaveLimit(id.clone(), LimitName::from("")))
             || self.outbox_row(&OutboxKey::CancelChildren(id.clone())).is_some()
     }
 }

@@ -60,7 +60,7 @@ impl Draft<'_> {
         let callbacks = self.callbacks_by(id);
         let woken =
             callbacks.iter().any(|(awaited, consumed)| *consumed || !self.is_pending(awaited));
-        if callbacks.is_empty() || woken {
+        if (callbacks.is_empty() && !self.waits_behind_limit(id)) || woken {
             orphans.push(if woken {
                 Orphan::WokenButSuspended
             } else {

@@ -46,8 +46,8 @@ pub(super) fn create(
     match &task.state {
         TaskState::Fulfilled => {}
         TaskState::Pending { .. } => {
-            if let Some(behind) = draft.take_turn(&new.id) {
-                return Ok(Reply::Parked { behind });
+            if let Some(parked) = draft.may_run(&new.id) {
+                return Ok(parked);
             }
             draft.take(&new.id, request, None);
         }
@@ -86,8 +86,8 @@ pub(super) fn acquire(
             return Err(wrong_state(task).into());
         }
     }
-    if let Some(behind) = draft.take_turn(&claim.id) {
-        return Ok(Reply::Parked { behind });
+    if let Some(parked) = draft.may_run(&claim.id) {
+        return Ok(parked);
     }
     draft.take(&claim.id, request, stall_limit);
     shown(draft, &claim.id, false)

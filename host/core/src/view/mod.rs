@@ -5,6 +5,7 @@ mod facts;
 mod globals;
 mod graphs;
 mod journals;
+mod limits;
 mod objects;
 mod outbox;
 mod promises;
@@ -16,13 +17,16 @@ mod waits;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+pub use self::limits::NextPartitions;
 use self::{
-    facts::Facts, graphs::GraphNodes, objects::Objects, resources::Resources, schedules::Schedules,
+    facts::Facts, graphs::GraphNodes, limits::Places, objects::Objects, resources::Resources,
+    schedules::Schedules,
 };
 use crate::{
     delta::Delta,
     id::{Digest, NodeName, PromiseId, Version},
     invocation::{JournalHead, Record},
+    limit::{Limit, LimitName},
     object::ModuleFacts,
     promise::{OutboxKey, OutboxRow, Promise, Task},
     unreadable::Subject,
@@ -48,6 +52,7 @@ pub struct View {
     aliases: BTreeMap<Text, Digest>,
     modules: BTreeMap<Digest, ModuleFacts>,
     hosts: BTreeMap<NodeName, u64>,
+    limits: BTreeMap<LimitName, Limit>,
     signal_keys: BTreeMap<(PromiseId, Text), u32>,
     lookups: Lookups,
     /// What has rows that are there and cannot be read, and why.
@@ -62,6 +67,7 @@ struct Lookups {
     facts: Facts,
     graph_nodes: GraphNodes,
     objects: Objects,
+    places: Places,
     /// Trees, in a view that was loaded for removing them.
     trees: BTreeMap<PromiseId, Tree>,
 }
@@ -125,15 +131,18 @@ impl View {
         self.lookups.facts.write(delta);
         self.lookups.graph_nodes.write(delta);
         self.lookups.objects.write(delta);
+        self.write_limits(delta);
     }
 
-    /// The part that is about no single promise: modules, aliases, hosts and the first version.
+    /// The part that is about no single promise: modules, aliases, hosts, limits and the first
+    /// version.
     pub fn globals(&self) -> Self {
         Self {
             first_version: self.first_version,
             aliases: self.aliases.clone(),
             modules: self.modules.clone(),
             hosts: self.hosts.clone(),
+            limits: self.limits.clone(),
             ..Self::default()
         }
     }
@@ -142,16 +151,19 @@ impl View {
     pub fn rows(&self) -> usize {
         let Self { promises, tasks, callbacks, listeners, outbox, heads, tails, .. } = self;
         let Self { signal_keys, lookups, .. } = self;
-        let Lookups { schedules, resources, facts, graph_nodes, objects, trees: _ } = lookups;
+        let Lookups { schedules, resources, facts, graph_nodes, objects, places, trees: _ } =
+            lookups;
         let of_promises = promises.len() + tasks.len() + heads.len() + tails.len() + outbox.len();
         let callbacks: usize = callbacks.values().map(BTreeMap::len).sum();
         let listeners: usize = listeners.values().map(BTreeSet::len).sum();
         let looked_up = schedules.len() + resources.len() + facts.len() + graph_nodes.len();
-        of_promises + callbacks + listeners + signal_keys.len() + looked_up + objects.len()
+        let of_keys = objects.len() + places.len();
+        of_promises + callbacks + listeners + signal_keys.len() + looked_up + of_keys
     }
 
     /// Forgets what belongs to no promise's composite: trees, schedules, resources with their
-    /// leases, the facts of sagas, the nodes of graph runs, and objects.
+    /// leases, the facts of sagas, the nodes of graph runs, objects, and keys of limits with the
+    /// places behind them.
     pub fn forget_lookups(&mut self) {
         self.lookups = Lookups::default();
     }

@@ -5,6 +5,7 @@ use std::ops::Bound;
 use super::{Tree, View};
 use crate::{
     id::{CommandIndex, PromiseId},
+    limit::LimitName,
     promise::{CancelState, OutboxKey, Promise, Task},
     unreadable::Subject,
     value::Text,
@@ -88,6 +89,7 @@ impl View {
         awaited.iter().for_each(|on| self.remove_callback(on, id));
         self.lookups.facts.remove(id);
         self.lookups.graph_nodes.remove(id);
+        self.lookups.places.remove(id);
         self.evict(id);
     }
 
@@ -129,10 +131,14 @@ impl View {
         self.outbox.remove(&OutboxKey::CancelChildren(id.clone()));
         let unblocks = OutboxKey::Unblock(id.clone(), Text::default())..;
         let events = OutboxKey::Event(id.clone(), CommandIndex(0))..;
+        let leaves = OutboxKey::LeaveLimit(id.clone(), LimitName::from(""))..;
         let keys: Vec<OutboxKey> = (self.outbox.range(unblocks))
             .take_while(|(key, _)| matches!(key, OutboxKey::Unblock(promise, _) if promise == id))
             .chain((self.outbox.range(events)).take_while(
                 |(key, _)| matches!(key, OutboxKey::Event(promise, _) if promise == id),
+            ))
+            .chain((self.outbox.range(leaves)).take_while(
+                |(key, _)| matches!(key, OutboxKey::LeaveLimit(promise, _) if promise == id),
             ))
             .map(|(key, _)| key.clone())
             .collect();

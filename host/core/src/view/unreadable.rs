@@ -26,7 +26,8 @@ impl View {
             Subject::Schedule(_)
             | Subject::Message(_)
             | Subject::Resource(_)
-            | Subject::Object(_) => None,
+            | Subject::Object(_)
+            | Subject::Limit(_) => None,
         })
     }
 

@@ -49,7 +49,7 @@ impl World {
     pub(crate) fn new() -> Self {
         let mut rows = View::new();
         let shared = [Text::from("Cart/total")].into();
-        rows.put_module_facts(MODULE, ModuleFacts { shared });
+        rows.put_module_facts(MODULE, ModuleFacts { shared, limits: words::limits() });
         rows.put_module(OTHER_MODULE);
         rows.put_alias(Text::from("shop"), MODULE);
         let model = Model::from(rows);

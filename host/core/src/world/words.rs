@@ -1,5 +1,7 @@
 //! Commands and records in few words.
 
+use std::collections::BTreeMap;
+
 use super::MODULE;
 use crate::{
     address::GRAPH_RUN,
@@ -9,6 +11,7 @@ use crate::{
     invocation::{
         CommandKind, EngineFacts, LogLine, Outcome, Record, RecordBody, Request, Seed, StepResult,
     },
+    limit::{Bounds, Rule},
     object::StateWrite,
     promise::{
         FenceToken, NewPromise, NewSchedule, Note, Overlap, ReleaseReason, Template, Verdict,
@@ -131,6 +134,41 @@ pub(crate) fn begin(id: &str, first: &[Command]) -> Command {
 pub(crate) fn keyed(id: &str, function: &str) -> Command {
     let target = format!("wasm://shop/Cart@ada/{function}");
     Command::PromiseCreate(new(id, &[(tags::TARGET, &target)], Timestamp::NEVER))
+}
+
+/// An execution of a function that is limited ([`limits`]), for a key and with a priority.
+pub(crate) fn limited(id: &str, function: &str, key: &str, priority: u8) -> NewPromise {
+    let target = format!("wasm://shop/{function}");
+    let param = format!(r#"{{"func":"{function}","args":[{{"k":"{key}","p":{priority}}}]}}"#);
+    let param = Value::of(param.into_bytes());
+    NewPromise { param, ..new(id, &[(tags::TARGET, &target)], Timestamp::NEVER) }
+}
+
+/// The limits that the module of the tests declares.
+pub(crate) fn limits() -> BTreeMap<Text, Rule> {
+    let limits = [
+        (
+            "pack",
+            r#"{"key":"k","per_key":{"concurrency":1},"total":{"concurrency":2},"priority":{"path":"p"}}"#,
+        ),
+        ("mail", r#"{"per_key":{"rate":{"count":1,"period_ms":50,"burst":2}}}"#),
+        (
+            "both",
+            r#"{"key":"k","per_key":{"concurrency":2,"rate":{"count":1,"period_ms":30,"burst":1}},"total":{"rate":{"count":2,"period_ms":30,"burst":2}},"priority":{"path":"p","order":"weighted"},"weights":{"a":3}}"#,
+        ),
+        ("only", r#"{"key":"k","singleton":"skip"}"#),
+        ("last", r#"{"key":"k","singleton":"replace"}"#),
+        ("calm", r#"{"key":"k","debounce":{"period_ms":30,"longest_ms":50}}"#),
+        ("Cart/pay", r#"{"per_key":{"concurrency":1}}"#),
+    ];
+    let rule = |json| serde_json::from_str(json).expect("a rule");
+    limits.into_iter().map(|(function, json)| (Text::from(function), rule(json))).collect()
+}
+
+/// A rule that lets so many run at a time.
+pub(crate) fn at_most(concurrency: u32) -> Rule {
+    let per_key = Bounds { concurrency: Some(concurrency), rate: None };
+    Rule { per_key, ..Rule::default() }
 }
 
 /// The object whose functions those are.

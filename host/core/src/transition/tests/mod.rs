@@ -6,6 +6,7 @@ mod cost;
 mod edges;
 mod fence;
 mod graphs;
+mod limits;
 mod migrate;
 mod objects;
 mod own_initiative;

@@ -112,7 +112,7 @@ fn one_that_is_to_begin_later_joins_the_line_then() {
     world.done(world::keyed("a", "add"));
     assert_eq!(line(&world), ("a".to_owned(), "a".to_owned()));
     world.wait(60);
-    assert_eq!(offer(&mut world, "later"), Reply::Parked { behind: "a".into() });
+    assert_eq!(offer(&mut world, "later"), Reply::Parked { behind: Some("a".into()) });
     world.done(world::keyed("b", "add"));
     assert_eq!(line(&world), ("a".to_owned(), "b".to_owned()));
     let a = world.acquire("a", 1);
@@ -165,7 +165,7 @@ fn one_that_was_halted_in_the_line_keeps_its_place() {
     let mut world = three();
     world.done(Command::TaskHalt { id: "b".into() });
     world.done(Command::TaskContinue { id: "b".into() });
-    assert_eq!(offer(&mut world, "b"), Reply::Parked { behind: "a".into() });
+    assert_eq!(offer(&mut world, "b"), Reply::Parked { behind: Some("a".into()) });
     let a = world.acquire("a", 1);
     world.done(world::fulfill(a));
     world.acquire("b", 2);

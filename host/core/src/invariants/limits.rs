@@ -1,0 +1,268 @@
+//! What is always true of limits.
+
+use std::collections::BTreeMap;
+
+use super::{Found, Predicate, each, step::StepView, unless};
+use crate::{
+    id::PromiseId,
+    limit::{Bounds, Bucket, LimitName, PartitionId, Place, PlaceState, Room, Rule, Standing},
+    promise::{Message, OutboxKey, Promise, TaskStatus},
+    snapshot::Snapshot,
+    tags,
+    time::Timestamp,
+};
+
+/// The predicate that is about all rows at once.
+pub const COUNTED: &str = "a_limit_counts_those_who_are_there";
+
+pub(super) const PREDICATES: &[Predicate] = &[
+    (COUNTED, a_limit_counts_those_who_are_there),
+    ("only_the_admitted_begin", only_the_admitted_begin),
+    ("who_settles_leaves_the_limit", who_settles_leaves_the_limit),
+    ("nobody_waits_while_there_is_room", nobody_waits_while_there_is_room),
+];
+
+/// What a lane, a key and a limit count: those who are there, and those who have left while a
+/// message is owed that says so.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Counts {
+    running: u64,
+    waiting: u64,
+}
+
+/// Limits and their keys count everybody who was admitted or waits, until it is said that they have
+/// left.
+fn a_limit_counts_those_who_are_there(rows: &Snapshot) -> Found {
+    let mut lanes: BTreeMap<(PartitionId, Option<u8>), Counts> = BTreeMap::new();
+    let mut count = |place: &Place, admitted: bool| {
+        let partition = &place.partition;
+        let whole = lanes.entry((partition.clone(), None)).or_default();
+        match admitted {
+            true => whole.running += 1,
+            false => {
+                whole.waiting += 1;
+                let lane = lanes.entry((partition.clone(), Some(place.priority))).or_default();
+                lane.waiting += 1;
+            }
+        }
+    };
+    for (id, place) in &rows.places {
+        match place.state {
+            PlaceState::Waiting => count(place, false),
+            PlaceState::Admitted => count(place, true),
+            PlaceState::Expected => {}
+            PlaceState::Left => {
+                let key = OutboxKey::LeaveLimit(id.clone(), place.partition.limit());
+                if let Some(Message::LeaveLimit { admitted }) =
+                    rows.outbox.get(&key).map(|row| &row.message)
+                {
+                    count(place, *admitted);
+                }
+            }
+        }
+    }
+    let mut counted: BTreeMap<(PartitionId, Option<u8>), Counts> = BTreeMap::new();
+    let mut of_limits: BTreeMap<LimitName, Counts> = BTreeMap::new();
+    for (id, partition) in &rows.partitions {
+        let (running, waiting) = (partition.running, partition.waiting());
+        counted.insert((id.clone(), None), Counts { running, waiting });
+        for (priority, lane) in partition.lanes.iter().filter(|(_, lane)| lane.waiting > 0) {
+            let lane = Counts { running: 0, waiting: lane.waiting };
+            counted.insert((id.clone(), Some(*priority)), lane);
+        }
+        let sum = of_limits.entry(id.limit()).or_default();
+        sum.running += running;
+        sum.waiting += waiting;
+    }
+    let nobody = |counts: &Counts| *counts == Counts::default();
+    counted.retain(|_, counts| !nobody(counts));
+    lanes.retain(|_, counts| !nobody(counts));
+    let mut found = Found::new();
+    for key in counted.keys().chain(lanes.keys()) {
+        if counted.get(key) != lanes.get(key) {
+            let said = format!(
+                "`{}` ({:?}) counts {:?}, and there are {:?}",
+                key.0,
+                key.1,
+                counted.get(key),
+                lanes.get(key)
+            );
+            found.push((Vec::new(), said));
+        }
+    }
+    for (name, limit) in &rows.limits {
+        let counts = Counts { running: limit.running, waiting: limit.waiting };
+        let sum = of_limits.remove(name).unwrap_or_default();
+        if counts != sum {
+            found.push((Vec::new(), format!("`{name}` counts {counts:?}, its keys {sum:?}")));
+        }
+    }
+    found.extend(of_limits.into_iter().filter(|(_, counts)| !nobody(counts)).map(
+        |(name, counts)| {
+            (Vec::new(), format!("`{name}` has no row, and its keys count {counts:?}"))
+        },
+    ));
+    found
+}
+
+/// Of all executions that are behind a limit, only those that were admitted have begun.
+fn only_the_admitted_begin(rows: &Snapshot) -> Found {
+    each(&rows.promises, |id, promise| {
+        tags::limit(&promise.spec.tags).filter(|_| promise.is_pending())?;
+        let acquired = rows.tasks.get(id).is_some_and(|task| task.status() == TaskStatus::Acquired);
+        let begun = acquired || rows.journals.get(id).is_some_and(|journal| journal.head.len > 0);
+        let place = rows.places.get(id).map(|place| place.state);
+        unless(!begun || place == Some(PlaceState::Admitted), || {
+            format!("it has begun, and behind its limit it is {place:?}")
+        })
+    })
+}
+
+/// Who is counted, or will be, has not settled: who settles leaves.
+fn who_settles_leaves_the_limit(rows: &Snapshot) -> Found {
+    each(&rows.places, |id, place| {
+        if place.state == PlaceState::Left {
+            return None;
+        }
+        let pending = rows.promises.get(id).is_some_and(Promise::is_pending);
+        unless(pending, || format!("{:?}, and it is not pending", place.state))
+    })
+}
+
+/// Where somebody waits and there is room, or will be with time alone, the limit is looked at: it is
+/// due at some instant, or a message is owed.
+fn nobody_waits_while_there_is_room(rows: &Snapshot) -> Found {
+    let open = Rule::default();
+    let rule = |name: &LimitName| rows.limits.get(name).and_then(|it| it.rule()).unwrap_or(&open);
+    let owed = |partition: &PartitionId, name: &LimitName| {
+        rows.outbox.keys().any(|key| match key {
+            OutboxKey::LeaveLimit(id, of) => {
+                let place = rows.places.get(id);
+                of == name && place.is_some_and(|place| place.partition == *partition)
+            }
+            _ => false,
+        })
+    };
+    let found = rows.places.iter().filter_map(|(id, place)| {
+        if place.state != PlaceState::Waiting {
+            return None;
+        }
+        let name = place.partition.limit();
+        let (limit, partition) = (rows.limits.get(&name)?, rows.partitions.get(&place.partition)?);
+        let rule = rule(&name);
+        // When all tokens are there.
+        let never = Timestamp::NEVER;
+        let of_key = rule.of_key().room(partition.running, partition.bucket, never);
+        let of_all = limit.room(&rule.total, never);
+        let waits = of_key == Room::Full || of_all == Room::Full;
+        let found = partition.standing != Standing::Rest || limit.sweep.is_some();
+        let is_seen = (found && limit.due_at.is_some()) || owed(&place.partition, &name);
+        unless(waits || is_seen, || {
+            format!("it waits, `{}` has room, and nobody looks", place.partition)
+        })
+        .map(|detail| (vec![id.clone()], detail))
+    });
+    found.collect()
+}
+
+/// No more are admitted in a step than there is room for, of each key and in all, and each takes a
+/// token of each rate.
+pub(super) fn admissions_are_within_bounds(step: &StepView<'_>) -> Found {
+    let mut admitted: BTreeMap<PartitionId, u64> = BTreeMap::new();
+    for (id, place) in &step.after.places {
+        let before = step.before.places.get(id).map(|place| place.state);
+        let now = place.state == PlaceState::Admitted && before != Some(PlaceState::Admitted);
+        // Born settled, it was never there.
+        if now {
+            *admitted.entry(place.partition.clone()).or_default() += 1;
+        }
+    }
+    let mut of_limits: BTreeMap<LimitName, u64> = BTreeMap::new();
+    let mut found = Found::new();
+    for (id, number) in &admitted {
+        *of_limits.entry(id.limit()).or_default() += number;
+        let rule = rule_of(step, &id.limit());
+        let before = step.before.partitions.get(id).cloned().unwrap_or_default();
+        let after = step.after.partitions.get(id).cloned().unwrap_or_default();
+        found.extend(beyond(
+            step,
+            &rule.of_key(),
+            *number,
+            after.running,
+            (before.bucket, after.bucket),
+            id,
+        ));
+    }
+    for (name, number) in of_limits {
+        let rule = rule_of(step, &name);
+        let before = step.before.limits.get(&name).cloned().unwrap_or_default();
+        let after = step.after.limits.get(&name).cloned().unwrap_or_default();
+        found.extend(beyond(
+            step,
+            &rule.total,
+            number,
+            after.running,
+            (before.bucket, after.bucket),
+            &name,
+        ));
+    }
+    found
+}
+
+fn rule_of(step: &StepView<'_>, name: &LimitName) -> Rule {
+    step.after.limits.get(name).and_then(|limit| limit.rule().cloned()).unwrap_or_default()
+}
+
+fn beyond(
+    step: &StepView<'_>,
+    bounds: &Bounds,
+    admitted: u64,
+    running: u64,
+    (before, after): (Bucket, Bucket),
+    what: &impl std::fmt::Display,
+) -> Found {
+    let mut found = Found::new();
+    if let Some(most) = bounds.concurrency.filter(|most| running > u64::from(*most)) {
+        found.push((
+            Vec::new(),
+            format!("`{what}` runs {running} of {most}, {admitted} of them now"),
+        ));
+    }
+    let Some(rate) = bounds.rate else { return found };
+    let tokens = u64::from(before.tokens(rate, step.now));
+    let paid = (0..admitted).fold(before, |bucket, _| bucket.take(rate, step.now));
+    if admitted > tokens || after != paid {
+        found.push((
+            Vec::new(),
+            format!("`{what}` admits {admitted} with {tokens} tokens, and has {after:?}"),
+        ));
+    }
+    found
+}
+
+/// Of those who wait in a lane, who came first is admitted first.
+pub(super) fn admissions_go_in_order(step: &StepView<'_>) -> Found {
+    let waited = |id: &PromiseId| {
+        let place = step.before.places.get(id)?;
+        (place.state == PlaceState::Waiting).then_some(place)
+    };
+    let still = step
+        .after
+        .places
+        .iter()
+        .filter(|(id, place)| place.state == PlaceState::Waiting && waited(id).is_some());
+    let mut first: BTreeMap<(&PartitionId, u8), (u64, &PromiseId)> = BTreeMap::new();
+    for (id, place) in still {
+        let least = first.entry((&place.partition, place.priority)).or_insert((place.seq, id));
+        *least = (*least).min((place.seq, id));
+    }
+    let late = step.after.places.iter().filter_map(|(id, place)| {
+        let (seq, before) = first.get(&(&place.partition, place.priority))?;
+        let waited_or_came = waited(id).map_or(u64::MAX, |place| place.seq);
+        let overtakes = place.state == PlaceState::Admitted
+            && step.before.places.get(id).map(|it| it.state) != Some(PlaceState::Admitted)
+            && waited_or_came > *seq;
+        overtakes.then(|| (vec![id.clone(), (*before).clone()], "it overtook".to_owned()))
+    });
+    late.collect()
+}

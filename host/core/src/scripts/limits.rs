@@ -1,0 +1,133 @@
+//! The steps of executions behind limits, and long scripts of nothing else.
+
+use proptest::prelude::*;
+
+use super::{Seen, alphabet::Step, few_attempts, take};
+use crate::{
+    command::Command,
+    id::PromiseId,
+    limit::LimitName,
+    promise::{NewPromise, OutboxKey, ReleaseReason, Verdict},
+    tags,
+    time::{Millis, Timestamp},
+    world::{self, MODULE, OTHER_MODULE, World, claim},
+};
+
+/// The functions that are limited.
+pub(super) const FUNCTIONS: [&str; 7] =
+    ["pack", "mail", "both", "only", "last", "calm", "Cart@ada/pay"];
+
+/// Everything worth trying with these executions of functions that are limited, and with one whose
+/// limit is set by an operator.
+pub(super) fn steps(world: &World, names: &[&str], functions: &[&str]) -> Vec<Command> {
+    let mut steps = Vec::new();
+    for limit in world.model.limits().map(|(name, _)| name.clone()) {
+        steps.push(Command::LimitDue { name: limit });
+    }
+    for function in functions.iter().map(|function| function.replace("@ada", "")) {
+        let name = LimitName::of("shop", &function);
+        steps.push(Command::LimitSet { name: name.clone(), rule: Some(world::at_most(2)) });
+        steps.push(Command::LimitSet { name: name.clone(), rule: None });
+        steps.push(Command::LimitDue { name });
+    }
+    let nothing = crate::limit::Rule::default();
+    steps.push(Command::LimitSet { name: "shop/pack".into(), rule: Some(nothing) });
+    steps.push(Command::LimitSet { name: "shop".into(), rule: None });
+    for module in [MODULE, OTHER_MODULE] {
+        steps.push(Command::Deploy { alias: "shop".into(), module });
+    }
+    for (place, name) in names.iter().enumerate() {
+        steps.extend(about(world, name, names[0], functions[place % functions.len()]));
+        steps.extend(about(world, name, names[0], functions[(place + 1) % functions.len()]));
+    }
+    steps
+}
+
+fn about(world: &World, name: &str, other: &str, function: &str) -> Vec<Command> {
+    let id = PromiseId::from(name);
+    let new = |key, priority| world::limited(name, function, key, priority);
+    let tagged = |tag: &str, at: Timestamp| {
+        let mut new = new("a", 0);
+        new.tags.insert(tag.to_owned(), at.to_string());
+        new
+    };
+    let delayed = tagged(tags::DELAY, world.now + Millis(10));
+    let soon = NewPromise { timeout_at: world.now + Millis(20), ..new("a", 1) };
+    let mut begun = world::begin(name, &[]);
+    if let Command::TaskBegin { new: begun, born, .. } = &mut begun {
+        *begun = new("b", 0);
+        *born = world.model.first_version();
+    }
+    let keyless = NewPromise { param: crate::value::Value::default(), ..new("a", 0) };
+    let mut steps: Vec<Command> = [new("a", 0), new("a", 5), new("b", 0), delayed, soon, keyless]
+        .into_iter()
+        .map(Command::PromiseCreate)
+        .collect();
+    steps.extend([
+        Command::TaskCreate { new: new("b", 1), request: world::claim_request(4) },
+        begun,
+        world::settle(name, Verdict::Resolved),
+        Command::Cancel { invocation: id.clone() },
+        Command::Kill { invocation: id.clone() },
+        Command::Prune { top: id.clone(), before: world.now, part: false },
+        Command::PromiseDue { id: id.clone() },
+    ]);
+    let owed = world.model.outbox().map(|(key, _)| key);
+    let leaves = owed.filter(|key| matches!(key, OutboxKey::LeaveLimit(of, _) if *of == id));
+    for key in leaves {
+        // Often: it is what happens soon.
+        steps.extend(std::iter::repeat_n(Command::OutboxDue { key: key.clone() }, 4));
+        steps.push(Command::OutboxAck { key: key.clone() });
+    }
+    let Some(task) = world.model.task(&id) else { return steps };
+    let version = task.version.0;
+    let live = || claim(name, version);
+    let child = |function: &str| {
+        let new = world::limited(&format!("{name}/0"), function, "a", 2);
+        let target = (tags::TARGET.to_owned(), function.to_owned());
+        let mut new = NewPromise { tags: [target].into(), ..new };
+        new.param.headers.insert(tags::MODULE_HEADER.to_owned(), "shop".to_owned());
+        crate::command::FenceAct::Create { new }
+    };
+    steps.extend([
+        Command::TaskHalt { id: id.clone() },
+        Command::TaskContinue { id: id.clone() },
+        Command::RetryDue { id: id.clone() },
+        Command::LeaseDue { id: id.clone() },
+        Command::Reconcile { id: id.clone() },
+        world::acquire(name, version, 1),
+        world::fence(live(), vec![], vec![child("pack")]),
+        world::callback(other, name),
+        world::suspend(live(), &[other]),
+        world::fulfill(live()),
+        world::release(live(), ReleaseReason::Yield),
+        world::release(live(), world::failed()),
+    ]);
+    steps
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 192, max_shrink_iters: 3_000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn long_scripts_behind_limits_admit_whoever_has_room_and_nobody_else(
+        choices in proptest::collection::vec(any::<u32>(), 1..250),
+        first in 0..FUNCTIONS.len(),
+        several in 1..3_usize,
+        limited in any::<bool>(),
+    ) {
+        let mut world = World::new();
+        world.config = if limited { few_attempts() } else { world.config };
+        let functions: Vec<&str> =
+            FUNCTIONS.iter().cycle().skip(first).take(several).copied().collect();
+        let mut seen = Seen::new();
+        for choice in choices {
+            let steps = steps(&world, &["v", "w", "x", "y", "z"], &functions);
+            let waits = [Step::Wait(10), Step::Wait(40), Step::Wait(20_000)];
+            let mut steps: Vec<Step> =
+                steps.into_iter().map(Step::Command).chain(waits).collect();
+            let step = steps.swap_remove(choice as usize % steps.len());
+            take(&mut world, &step, &mut seen);
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! An execution comes to its limit: it is admitted, waits, or does not begin at all.
+
+use super::{
+    super::{
+        create::{Maker, settled_at},
+        draft::Draft,
+    },
+    declared,
+};
+use crate::{
+    address::Address,
+    command::ClaimRequest,
+    id::{Digest, PromiseId},
+    limit::{
+        Debounce, InputError, Limit, Partition, PartitionId, Place, PlaceState, Room, Rule,
+        Singleton, Standing, key_of, priority_of,
+    },
+    promise::{CancelState, NewPromise, Settlement, Task, TaskState, Verdict},
+    reply::{Refusal, Reply},
+    time::Timestamp,
+    value::Value,
+};
+
+/// What a new execution is behind.
+pub(in super::super) struct Limited {
+    /// The key of the limit.
+    pub partition: PartitionId,
+    /// The lane.
+    pub priority: u8,
+}
+
+/// What becomes of an execution at its limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Joined {
+    /// It may begin, and is counted.
+    Admitted,
+    /// It waits.
+    Waits,
+    /// It is settled: it is not to begin.
+    Settled,
+}
+
+impl Draft<'_> {
+    /// The limit that holds for a new execution.
+    ///
+    /// # Errors
+    /// [`Refusal::Unprocessable`]: its input does not say what the limit takes from it.
+    pub(in super::super) fn limited(
+        &self,
+        new: &NewPromise,
+        address: &Address,
+        module: Option<&Digest>,
+        maker: Maker<'_>,
+    ) -> Result<Option<Limited>, Refusal> {
+        let by = match maker {
+            Maker::Invocation(task) => self.promise(&task.id),
+            Maker::Client | Maker::Starter(_) | Maker::Schedule { .. } => None,
+        };
+        let Some(name) = super::limit_name(address, by) else { return Ok(None) };
+        let known = self.limit(&name).cloned();
+        let limit = known.unwrap_or_else(|| declared(self.view, &name, module));
+        let Some(rule) = limit.rule() else { return Ok(None) };
+        let refused = |error: InputError| Refusal::Unprocessable(error.to_string());
+        let key = key_of(&name, rule, &new.param).map_err(refused)?;
+        let priority = priority_of(&name, rule, &new.param).map_err(refused)?;
+        Ok(Some(Limited { partition: name.partition(&key), priority }))
+    }
+
+    /// The task of a new execution that is behind a limit.
+    pub(in super::super) fn make_limited(
+        &mut self,
+        id: &PromiseId,
+        module: Option<Digest>,
+        request: Option<&ClaimRequest>,
+    ) {
+        let born = self.view.first_version();
+        self.put_task(Task::born(id.clone(), born, TaskState::Suspended, module));
+        match self.join_limit(id) {
+            Joined::Admitted => self.make_task(id, module, request),
+            Joined::Waits | Joined::Settled => {}
+        }
+    }
+
+    /// Whether a pending task may begin or go on: it has its turn, and was admitted. If not, it is
+    /// parked, or settled, as it is not to begin at all; that is answered.
+    pub(in super::super) fn may_run(&mut self, id: &PromiseId) -> Option<Reply> {
+        if let Some(behind) = self.take_turn(id) {
+            return Some(Reply::Parked { behind: Some(behind) });
+        }
+        self.limit_of(id)?;
+        let joined = match self.place(id).map(|place| place.state) {
+            Some(PlaceState::Admitted | PlaceState::Left) => Joined::Admitted,
+            // It was halted there, and goes on.
+            Some(PlaceState::Waiting) => Joined::Waits,
+            None | Some(PlaceState::Expected) if self.is_asked_to_stop(id) => {
+                self.settle_unbegun(id, Verdict::Canceled, Value::default());
+                Joined::Settled
+            }
+            None | Some(PlaceState::Expected) => self.join_limit(id),
+        };
+        match joined {
+            Joined::Admitted => None,
+            Joined::Settled => Some(Reply::Parked { behind: None }),
+            Joined::Waits => {
+                self.withdraw(id);
+                self.forget_consumed(id);
+                if let Some(task) = self.task(id).cloned() {
+                    self.put_task(Task { state: TaskState::Suspended, ..task });
+                }
+                Some(Reply::Parked { behind: None })
+            }
+        }
+    }
+
+    /// Admits an execution, or has it wait.
+    fn join_limit(&mut self, id: &PromiseId) -> Joined {
+        let Some((partition_id, priority)) = self.limit_of(id) else { return Joined::Admitted };
+        let name = partition_id.limit();
+        let module = self.task(id).and_then(|task| task.module);
+        let known = self.limit(&name).cloned();
+        let mut limit = known.unwrap_or_else(|| declared(self.view, &name, module.as_ref()));
+        let rule = limit.rule().cloned().unwrap_or_default();
+        let mut partition = self.partition(&partition_id).cloned().unwrap_or_default();
+        if let Some(other) = self.other_of(&partition, &partition_id, id)
+            && self.give_way(&rule, &other, id) == Joined::Settled
+        {
+            return Joined::Settled;
+        }
+        if rule.singleton.is_some() || rule.debounce.is_some() {
+            partition.latest = Some(id.clone());
+        }
+        if let Some(debounce) = rule.debounce {
+            hold_back(&mut partition, debounce, self.now);
+        }
+        let seq = limit.joined;
+        limit.joined += 1;
+        let joined = count(&mut limit, &mut partition, &rule, priority, self.now);
+        let state = match joined {
+            Joined::Admitted => PlaceState::Admitted,
+            Joined::Waits | Joined::Settled => PlaceState::Waiting,
+        };
+        self.put_place(id, Place { partition: partition_id.clone(), priority, seq, state });
+        self.put_partition(&partition_id, partition);
+        self.put_limit(&name, limit);
+        joined
+    }
+
+    /// An execution that comes to its limit later has a place that says so.
+    pub(in super::super) fn expect_at_limit(&mut self, id: &PromiseId) {
+        if let Some((partition, priority)) = self.limit_of(id) {
+            let place = Place { partition, priority, seq: 0, state: PlaceState::Expected };
+            self.put_place(id, place);
+        }
+    }
+
+    /// Another execution of the key, which has not settled and came last.
+    fn other_of(
+        &mut self,
+        partition: &Partition,
+        partition_id: &PartitionId,
+        id: &PromiseId,
+    ) -> Option<PromiseId> {
+        let latest = partition.latest.as_ref().filter(|latest| *latest != id)?;
+        // An id may have begun anew.
+        self.limit_of(latest).filter(|(key, _)| key == partition_id)?;
+        self.touch(latest);
+        self.is_pending(latest).then(|| latest.clone())
+    }
+
+    /// Where a key has one execution at a time, or only the last one of several begins.
+    fn give_way(&mut self, rule: &Rule, other: &PromiseId, id: &PromiseId) -> Joined {
+        match rule.singleton {
+            Some(Singleton::Skip) => {
+                let why = format!(
+                    "`{id}` does not begin: `{other}` is under way, and its key has one at a time"
+                );
+                self.settle_unbegun(id, Verdict::Rejected, gave_way(&why, other));
+                return Joined::Settled;
+            }
+            Some(Singleton::Replace) => self.ask_to_stop(other),
+            None if rule.debounce.is_some() && self.waits_behind_limit(other) => {
+                let why =
+                    format!("`{other}` does not begin: `{id}` came after it, and takes its place");
+                self.settle_unbegun(other, Verdict::Rejected, gave_way(&why, id));
+            }
+            None => {}
+        }
+        Joined::Waits
+    }
+
+    fn settle_unbegun(&mut self, id: &PromiseId, verdict: Verdict, value: Value) {
+        let settled_at = self.promise(id).map_or(self.now, |promise| settled_at(promise, self.now));
+        self.settle(id, Settlement { verdict, value: Some(value), settled_at }, None);
+    }
+
+    fn is_asked_to_stop(&self, id: &PromiseId) -> bool {
+        self.task(id).is_some_and(|task| task.cancel != CancelState::None)
+    }
+}
+
+/// Counts one more: as admitted if there is room and nobody has it before, else as waiting.
+fn count(
+    limit: &mut Limit,
+    partition: &mut Partition,
+    rule: &Rule,
+    priority: u8,
+    now: Timestamp,
+) -> Joined {
+    let has_room =
+        limit.room(&rule.total, now) == Room::Now && partition.room(rule, now) == Room::Now;
+    // Others may have the room already, and are only to be told.
+    let is_free = limit.due_at.is_none_or(|due_at| due_at > now) && partition.waiting() == 0;
+    let joined = if has_room && is_free {
+        partition.admit(rule, now);
+        limit.admit(&rule.total, now);
+        Joined::Admitted
+    } else {
+        partition.join(priority, limit);
+        limit.waiting += 1;
+        Joined::Waits
+    };
+    partition.stand(rule, limit, now);
+    match (partition.standing, limit.room(&rule.total, now)) {
+        (Standing::At(at), _) | (Standing::Ready { .. }, Room::At(at)) => limit.look_at(at),
+        (Standing::Ready { .. }, Room::Now) => limit.look_at(now),
+        // One of those that were admitted is to settle first.
+        (Standing::Ready { .. }, Room::Full) | (Standing::Rest, _) => {}
+    }
+    joined
+}
+
+/// Executions of the key wait until no other comes for a while.
+fn hold_back(partition: &mut Partition, debounce: Debounce, now: Timestamp) {
+    let since = *partition.debounced_since.get_or_insert(now);
+    let quiet = now + debounce.period_ms;
+    partition.not_before = debounce.longest_ms.map_or(quiet, |longest| quiet.min(since + longest));
+}
+
+/// The failure of an execution that does not begin because of `other`, as failures are written in
+/// values.
+fn gave_way(why: &str, other: &PromiseId) -> Value {
+    let failure = serde_json::json!({
+        "__type": "error", "code": 409, "message": why, "details": { "other": other.as_str() }
+    });
+    Value::of(failure.to_string().into_bytes())
+}

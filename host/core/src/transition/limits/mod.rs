@@ -1,0 +1,117 @@
+//! Limits: who is counted, who waits, and who is admitted.
+//!
+//! All that is counted of a limit is in its row and in those of its keys, and who changes one of them
+//! names the limit, so stores that lock lock that first. A settlement does not: it leaves a message,
+//! which counts it no more and admits who is next.
+
+mod admit;
+mod join;
+mod rule;
+
+use super::draft::Draft;
+use crate::{
+    address::{Address, ModuleRef},
+    id::{Digest, PromiseId},
+    limit::{Limit, LimitName, Partition, PartitionId, Place, PlaceState},
+    promise::{Message, OutboxKey, OutboxRow, Promise},
+    tags,
+    view::View,
+};
+
+pub(crate) use self::admit::{LEAVE_ROUND, Leaving, ROUND, SWEEP, planned};
+pub(super) use self::{
+    join::Limited,
+    rule::{due, set},
+};
+
+/// The limit of a function that is called by this address, by `maker` where the address names no
+/// module.
+pub(crate) fn limit_name(address: &Address, maker: Option<&Promise>) -> Option<LimitName> {
+    let Address::Wasm { module, function, .. } = address else { return None };
+    let module = match module {
+        ModuleRef::Alias(alias) => alias.to_string(),
+        ModuleRef::Exact(digest) => format!("sha256:{digest}"),
+        ModuleRef::Own => maker.map(Promise::module_name).filter(|name| !name.is_empty())?,
+    };
+    Some(LimitName::of(&module, function))
+}
+
+/// A limit that has no row: what this module declares, or the one that its name stands for.
+pub(crate) fn declared(view: &View, name: &LimitName, module: Option<&Digest>) -> Limit {
+    let parts = name.parts();
+    let named = parts.and_then(|(module, _)| view.alias(module));
+    let facts = module.or(named.as_ref()).and_then(|module| view.module_facts(module));
+    let rule = facts.zip(parts).and_then(|(facts, (_, function))| facts.limits.get(function));
+    Limit { declared: rule.cloned(), ..Limit::default() }
+}
+
+impl Draft<'_> {
+    pub(super) fn limit(&self, name: &LimitName) -> Option<&Limit> {
+        match self.delta.limits.get(name) {
+            Some(limit) => limit.as_ref(),
+            None => self.view.limit(name),
+        }
+    }
+
+    fn partition(&self, id: &PartitionId) -> Option<&Partition> {
+        match self.delta.partitions.get(id) {
+            Some(partition) => partition.as_ref(),
+            None => self.view.partition(id),
+        }
+    }
+
+    fn place(&self, id: &PromiseId) -> Option<&Place> {
+        self.delta.places.get(id).or_else(|| self.view.place(id))
+    }
+
+    fn put_limit(&mut self, name: &LimitName, limit: Limit) {
+        let is_kept = limit.rule().is_some() || !limit.is_idle(self.now);
+        limit.due_at.filter(|_| is_kept).into_iter().for_each(|at| self.due(at));
+        if !is_kept && self.limit(name).is_none() {
+            return;
+        }
+        if self.limit(name) != Some(&limit) || !is_kept {
+            self.delta.limits.insert(name.clone(), Some(limit).filter(|_| is_kept));
+        }
+    }
+
+    fn put_partition(&mut self, id: &PartitionId, partition: Partition) {
+        let kept = Some(partition).filter(|partition| !partition.is_idle(self.now));
+        if self.partition(id) != kept.as_ref() {
+            self.delta.partitions.insert(id.clone(), kept);
+        }
+    }
+
+    fn put_place(&mut self, id: &PromiseId, place: Place) {
+        self.delta.places.insert(id.clone(), place);
+    }
+
+    /// Whether an execution waits to be admitted.
+    pub(super) fn waits_behind_limit(&self, id: &PromiseId) -> bool {
+        self.place(id).is_some_and(|place| place.state == PlaceState::Waiting)
+    }
+
+    /// Before an execution settles: a message is owed that counts it no more.
+    pub(super) fn leave_limit(&mut self, id: &PromiseId) {
+        if self.limit_of(id).is_none() {
+            return;
+        }
+        let Some(place) = self.place(id).cloned() else { return };
+        let admitted = match place.state {
+            PlaceState::Admitted => Some(true),
+            PlaceState::Waiting => Some(false),
+            // It is not counted.
+            PlaceState::Expected | PlaceState::Left => None,
+        };
+        let name = place.partition.limit();
+        self.put_place(id, Place { state: PlaceState::Left, ..place });
+        let Some(admitted) = admitted else { return };
+        let row = OutboxRow::new(Message::LeaveLimit { admitted }, self.now);
+        self.put_outbox(OutboxKey::LeaveLimit(id.clone(), name), row);
+    }
+
+    /// The key of the limit that an execution is behind, and its priority.
+    fn limit_of(&self, id: &PromiseId) -> Option<(PartitionId, u8)> {
+        self.promise(id).and_then(|promise| tags::limit(&promise.spec.tags))
+    }
+}

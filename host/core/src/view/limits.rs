@@ -1,0 +1,176 @@
+//! Limits, their keys, and where executions stand behind them.
+
+use std::collections::BTreeMap;
+
+use super::View;
+use crate::{
+    delta::Delta,
+    footprint::Footprint,
+    id::PromiseId,
+    limit::{Limit, LimitName, Partition, PartitionId, Place, PlaceState, Standing},
+};
+
+/// Rows of limits that are no part of what a store may hold always.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Places {
+    partitions: BTreeMap<PartitionId, Partition>,
+    places: BTreeMap<PromiseId, Place>,
+}
+
+/// The partitions that a round of admissions begins with.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NextPartitions {
+    /// Those whose turn is next.
+    pub ready: Vec<PartitionId>,
+    /// Those that are to be looked at next.
+    pub timed: Vec<PartitionId>,
+}
+
+impl Places {
+    pub(super) fn write(&mut self, delta: &Delta) {
+        for (id, partition) in &delta.partitions {
+            match partition {
+                Some(partition) => drop(self.partitions.insert(id.clone(), partition.clone())),
+                None => drop(self.partitions.remove(id)),
+            }
+        }
+        self.places.extend(delta.places.iter().map(|(id, place)| (id.clone(), place.clone())));
+    }
+
+    pub(super) fn remove(&mut self, id: &PromiseId) {
+        self.places.remove(id);
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.partitions.len() + self.places.len()
+    }
+}
+
+impl View {
+    /// A limit.
+    pub fn limit(&self, name: &LimitName) -> Option<&Limit> {
+        self.limits.get(name)
+    }
+
+    /// A key of a limit.
+    pub fn partition(&self, id: &PartitionId) -> Option<&Partition> {
+        self.lookups.places.partitions.get(id)
+    }
+
+    /// Where an execution stands behind its limit.
+    pub fn place(&self, id: &PromiseId) -> Option<&Place> {
+        self.lookups.places.places.get(id)
+    }
+
+    /// All limits, by name.
+    pub fn limits(&self) -> impl Iterator<Item = (&LimitName, &Limit)> {
+        self.limits.iter()
+    }
+
+    /// All keys of limits, by id.
+    pub fn partitions(&self) -> impl Iterator<Item = (&PartitionId, &Partition)> {
+        self.lookups.places.partitions.iter()
+    }
+
+    /// All places, by execution.
+    pub fn places(&self) -> impl Iterator<Item = (&PromiseId, &Place)> {
+        self.lookups.places.places.iter()
+    }
+
+    /// The `most` partitions of a limit whose turn is next, and the `most` that are to be looked at
+    /// next, in order.
+    pub fn next_partitions(&self, name: &LimitName, most: u32) -> NextPartitions {
+        let (mut ready, mut timed) = (Vec::new(), Vec::new());
+        for (id, partition) in self.partitions_of(name, None) {
+            match partition.standing {
+                Standing::Rest => {}
+                Standing::Ready { class, turn } => ready.push((class, turn, id)),
+                Standing::At(at) => timed.push((at, id)),
+            }
+        }
+        ready.sort();
+        timed.sort();
+        NextPartitions {
+            ready: ready.into_iter().take(most as usize).map(|(_, _, id)| id.clone()).collect(),
+            timed: timed.into_iter().take(most as usize).map(|(_, id)| id.clone()).collect(),
+        }
+    }
+
+    /// The partitions of a limit after this one, by id.
+    pub fn partitions_of(
+        &self,
+        name: &LimitName,
+        after: Option<&PartitionId>,
+    ) -> impl Iterator<Item = (&PartitionId, &Partition)> {
+        let first = name.partition("");
+        let from = after.filter(|after| **after >= first).cloned();
+        let rows = self.lookups.places.partitions.range(from.clone().unwrap_or(first)..);
+        let of_limit = rows.take_while(|(id, _)| id.limit() == *name);
+        of_limit.filter(move |(id, _)| from.as_ref() != Some(id))
+    }
+
+    /// Those who wait in a lane, in the order in which they came.
+    pub fn waiting(&self, partition: &PartitionId, priority: u8) -> Vec<&PromiseId> {
+        let in_lane = |place: &Place| {
+            place.state == PlaceState::Waiting
+                && place.priority == priority
+                && place.partition == *partition
+        };
+        let mut found: Vec<_> = self.places().filter(|(_, place)| in_lane(place)).collect();
+        found.sort_by_key(|(_, place)| place.seq);
+        found.into_iter().map(|(id, _)| id).collect()
+    }
+
+    /// Puts a limit.
+    pub fn put_limit(&mut self, name: LimitName, limit: Limit) {
+        self.limits.insert(name, limit);
+    }
+
+    /// Puts a key of a limit.
+    pub fn put_partition(&mut self, id: PartitionId, partition: Partition) {
+        self.lookups.places.partitions.insert(id, partition);
+    }
+
+    /// Puts the place of an execution.
+    pub fn put_place(&mut self, id: PromiseId, place: Place) {
+        self.lookups.places.places.insert(id, place);
+    }
+
+    pub(super) fn write_limits(&mut self, delta: &Delta) {
+        for (name, limit) in &delta.limits {
+            match limit {
+                Some(limit) => drop(self.limits.insert(name.clone(), limit.clone())),
+                None => drop(self.limits.remove(name)),
+            }
+        }
+        self.lookups.places.write(delta);
+    }
+
+    /// Puts what is wanted of them into another view.
+    pub(crate) fn load_limits(&self, wanted: &Footprint, to: &mut View) {
+        for name in &wanted.limits {
+            let limit = self.limit(name);
+            limit.into_iter().for_each(|limit| to.put_limit(name.clone(), limit.clone()));
+        }
+        let mut partitions: Vec<_> = wanted.partitions.iter().cloned().collect();
+        for (name, most) in &wanted.rounds {
+            let NextPartitions { ready, timed } = self.next_partitions(name, *most);
+            partitions.extend(ready.into_iter().chain(timed));
+        }
+        for (name, page) in &wanted.sweeps {
+            let swept = self.partitions_of(name, page.after.as_ref()).take(page.limit as usize);
+            partitions.extend(swept.map(|(id, _)| id.clone()));
+        }
+        for id in partitions {
+            let row = self.partition(&id);
+            row.into_iter().for_each(|row| to.put_partition(id.clone(), row.clone()));
+        }
+        let lanes = wanted.lanes.iter().flat_map(|((partition, priority), most)| {
+            self.waiting(partition, *priority).into_iter().take(*most as usize)
+        });
+        for id in lanes.chain(&wanted.places) {
+            let place = self.place(id);
+            place.into_iter().for_each(|place| to.put_place(id.clone(), place.clone()));
+        }
+    }
+}
