@@ -27,15 +27,17 @@ macro_rules! gated_reads {
             use async_trait::async_trait;
             use segno::store::{
                 Counts, Due, EventPlace, EventRow, Examined, Found, History, InvocationFilter,
-                InvocationRow, LogRow, ModuleRow, Modules, NewModule, ObjectFilter, ObjectRow,
-                Page, PromiseFilter, PromiseRow, Read, Ready, Scan, ScheduleFilter, SchedulePage,
-                SizeReport, StateCounts, StateSize, StoreError, Waits, WorkQueue,
+                InvocationRow, LimitFilter, LimitRow, LogRow, ModuleRow, Modules, NewModule,
+                ObjectFilter, ObjectRow, Page, PartitionFilter, PromiseFilter, PromiseRow, Read,
+                Ready, Scan, ScheduleFilter, SchedulePage, SizeReport, StateCounts, StateSize,
+                StoreError, Waits, WorkQueue,
                 archive::{ArchiveError, ArchiveSink},
             };
             use segno_core::{
                 graph::NodeRow,
                 id::{Digest, ObjectId, PromiseId, ScheduleId},
                 invocation::Record,
+                limit::{Limit, LimitName, Partition, PartitionId, Place},
                 promise::{MessageKind, Promise, Schedule},
                 saga::{Fact, FactKey},
                 snapshot::Snapshot,
@@ -138,6 +140,36 @@ macro_rules! gated_reads {
                 ) -> Result<Page<ObjectRow, ObjectId>, StoreError> {
                     self.pass().await?;
                     self.behind().read().objects(filter).await
+                }
+
+                async fn limit(&self, name: &LimitName) -> Result<Option<Limit>, StoreError> {
+                    self.pass().await?;
+                    self.behind().read().limit(name).await
+                }
+
+                async fn limits(
+                    &self,
+                    filter: &LimitFilter,
+                ) -> Result<Page<LimitRow, LimitName>, StoreError> {
+                    self.pass().await?;
+                    self.behind().read().limits(filter).await
+                }
+
+                async fn partitions(
+                    &self,
+                    filter: &PartitionFilter,
+                ) -> Result<Page<(PartitionId, Partition), PartitionId>, StoreError> {
+                    self.pass().await?;
+                    self.behind().read().partitions(filter).await
+                }
+
+                async fn place(
+                    &self,
+                    id: &PromiseId,
+                    most: u32,
+                ) -> Result<Option<(Place, u64)>, StoreError> {
+                    self.pass().await?;
+                    self.behind().read().place(id, most).await
                 }
 
                 async fn list(

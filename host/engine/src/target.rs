@@ -5,30 +5,17 @@ use std::borrow::Cow;
 
 use segno_core::{
     address::{self, Address},
-    graph,
     id::ObjectId,
     promise::Promise,
-    tags,
 };
 
 /// The target of HTTP requests that the host performs.
 pub const HTTP: &str = "segno:http";
-/// The header of a parameter that names the module whose policy applies.
-pub const MODULE_HEADER: &str = "segno:module";
 
-/// The name under which policies know the module of this invocation: the one it was called by, or
-/// its caller's if it was called within a module. Only a command of an invocation names its module;
-/// a client's header is ignored.
+/// The name under which policies know the module of this invocation
+/// ([`Promise::module_name`]).
 pub fn module_of(promise: &Promise) -> String {
-    let target = promise.target().unwrap_or_default();
-    let named = target.strip_prefix("wasm://").and_then(|rest| rest.split_once('/'));
-    let of_run = promise.spec.tags.get(tags::MODULE).filter(|_| graph::is_run(promise));
-    match (named, of_run) {
-        (_, Some(module)) => module.clone(),
-        (Some((module, _)), None) if !module.is_empty() => module.to_owned(),
-        _ if promise.spec.made_by.is_none() => String::new(),
-        _ => promise.spec.param.headers.get(MODULE_HEADER).cloned().unwrap_or_default(),
-    }
+    promise.module_name()
 }
 
 /// The name of the function of this invocation in its module.

@@ -129,7 +129,10 @@ impl ModuleDescription {
     pub fn facts(&self) -> ModuleFacts {
         let is_shared = |function: &&Function| function.access == Some(ObjectAccess::Shared);
         let shared = self.functions.iter().filter(is_shared);
-        ModuleFacts { shared: shared.map(|function| Text::from(function.name.as_str())).collect() }
+        ModuleFacts {
+            shared: shared.map(|function| Text::from(function.name.as_str())).collect(),
+            ..ModuleFacts::default()
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 //! The stores know rows and transactions. They know no rule: what happens is decided by
 //! [`segno_core::transition::transition`], the same over memory, SQLite and PostgreSQL.
 
+mod admissions;
 pub mod archive;
 mod call_tree;
 mod diagnosis;
@@ -31,6 +32,7 @@ mod writing;
 #[cfg(test)]
 mod tests;
 
+pub use admissions::{LimitFilter, LimitRow, PartitionFilter};
 pub use call_tree::{CallTree, Child, Neighbours, Parent};
 pub use diagnosis::{Diagnosis, Finding, examine, examine_pages};
 pub use error::StoreError;

@@ -20,6 +20,7 @@ pub(super) fn outbox_order(key: &OutboxKey) -> (i64, String) {
         OutboxKey::Unblock(_, address) => (2, address.to_string()),
         OutboxKey::Event(_, index) => (3, index.to_string()),
         OutboxKey::CancelChildren(_) => (4, String::new()),
+        OutboxKey::LeaveLimit(_, limit) => (5, limit.to_string()),
     }
 }
 

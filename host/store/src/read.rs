@@ -7,6 +7,7 @@ use segno_core::{
     graph::NodeRow,
     id::{ObjectId, PromiseId, ScheduleId},
     invocation::Record,
+    limit::{Limit, LimitName, Partition, PartitionId, Place},
     promise::Schedule,
     saga::{Fact, FactKey},
     snapshot::Snapshot,
@@ -14,9 +15,9 @@ use segno_core::{
 };
 
 use super::{
-    Counts, EventPlace, EventRow, History, InvocationFilter, InvocationRow, LogRow, ObjectFilter,
-    ObjectRow, Page, PromiseFilter, PromiseRow, ScheduleFilter, SchedulePage, StateCounts,
-    StateSize, StoreError, Waits,
+    Counts, EventPlace, EventRow, History, InvocationFilter, InvocationRow, LimitFilter, LimitRow,
+    LogRow, ObjectFilter, ObjectRow, Page, PartitionFilter, PromiseFilter, PromiseRow,
+    ScheduleFilter, SchedulePage, StateCounts, StateSize, StoreError, Waits,
 };
 
 /// Reads. Each sees a committed state at least as new as every `execute` that had been answered
@@ -69,6 +70,22 @@ pub trait Read: Send + Sync {
     /// Objects in the order of their names.
     async fn objects(&self, filter: &ObjectFilter)
     -> Result<Page<ObjectRow, ObjectId>, StoreError>;
+
+    /// A limit, if it has a row.
+    async fn limit(&self, name: &LimitName) -> Result<Option<Limit>, StoreError>;
+
+    /// Limits that have rows, in the order of their names.
+    async fn limits(&self, filter: &LimitFilter) -> Result<Page<LimitRow, LimitName>, StoreError>;
+
+    /// The keys of a limit, in their order.
+    async fn partitions(
+        &self,
+        filter: &PartitionFilter,
+    ) -> Result<Page<(PartitionId, Partition), PartitionId>, StoreError>;
+
+    /// Where an execution stands behind its limit, and how many of its priority wait before it,
+    /// counted up to `most`.
+    async fn place(&self, id: &PromiseId, most: u32) -> Result<Option<(Place, u64)>, StoreError>;
 
     /// Invocations in the order of their creation, newest first.
     async fn list(&self, filter: &InvocationFilter) -> Result<Page<InvocationRow>, StoreError>;

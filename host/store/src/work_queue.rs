@@ -8,7 +8,7 @@ use super::{Due, Ready, StoreError};
 /// The work that waits for a host.
 #[async_trait]
 pub trait WorkQueue: Send + Sync {
-    /// Due commands (deadlines, leases, retries, schedules), at most `limit`, and when the next one
+    /// Due commands (deadlines, leases, retries, schedules, limits), at most `limit`, and when the next one
     /// will be due.
     async fn due(&self, now: Timestamp, limit: u32) -> Result<Due, StoreError>;
 

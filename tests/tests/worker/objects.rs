@@ -80,7 +80,7 @@ fn script() -> Arc<Script> {
 
 fn plan(faults: Faults) -> Plan {
     let shared = ["Cart/total", "Cart/steal"].map(Text::from).into();
-    Plan { faults, facts: ModuleFacts { shared }, ..Plan::default() }
+    Plan { faults, facts: ModuleFacts { shared, ..ModuleFacts::default() }, ..Plan::default() }
 }
 
 async fn world() -> World {

@@ -56,9 +56,9 @@ async fn tick(front: &Resonate, request: &Request) -> Result<Answer, ProtocolErr
     let store = &front.host.store;
     loop {
         let mut due = store.work_queue().due(now, PAGE).await?.commands;
-        due.extend(
-            store.work_queue().outbox_due(MessageKind::CancelChildren, now, PAGE).await?.commands,
-        );
+        for kind in MessageKind::ALL.into_iter().filter(|kind| kind.is_own()) {
+            due.extend(store.work_queue().outbox_due(kind, now, PAGE).await?.commands);
+        }
         if due.is_empty() {
             return Ok(Answer::ok(json!([])));
         }

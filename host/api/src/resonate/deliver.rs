@@ -127,7 +127,10 @@ impl Deliverer {
                         let _ = self.host.store.execute(vec![Command::OutboxAck { key }]).await;
                     }
                 }
-                OutboxKey::Unblock(..) | OutboxKey::Event(..) | OutboxKey::CancelChildren(_) => {}
+                OutboxKey::Unblock(..)
+                | OutboxKey::Event(..)
+                | OutboxKey::CancelChildren(_)
+                | OutboxKey::LeaveLimit(..) => {}
             }
         }
     }

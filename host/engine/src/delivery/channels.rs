@@ -27,8 +27,7 @@ impl Channels {
     pub fn kinds(&self) -> Vec<MessageKind> {
         let all = self.all.read().unwrap_or_else(PoisonError::into_inner);
         let taken = |kind: &MessageKind| {
-            *kind == MessageKind::CancelChildren
-                || all.iter().any(|channel| channel.takes(*kind) && channel.is_open())
+            kind.is_own() || all.iter().any(|channel| channel.takes(*kind) && channel.is_open())
         };
         MessageKind::ALL.into_iter().filter(taken).collect()
     }

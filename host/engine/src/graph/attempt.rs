@@ -15,10 +15,7 @@ use segno_graph::plan::{Call, Kind, Node, Retry, SubGraph};
 use segno_guest::{FunctionDescription, Payload};
 use serde_json::{Value as Json, json};
 
-use crate::{
-    target::{HTTP, MODULE_HEADER},
-    values,
-};
+use crate::{target::HTTP, values};
 
 /// What a run knows of the module whose functions its plan names without a module.
 #[derive(Debug, Default)]
@@ -36,7 +33,7 @@ impl OwnModule {
     }
 
     fn header(&self) -> Tags {
-        Tags::from([(MODULE_HEADER.into(), self.name.clone())])
+        Tags::from([(tags::MODULE_HEADER.into(), self.name.clone())])
     }
 }
 

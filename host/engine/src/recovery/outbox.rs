@@ -8,6 +8,7 @@ use segno_core::{
     id::PromiseId,
     promise::{Deferral, Delivery, MessageKind, OutboxKey},
     reply::Reply,
+    time::Millis,
 };
 use segno_store::StoreError;
 
@@ -28,6 +29,8 @@ pub async fn turn(host: Host) -> Result<Next, StoreError> {
     let channels = &host.channels;
     let mut commands = Vec::new();
     let mut next = None;
+    // Whether there may be more messages to the engine itself, of which nobody hears.
+    let mut is_cut = false;
     for kind in channels.kinds() {
         // Messages being delivered may still count as due, and must not hide those behind them.
         let under_way = channels.under_way(kind);
@@ -40,7 +43,9 @@ pub async fn turn(host: Host) -> Result<Next, StoreError> {
             .commands
             .into_iter()
             .filter(|command| !is_carried(channels, command) && !quarantine.rests(command, now));
+        let before = commands.len();
         commands.extend(fresh.take(room));
+        is_cut |= kind.is_own() && commands.len() - before == room;
         // A due time before now belongs to a message being delivered: the end of its delivery wakes
         // this duty.
         let later = due.next.filter(|next| *next > now);
@@ -63,10 +68,13 @@ pub async fn turn(host: Host) -> Result<Next, StoreError> {
             groups.entry((key.promise().clone(), own)).or_default().push((key, *delivery));
         }
     }
-    // If no message was handed over, the store's clock is behind this host's, and another turn at
-    // once would repeat without end; messages that the engine itself handled give a hint for what
-    // is left.
-    let next = if groups.is_empty() { Next::Idle } else { Next::Now };
+    // If no message was handed over, the store's clock may be behind this host's, and another turn
+    // at once would repeat without end.
+    let next = match (groups.is_empty(), is_cut) {
+        (false, _) => Next::Now,
+        (true, true) => Next::After(Millis(1)),
+        (true, false) => Next::Idle,
+    };
     for group in groups.into_values() {
         host.env.runtime.spawn("delivery", Box::pin(carry(host.clone(), group)));
     }

@@ -74,7 +74,12 @@ impl Kept {
         let left = limit.saturating_sub(deadlines.commands.len() as u32);
         let due = deadlines.and(first_due(timers.collect(), now, left));
         let left = limit.saturating_sub(due.commands.len() as u32);
-        due.and(first_due(schedules.collect(), now, left))
+        let due = due.and(first_due(schedules.collect(), now, left));
+        let limits = self.model.limits().filter_map(|(name, limit)| {
+            Some((limit.due_at?, name.clone(), Command::LimitDue { name: name.clone() }))
+        });
+        let left = limit.saturating_sub(due.commands.len() as u32);
+        due.and(first_due(limits.collect(), now, left))
     }
 
     /// The messages of a kind that are to be sent.

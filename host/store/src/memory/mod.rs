@@ -1,6 +1,7 @@
 //! The model: the core's state behind a mutex, whole journals included. Nothing survives the
 //! process.
 
+mod admissions;
 mod call_tree;
 mod due;
 mod kept;

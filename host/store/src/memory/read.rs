@@ -8,17 +8,18 @@ use segno_core::{
     graph::NodeRow,
     id::{ObjectId, PromiseId, ScheduleId},
     invocation::Record,
+    limit::{Limit, LimitName, Partition, PartitionId, Place},
     promise::{Promise, Schedule, TaskState},
     saga::{Fact, FactKey},
     snapshot::Snapshot,
     value::{Payload, Text},
 };
 
-use super::{MemoryStore, objects};
+use super::{MemoryStore, admissions, objects};
 use crate::{
-    Counts, EventPlace, EventRow, History, InvocationFilter, InvocationRow, LogRow, ObjectFilter,
-    ObjectRow, Page, PromiseFilter, PromiseRow, Read, ScheduleFilter, SchedulePage, StateCounts,
-    StateSize, StoreError, Waits,
+    Counts, EventPlace, EventRow, History, InvocationFilter, InvocationRow, LimitFilter, LimitRow,
+    LogRow, ObjectFilter, ObjectRow, Page, PartitionFilter, PromiseFilter, PromiseRow, Read,
+    ScheduleFilter, SchedulePage, StateCounts, StateSize, StoreError, Waits,
     invocation_filter::{self, ListedState},
     limits, promise_filter,
 };
@@ -108,6 +109,25 @@ impl Read for MemoryStore {
         filter: &ObjectFilter,
     ) -> Result<Page<ObjectRow, ObjectId>, StoreError> {
         Ok(objects::page(&self.kept(), filter))
+    }
+
+    async fn limit(&self, name: &LimitName) -> Result<Option<Limit>, StoreError> {
+        Ok(self.kept().model.limit(name).cloned())
+    }
+
+    async fn limits(&self, filter: &LimitFilter) -> Result<Page<LimitRow, LimitName>, StoreError> {
+        Ok(admissions::page(&self.kept(), filter))
+    }
+
+    async fn partitions(
+        &self,
+        filter: &PartitionFilter,
+    ) -> Result<Page<(PartitionId, Partition), PartitionId>, StoreError> {
+        Ok(admissions::keys(&self.kept(), filter))
+    }
+
+    async fn place(&self, id: &PromiseId, most: u32) -> Result<Option<(Place, u64)>, StoreError> {
+        Ok(admissions::place(&self.kept(), id, most))
     }
 
     async fn list(&self, filter: &InvocationFilter) -> Result<Page<InvocationRow>, StoreError> {

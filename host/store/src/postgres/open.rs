@@ -147,6 +147,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (10, "first version", include_str!("../../migrations/postgres/0010_first_version.sql")),
     (11, "graph nodes", include_str!("../../migrations/postgres/0011_graph_nodes.sql")),
     (12, "objects", include_str!("../../migrations/postgres/0012_objects.sql")),
+    (13, "limits", include_str!("../../migrations/postgres/0013_limits.sql")),
 ];
 
 /// Hosts that start together look one after the other, so that none sees tables half made. "Segn";

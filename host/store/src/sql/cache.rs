@@ -7,8 +7,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use segno_core::{
     delta::Delta,
-    footprint::{ChildPage, Footprint},
+    footprint::{ChildPage, Footprint, SweepPage},
     id::{Digest, NodeName, ObjectId, PromiseId, ResourceName, ScheduleId},
+    limit::{LimitName, PartitionId},
     promise::{OutboxKey, Promise},
     value::{Tags, Text, Value},
     view::View,
@@ -24,7 +25,7 @@ const AROUND: usize = 1_792;
 pub(crate) struct Cache {
     /// The rows.
     pub(crate) view: View,
-    /// Whether all modules, aliases and hosts are held, always; otherwise they are looked up for
+    /// Whether all modules, aliases, hosts and limits are held, always; otherwise they are looked up for
     /// each batch.
     pub(crate) holds_globals: bool,
     /// The numbers of modules, if all are held.
@@ -77,6 +78,27 @@ struct ThisBatch {
     resources: BTreeSet<ResourceName>,
     facts: BTreeSet<PromiseId>,
     lines: BTreeSet<ObjectId>,
+    limits: BTreeSet<LimitName>,
+    partitions: BTreeSet<PartitionId>,
+    places: BTreeSet<PromiseId>,
+    rounds: BTreeMap<LimitName, u32>,
+    sweeps: BTreeMap<LimitName, SweepPage>,
+    lanes: BTreeMap<(PartitionId, u8), u32>,
+}
+
+impl ThisBatch {
+    /// What was found by its order is another once this is written.
+    fn changed(&mut self, delta: &Delta) {
+        for partition in delta.partitions.keys() {
+            let name = partition.limit();
+            self.rounds.remove(&name);
+            self.sweeps.remove(&name);
+        }
+        if !delta.places.is_empty() {
+            let of = |id: &PartitionId| delta.places.values().any(|place| place.partition == *id);
+            self.lanes.retain(|(partition, _), _| !of(partition));
+        }
+    }
 }
 
 impl Cache {
@@ -99,9 +121,16 @@ impl Cache {
             resources,
             facts,
             lines,
+            limits,
+            partitions,
+            places,
+            rounds,
+            sweeps,
+            lanes,
         } = wanted;
-        let globals =
-            self.holds_globals || (aliases.is_empty() && modules.is_empty() && hosts.is_empty());
+        let no_globals =
+            aliases.is_empty() && modules.is_empty() && hosts.is_empty() && limits.is_empty();
+        let globals = self.holds_globals || no_globals;
         let of_batches = tails.is_empty()
             && children.is_empty()
             && trees.is_empty()
@@ -111,7 +140,12 @@ impl Cache {
             && schedules.is_empty()
             && resources.is_empty()
             && facts.is_empty()
-            && lines.is_empty();
+            && lines.is_empty()
+            && partitions.is_empty()
+            && places.is_empty()
+            && rounds.is_empty()
+            && sweeps.is_empty()
+            && lanes.is_empty();
         globals
             && of_batches
             && composites.iter().all(|id| self.holds(id, Level::Composite))
@@ -141,6 +175,12 @@ impl Cache {
         wanted.resources.retain(|name| !batch.resources.contains(name));
         wanted.facts.retain(|id| !batch.facts.contains(id));
         wanted.lines.retain(|object| !batch.lines.contains(object));
+        wanted.limits.retain(|name| !held && !batch.limits.contains(name));
+        wanted.partitions.retain(|id| !batch.partitions.contains(id));
+        wanted.places.retain(|id| !batch.places.contains(id));
+        wanted.rounds.retain(|name, most| batch.rounds.get(name).is_none_or(|had| had < most));
+        wanted.sweeps.retain(|name, page| batch.sweeps.get(name) != Some(page));
+        wanted.lanes.retain(|lane, most| batch.lanes.get(lane).is_none_or(|had| had < most));
         wanted
     }
 
@@ -165,6 +205,12 @@ impl Cache {
         batch.resources.extend(wanted.resources);
         batch.facts.extend(wanted.facts);
         batch.lines.extend(wanted.lines);
+        batch.limits.extend(wanted.limits);
+        batch.partitions.extend(wanted.partitions);
+        batch.places.extend(wanted.places);
+        batch.rounds.extend(wanted.rounds);
+        batch.sweeps.extend(wanted.sweeps);
+        batch.lanes.extend(wanted.lanes);
     }
 
     /// Takes note of a promise: its number, if it has one, and how much of it is held now.
@@ -215,6 +261,7 @@ impl Cache {
             self.know(id, Some(number), Level::Composite);
         }
         self.view.apply(delta);
+        self.this_batch.changed(delta);
         delta.promises.values().for_each(|promise| self.weigh(promise));
         for id in &delta.removed {
             self.forget(id);

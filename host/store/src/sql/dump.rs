@@ -8,8 +8,8 @@ use segno_core::{
 };
 
 use super::{
-    Failure, Fields, digest_at, head, id, module_facts, number, outbox, promise, promise_columns,
-    promise_tables, records, small,
+    Failure, Fields, digest_at, head, id, module_facts, module_facts_column, number, outbox,
+    promise, promise_columns, promise_tables, records, small,
     table::{NAMED, Named, OWNED, Owned, STATE, Table, state},
     task, text,
 };
@@ -36,7 +36,7 @@ const JOURNALS: &str = "
 
 const ALIASES: &str = "SELECT name, digest FROM aliases JOIN modules ON modules.n = aliases.module";
 
-const MODULES: &str = "SELECT digest, shared FROM modules";
+const MODULES: &str = concat!("SELECT digest, ", module_facts_column!(), " FROM modules");
 
 const HOSTS: &str = "SELECT node, incarnation FROM hosts";
 

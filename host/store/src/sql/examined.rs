@@ -14,7 +14,7 @@ use super::{
     Failure, Fields, Owned, head, id, module_facts, outbox, promise, records,
     rows::{damaged, needed},
     schedule, small,
-    table::line,
+    table::{limit, line, partition},
     task, text,
 };
 use crate::Examined;
@@ -58,6 +58,23 @@ impl Examined {
     /// The line of an object.
     pub(crate) fn put_line(&mut self, row: &impl Fields) {
         self.keep(line(row), |state, (object, line)| state.put_line(object, line));
+    }
+
+    /// A limit.
+    pub(crate) fn put_limit(&mut self, row: &impl Fields) {
+        self.keep(limit(row), |state, (name, limit)| state.put_limit(name, limit));
+    }
+
+    /// A key of a limit.
+    pub(crate) fn put_partition(&mut self, row: &impl Fields) {
+        self.keep(partition(row), |state, (id, row)| state.put_partition(id, row));
+    }
+
+    /// The limits that the promises of the page are behind, and their keys.
+    pub(crate) fn limits(&self) -> (BTreeSet<String>, BTreeSet<String>) {
+        let partitions = || self.view.places().map(|(_, place)| &place.partition);
+        let limits = partitions().map(|partition| partition.limit().to_string()).collect();
+        (limits, partitions().map(ToString::to_string).collect())
     }
 
     /// The objects in whose lines the promises of the page are.

@@ -9,7 +9,7 @@ use segno_core::{command::Command, footprint::Footprint, widen};
 use super::Cache;
 
 /// The rows of a command are known after this many looks.
-const LOOKS: usize = 5;
+const LOOKS: usize = 8;
 
 /// The looks that are left.
 pub(crate) struct Looks {

@@ -14,6 +14,7 @@ mod journal;
 mod looks;
 mod put;
 pub(crate) mod read;
+pub(crate) mod round;
 mod rows;
 pub(crate) mod table;
 mod wipe;
@@ -30,9 +31,9 @@ pub(crate) use put::{
     put_signal_key, put_tail, readable, unreadable,
 };
 pub(crate) use rows::{
-    AFTER_PROMISE, counted, digest_at, event, head, id, log_lines, module, module_facts, number,
-    outbox, outbox_key, promise, promise_columns, promise_tables, ready, records, shared_cell,
-    small, task, text, wake,
+    AFTER_PROMISE, counted, digest_at, event, head, id, log_lines, module, module_facts,
+    module_facts_cells, module_facts_column, number, outbox, outbox_key, promise, promise_columns,
+    promise_tables, ready, records, small, task, text, wake,
 };
 pub(crate) use table::{
     ColumnKind, NAMED, Named, OWNED, Owned, STATE, Table, schedule, schedule_columns,

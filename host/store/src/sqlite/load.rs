@@ -1,10 +1,13 @@
 //! Loads the rows that a decision reads into the writer's memory: a few statements, whatever number
 //! of promises.
 
+use std::sync::LazyLock;
+
 use segno_core::{
     footprint::Footprint,
     id::{NodeName, PromiseId, Version},
     invocation::Record,
+    limit::PartitionId,
     promise::OutboxKey,
     unreadable::Subject,
     value::Text,
@@ -19,7 +22,10 @@ use super::{
 };
 use crate::{
     order,
-    sql::{self, Cache, Failure, Fields, Level, promise_columns, promise_tables},
+    sql::{
+        self, Cache, Failure, Fields, Level, NAMED, module_facts_column, promise_columns,
+        promise_tables, round, table,
+    },
 };
 
 /// Promises and their tasks, by ids.
@@ -120,9 +126,14 @@ const TAIL: &str = "
        AND first_seq >= (SELECT max(first_seq) FROM journal WHERE inv = ?1 AND first_seq <= ?2)
      ORDER BY first_seq";
 
-const MODULES: &str = "SELECT n, digest, shared FROM modules";
+const MODULES: &str = concat!("SELECT n, digest, ", module_facts_column!(), " FROM modules");
 const ALIASES: &str = "SELECT name, digest FROM aliases JOIN modules ON modules.n = aliases.module";
 const HOSTS: &str = "SELECT node, incarnation FROM hosts";
+static LIMITS: LazyLock<String> = LazyLock::new(|| {
+    let limits = NAMED.iter().find(|named| named.table.name == "limits");
+    let columns = limits.map_or("", |limits| limits.table.columns);
+    format!("SELECT {columns} FROM limits")
+});
 const FIRST_VERSION: &str = "SELECT version FROM first_version";
 const NEXT_NUMBER: &str = "SELECT ifnull(max(n), 0) + 1 FROM promises";
 
@@ -144,6 +155,13 @@ pub(super) fn begin(connection: &mut Connection) -> Result<Cache, Failed> {
         let read = sql::text(row, 0).and_then(|name| Ok((name, sql::digest_at(row, 1)?)));
         read.map_or_else(passed, |(name, digest)| {
             cache.view.put_alias(name, digest);
+            Ok(())
+        })
+    })?;
+    connection.read("load limits", &LIMITS, [], |row| {
+        let read = table::limit(row);
+        read.map_or_else(passed, |(name, limit)| {
+            cache.view.put_limit(name, limit);
             Ok(())
         })
     })?;
@@ -226,6 +244,7 @@ pub(super) fn load(
             })?;
         }
     }
+    load_round(connection, cache, &wanted)?;
     if !wanted.held_by.is_empty() {
         fetch(connection, "load the tasks of a host", HELD_BY, &wanted.held_by, |row| {
             // A host starts, whatever is wrong with one of the rows that it holds.
@@ -235,6 +254,50 @@ pub(super) fn load(
         })?;
     }
     cache.loaded(wanted);
+    Ok(())
+}
+
+/// The rows of a round of admissions.
+fn load_round(
+    connection: &mut Connection,
+    cache: &mut Cache,
+    wanted: &Footprint,
+) -> Result<(), Failed> {
+    let mut found = Vec::new();
+    for (name, most) in &wanted.rounds {
+        for statement in [round::READY, round::TIMED] {
+            connection.read("load a round", statement, (name.as_str(), most), |row| {
+                found.push(PartitionId::from(sql::text(row, 0)?.as_str()));
+                Ok(())
+            })?;
+        }
+    }
+    for (name, page) in &wanted.sweeps {
+        let (after, before) = round::sweep_bounds(name, page);
+        connection.read(
+            "load keys of a limit",
+            round::SWEEP,
+            (after, before, page.limit),
+            |row| {
+                found.push(PartitionId::from(sql::text(row, 0)?.as_str()));
+                Ok(())
+            },
+        )?;
+    }
+    let partitions = round::partitions(cache, found);
+    for statements in NAMED_STATEMENTS.iter() {
+        let ids = (statements.of.wanted)(&partitions);
+        if !ids.is_empty() {
+            fetch(connection, statements.of.load, &statements.load, &ids, |row| {
+                sql::put_named(cache, statements.of, row).map(drop)
+            })?;
+        }
+    }
+    cache.loaded(partitions);
+    for ((partition, priority), most) in &wanted.lanes {
+        let parameters = (partition.as_str(), priority, most);
+        connection.read("load a lane", round::LANE, parameters, |row| round::put(cache, row))?;
+    }
     Ok(())
 }
 
@@ -344,7 +407,7 @@ fn int(row: &impl Fields, column: usize) -> Result<i64, Failure> {
 
 /// Every statement that looks for something, for the tests of their plans.
 #[cfg(test)]
-pub(super) const STATEMENTS: [&str; 13] = [
+pub(super) const STATEMENTS: [&str; 17] = [
     PROMISES,
     HELD_BY,
     CHILDREN,
@@ -358,4 +421,8 @@ pub(super) const STATEMENTS: [&str; 13] = [
     OUTBOX,
     SIGNAL_KEYS,
     TAIL,
+    round::READY,
+    round::TIMED,
+    round::SWEEP,
+    round::LANE,
 ];

@@ -8,7 +8,7 @@ pub(super) type Seen = BTreeSet<(&'static str, bool)>;
 
 /// Every kind of command, and whether it is ever refused. What the engine asks of itself is not: it
 /// looks again.
-const KINDS: [(&str, bool); 41] = [
+const KINDS: [(&str, bool); 43] = [
     ("cancel", true),
     ("deploy", true),
     ("fenced-put", true),
@@ -16,6 +16,8 @@ const KINDS: [(&str, bool); 41] = [
     ("host-start", false),
     ("kill", true),
     ("lease-due", false),
+    ("limit-due", false),
+    ("limit-set", true),
     ("object-write", true),
     ("outbox-ack", true),
     ("outbox-defer", true),

@@ -1,5 +1,6 @@
 //! What every store must do, and what each does on its own.
 
+mod admissions;
 mod archive;
 mod conformance;
 mod coverage;
@@ -27,7 +28,6 @@ use segno_core::{
     config::Config,
     effect::Effect,
     id::Digest,
-    object::ModuleFacts,
     promise::NewPromise,
     time::{Millis, Timestamp},
     value::{Tags, Value},
@@ -101,18 +101,13 @@ async fn forgetful(dir: &Path, clock: &Arc<HandClock>, config: &Config) -> Arc<S
     SqliteStore::open_holding(3, sqlite, config.clone(), env, hints).await.expect("it opens")
 }
 
-/// What is known of the module.
-fn facts() -> ModuleFacts {
-    ModuleFacts { shared: ["Cart/total".into()].into() }
-}
-
 async fn deploy(store: &dyn Store) {
     let component: Arc<[u8]> = Arc::from(COMPONENT);
     assert_eq!(Digest::of(&component), MODULE);
     let now = Timestamp(1_000);
     store
         .modules()
-        .put(NewModule { facts: facts(), ..NewModule::plain(MODULE, component, now) })
+        .put(NewModule { facts: admissions::facts(), ..NewModule::plain(MODULE, component, now) })
         .await
         .expect("a component is kept");
     let command = Command::Deploy { alias: "shop".into(), module: MODULE };

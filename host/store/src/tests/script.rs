@@ -23,7 +23,7 @@ use segno_core::{
     value::{Payload, Tags, Text, Value},
 };
 
-use super::{MODULE, new};
+use super::{MODULE, admissions, new};
 
 /// Ids beside those that exist.
 const IDS: [&str; 6] = ["a", "users/42", "ключ \u{0}'\"", "a/0", "nobody", "b/1"];
@@ -60,7 +60,7 @@ impl Dice {
         choices[self.roll(choices.len())].clone()
     }
 
-    fn once_in(&mut self, sides: usize) -> bool {
+    pub(super) fn once_in(&mut self, sides: usize) -> bool {
         self.roll(sides) == 0
     }
 }
@@ -70,7 +70,8 @@ pub(super) fn command(dice: &mut Dice, seen: &Snapshot, now: Timestamp) -> Comma
     let id = pick(dice, seen);
     let other = pick(dice, seen);
     let task = seen.tasks.get(&id);
-    match dice.roll(75) {
+    match dice.roll(90) {
+        75..=89 => admissions::command(dice, seen, now, id),
         73..=74 => update(dice, seen, id),
         70..=72 => Command::ObjectWrite { object: object(dice), write: state(dice) },
         66..=69 => about_resources(dice),
@@ -336,7 +337,8 @@ fn actions(
     records: &[Record],
 ) -> Vec<FenceAction> {
     let undone = |dice: &mut Dice| inv.compensation("trip", dice.roll(2) as u32);
-    let act = |dice: &mut Dice| match dice.roll(11) {
+    let act = |dice: &mut Dice| match dice.roll(12) {
+        11 => FenceAct::Create { new: admissions::child(dice, inv) },
         9 | 10 => FenceAct::State(state(dice)),
         8 => FenceAct::Node { node: Text::from(dice.of(&["a", "b"])), row: graph_node(dice) },
         5 => {
@@ -478,7 +480,7 @@ fn reason(dice: &mut Dice) -> ReleaseReason {
     }
 }
 
-fn claim_request(dice: &mut Dice) -> ClaimRequest {
+pub(super) fn claim_request(dice: &mut Dice) -> ClaimRequest {
     let holder = Holder { node: node(dice), incarnation: dice.roll(3) as u64 };
     // Nonces use all bits, the highest included.
     let nonce = u64::MAX - dice.roll(3) as u64;

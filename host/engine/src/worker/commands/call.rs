@@ -19,7 +19,7 @@ use super::{
     Committed, Completion, Fields, Rules,
     site::{Identity, Site, deadline, instant},
 };
-use crate::{target::MODULE_HEADER, values};
+use crate::values;
 
 impl Rules for Call {
     fn kind(&self) -> CommandKind {
@@ -152,7 +152,7 @@ fn param(identity: &Identity, function: &str, input: &Payload) -> Value {
 pub(super) fn headers(identity: &Identity, function: &str) -> Tags {
     let target = target(identity, function);
     if target.starts_with("wasm:///") || target.starts_with("segno:") {
-        return Tags::from([(MODULE_HEADER.into(), identity.module.clone())]);
+        return Tags::from([(tags::MODULE_HEADER.into(), identity.module.clone())]);
     }
     Tags::new()
 }

@@ -1,7 +1,8 @@
 //! Locks the rows that a decision reads, and loads them: a few statements, whatever number of
 //! promises.
 //!
-//! A batch locks in one order: schedules by id, resources by name, lines by object, promises by their
+//! A batch locks in one order: schedules by id, resources by name, lines by object, limits by name and then
+//! their keys, promises by their
 //! numbers, then tasks by theirs. The awaiters of a promise are certain once the promise is locked, because a
 //! callback on it is only added under that lock; and no callback of a task is changed without the
 //! task's lock.
@@ -24,6 +25,8 @@
 //! | callbacks by a task, its listeners, signal keys, the offer of it, the head and the end of its journal | written under the lock of the promise or the task, and read after it |
 //! | messages | written under the lock of the promise they are about |
 //! | schedules, resources, leases, lines of objects | read by the statement that locks them; those that were looked for in vain are looked for again |
+//! | whose turn is next behind a limit, and who came first | changed under the lock of the limit, and read when it is had; who waits is locked when it is admitted |
+//! | places behind limits | written under the lock of their task, and read after it |
 //! | pending children | made under the parent's lock; read again when all of the page is locked |
 //! | trees | made under the locks of the members; read again when all of them are locked |
 //! | what a host or worker holds | found, locked as rows, and looked for again |
@@ -41,6 +44,7 @@
 mod lock;
 mod parts;
 mod plan;
+mod round;
 mod tree;
 
 use std::collections::{BTreeSet, HashMap};
@@ -53,6 +57,7 @@ use segno_core::{
 use sqlx::{AssertSqlSafe, Executor as _, PgConnection, Row as _, postgres::PgRow};
 
 pub use self::plan::{PLAN, Read};
+use self::round::Admissions;
 use super::{
     claims::TransactionId, failure::Failed, fields::escape, tables::OWNED_STATEMENTS,
     write::WrittenNames,
@@ -175,7 +180,9 @@ impl LockedRows {
         }
         let (children, trees) = (wanted.children.clone(), wanted.trees.clone());
         let nodes = wanted.held_by.clone();
+        let admissions = Admissions::of(&wanted);
         cache.loaded(wanted);
+        self.load_round(connection, cache, admissions).await?;
         if !nodes.is_empty() {
             self.load_held(connection, cache, &nodes).await?;
         }
@@ -308,7 +315,7 @@ impl LockedRows {
 
 /// Every statement that looks for something, for the tests of their plans.
 #[cfg(test)]
-pub(super) const STATEMENTS: [&str; 10] = [
+pub(super) const STATEMENTS: [&str; 14] = [
     HELD_BY,
     lock::LOCK_PROMISES,
     lock::TRY_PROMISES,
@@ -319,6 +326,10 @@ pub(super) const STATEMENTS: [&str; 10] = [
     tree::CHILDREN,
     parts::PARTS,
     parts::TAIL,
+    sql::round::READY,
+    sql::round::TIMED,
+    sql::round::SWEEP,
+    sql::round::LANE,
 ];
 
 /// The one that is put together, for the tests of its plan.

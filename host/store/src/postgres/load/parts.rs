@@ -14,7 +14,7 @@ use super::{LockedRows, NotLoaded, lock::escaped};
 use crate::{
     order,
     postgres::{failure::Failed, fields::escape, tables::NAMED_STATEMENTS},
-    sql::{self, Cache, Failure, Fields as _, Level, NAMED},
+    sql::{self, Cache, Failure, Fields as _, Level, NAMED, module_facts_column},
 };
 
 /// Everything else, whatever it is: the first column says what a row is.
@@ -26,15 +26,15 @@ use crate::{
 /// 2 listener          awaited              address
 /// 3 message           source    kind       part     next_at   created   attempts  message
 /// 4 end of a journal  its inv                                                              end_seq … finished
-/// 5 module                               shared                                   digest
-/// 6 alias             name               shared                                   digest
+/// 5 module                               facts                                    digest
+/// 6 alias             name               facts                                    digest
 /// 7 host              node      lives
 /// 8 signal's key      its inv   number     key
 /// 9 promise that was not found before: its id
 /// ```
 macro_rules! parts {
     () => {
-        "
+        concat!("
     SELECT 0, NULL, (extract(epoch FROM clock_timestamp()) * 1000)::bigint, NULL, (SELECT version FROM first_version WHERE one = 1),
            NULL::bigint, NULL::bigint, NULL::bytea, NULL::bigint, NULL::bigint, NULL::bigint, NULL::bigint, NULL::bigint
      UNION ALL
@@ -62,10 +62,10 @@ macro_rules! parts {
       JOIN LATERAL (SELECT * FROM journal WHERE inv = promises.n ORDER BY first_seq DESC LIMIT 1) last ON true
      WHERE promises.n = ANY($1::bigint[])
      UNION ALL
-    SELECT 5, NULL, NULL, shared, NULL, NULL, NULL, digest, NULL, NULL, NULL, NULL, NULL
+    SELECT 5, NULL, NULL, ", module_facts_column!(), ", NULL, NULL, NULL, digest, NULL, NULL, NULL, NULL, NULL
       FROM modules WHERE digest = ANY($2::bytea[])
      UNION ALL
-    SELECT 6, name, NULL, shared, NULL, NULL, NULL, digest, NULL, NULL, NULL, NULL, NULL
+    SELECT 6, name, NULL, ", module_facts_column!(), ", NULL, NULL, NULL, digest, NULL, NULL, NULL, NULL, NULL
       FROM aliases JOIN modules ON modules.n = aliases.module WHERE name = ANY($3::text[])
      UNION ALL
     SELECT 7, node, incarnation, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
@@ -83,7 +83,7 @@ macro_rules! parts {
       JOIN signal_keys ON signal_keys.inv = promises.n AND signal_keys.key = wanted.key
      UNION ALL
     SELECT 9, id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
-      FROM promises WHERE id = ANY($10::text[])"
+      FROM promises WHERE id = ANY($10::text[])")
     };
 }
 

@@ -7,6 +7,7 @@
 use segno_core::{
     command::Command,
     id::{PromiseId, ScheduleId},
+    limit::LimitName,
     promise::{MessageKind, TaskStatus},
     time::Timestamp,
 };
@@ -63,6 +64,15 @@ const SCHEDULES: Select = Select::common(
      WHERE paused = 0 AND next_at < 253402300799999 AND next_at > $1",
 );
 
+const LIMITS: Select = Select::common(
+    "
+    SELECT * FROM (
+    SELECT name, due_at FROM limits
+     WHERE due_at IS NOT NULL AND due_at <= $1 ORDER BY due_at, name LIMIT $2) AS due
+     UNION ALL
+    SELECT NULL, min(due_at) FROM limits WHERE due_at IS NOT NULL AND due_at > $1",
+);
+
 const OUTBOX: Select = Select::common(
     "
     SELECT * FROM (
@@ -82,7 +92,7 @@ const READY: Select = Select::common(
      ORDER BY tasks.n LIMIT $3",
 );
 
-/// Due commands, at most `limit`: deadlines, then leases and retries, then schedules.
+/// Due commands, at most `limit`: deadlines, then leases and retries, then schedules, then limits.
 pub(super) async fn due<S: Session>(
     session: &mut S,
     now: Timestamp,
@@ -113,7 +123,12 @@ pub(super) async fn due<S: Session>(
     let schedules = first_due(session, &SCHEDULES, parameters(now, left), left, |_, id| {
         Ok(Command::ScheduleDue { id: ScheduleId::new(id.as_str()) })
     });
-    Ok(due.and(schedules.await?))
+    let due = due.and(schedules.await?);
+    let left = limit.saturating_sub(due.commands.len() as u32);
+    let limits = first_due(session, &LIMITS, parameters(now, left), left, |_, id| {
+        Ok(Command::LimitDue { name: LimitName::from(id.as_str()) })
+    });
+    Ok(due.and(limits.await?))
 }
 
 /// Messages of a kind that are due, at most `limit`.
@@ -175,4 +190,4 @@ async fn first_due<S: Session, const PARAMETERS: usize>(
 
 /// For the tests of plans.
 #[cfg(test)]
-pub(super) static STATEMENTS: &[Select] = &[DEADLINES, TIMERS, SCHEDULES, OUTBOX, READY];
+pub(super) static STATEMENTS: &[Select] = &[DEADLINES, TIMERS, SCHEDULES, LIMITS, OUTBOX, READY];

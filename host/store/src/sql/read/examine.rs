@@ -1,15 +1,24 @@
 //! A page of promises with everything that belongs to them.
 
+use std::collections::BTreeSet;
+
 use segno_core::{
     id::{ObjectId, PromiseId},
     view::View,
 };
 use sqlx::{AssertSqlSafe, SqlSafeStr as _};
 
-use super::{Kind, Parameter, Select, Session, objects::LINES};
+use super::{
+    Kind, Parameter, Select, Session,
+    limits::{LIMITS, PARTITIONS},
+    objects::LINES,
+};
 use crate::{
     Examined,
-    sql::{Failure, OWNED, Owned, promise_columns, promise_tables, schedule_columns},
+    sql::{
+        Failure, OWNED, Owned, module_facts_column, promise_columns, promise_tables,
+        schedule_columns,
+    },
 };
 
 const PAGE: Select = Select::common(concat!(
@@ -112,7 +121,8 @@ const OUTBOX: Select = Select::differing("
     SELECT promises.id, outbox.kind, outbox.part, next_at, outbox.created_at, attempts, message
       FROM outbox JOIN promises ON promises.n = source WHERE source = ANY($1::bigint[])");
 
-const MODULES: Select = Select::common("SELECT digest, shared FROM modules");
+const MODULES: Select =
+    Select::common(concat!("SELECT digest, ", module_facts_column!(), " FROM modules"));
 
 /// There are few, and all of them belong to the first page.
 const SCHEDULES: Select =
@@ -193,7 +203,18 @@ pub(crate) async fn read<S: Session>(
     for row in &session.all(&LINES, &[objects]).await? {
         page.put_line(row);
     }
+    let (limits, partitions) = page.limits();
+    for row in &session.all(&LIMITS, &[texts(&limits)]).await? {
+        page.put_limit(row);
+    }
+    for row in &session.all(&PARTITIONS, &[texts(&partitions)]).await? {
+        page.put_partition(row);
+    }
     Ok(page)
+}
+
+fn texts(ids: &BTreeSet<String>) -> Parameter<'_> {
+    Parameter::Texts(ids.iter().map(String::as_str).collect())
 }
 
 /// For the tests of plans.

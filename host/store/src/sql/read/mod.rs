@@ -18,6 +18,7 @@ mod facts;
 pub(crate) mod find;
 mod graph_nodes;
 mod journal;
+mod limits;
 pub(crate) mod list;
 mod modules;
 mod objects;
@@ -33,6 +34,7 @@ use segno_core::{
     graph::NodeRow,
     id::{Digest, ObjectId, PromiseId, ScheduleId},
     invocation::Record,
+    limit::{Limit, LimitName, Partition, PartitionId, Place},
     promise::{MessageKind, Promise, Schedule},
     saga::{Fact, FactKey},
     snapshot::Snapshot,
@@ -51,9 +53,9 @@ pub(crate) use self::{
 };
 use crate::{
     CallTree, Child, Counts, Due, EventPlace, EventRow, Examined, Found, History, InvocationFilter,
-    InvocationRow, LogRow, ModuleRow, Neighbours, ObjectFilter, ObjectRow, Page, Parent,
-    PromiseFilter, PromiseRow, Read, Ready, Scan, ScheduleFilter, SchedulePage, SizeReport,
-    StateCounts, StateSize, StoreError, Waits, WorkQueue,
+    InvocationRow, LimitFilter, LimitRow, LogRow, ModuleRow, Neighbours, ObjectFilter, ObjectRow,
+    Page, Parent, PartitionFilter, PromiseFilter, PromiseRow, Read, Ready, Scan, ScheduleFilter,
+    SchedulePage, SizeReport, StateCounts, StateSize, StoreError, Waits, WorkQueue,
     archive::{ArchiveError, ArchiveSink},
     call_tree::{in_order, latest_in_order},
     sql::Failure,
@@ -216,6 +218,33 @@ impl<D: Dialect> Read for Reader<D> {
         let name = "read the names in the state of an object";
         let mut connection = self.connection(name).await?;
         objects::sizes(&mut *connection, object).await.map_err(failed::<D, _>(name))
+    }
+
+    async fn limit(&self, limit: &LimitName) -> Result<Option<Limit>, StoreError> {
+        let name = "read a limit";
+        let mut connection = self.connection(name).await?;
+        limits::one(&mut *connection, limit).await.map_err(failed::<D, _>(name))
+    }
+
+    async fn limits(&self, filter: &LimitFilter) -> Result<Page<LimitRow, LimitName>, StoreError> {
+        let name = "list limits";
+        let mut connection = self.connection(name).await?;
+        limits::page(&mut *connection, filter).await.map_err(failed::<D, _>(name))
+    }
+
+    async fn partitions(
+        &self,
+        filter: &PartitionFilter,
+    ) -> Result<Page<(PartitionId, Partition), PartitionId>, StoreError> {
+        let name = "list keys of a limit";
+        let mut connection = self.connection(name).await?;
+        limits::keys(&mut *connection, filter).await.map_err(failed::<D, _>(name))
+    }
+
+    async fn place(&self, id: &PromiseId, most: u32) -> Result<Option<(Place, u64)>, StoreError> {
+        let name = "read a place behind a limit";
+        let mut connection = self.connection(name).await?;
+        limits::place(&mut *connection, id, most).await.map_err(failed::<D, _>(name))
     }
 
     async fn objects(
@@ -403,6 +432,7 @@ pub(crate) fn statements(kind: Kind) -> Vec<&'static str> {
         due::STATEMENTS,
         modules::STATEMENTS,
         objects::STATEMENTS,
+        limits::STATEMENTS,
         events::STATEMENTS,
         schedules::STATEMENTS,
         call_tree::STATEMENTS,
@@ -424,6 +454,7 @@ pub(crate) fn walked_by_index(kind: Kind) -> Vec<&'static str> {
         due::STATEMENTS,
         modules::STATEMENTS,
         objects::STATEMENTS,
+        limits::STATEMENTS,
         call_tree::STATEMENTS,
     ];
     all.into_iter().flatten().map(|select| select.text(kind)).collect()

@@ -29,7 +29,8 @@ const CANDIDATES: Select = Select::differing(
                            AND ifnull(asked.cancel, 0) = 0)
                 AND NOT EXISTS (SELECT 1 FROM outbox WHERE source = page.n AND kind = 4))))
         OR (t.state = 3 AND (
-               NOT EXISTS (SELECT 1 FROM callbacks WHERE awaiter = page.n)
+               (NOT EXISTS (SELECT 1 FROM callbacks WHERE awaiter = page.n)
+                AND NOT EXISTS (SELECT 1 FROM places WHERE inv = page.n AND places.state = 1))
             OR EXISTS (SELECT 1 FROM callbacks JOIN promises awaited ON awaited.n = callbacks.awaited
                         WHERE awaiter = page.n AND (consumed = 1 OR awaited.state <> 0))))
         OR (page.state = 0 AND EXISTS (
@@ -64,7 +65,8 @@ const CANDIDATES: Select = Select::differing(
                            AND coalesce(asked.cancel, 0) = 0)
                 AND NOT EXISTS (SELECT 1 FROM outbox WHERE source = page.n AND kind = 4))))
         OR (t.state = 3 AND (
-               NOT EXISTS (SELECT 1 FROM callbacks WHERE awaiter = page.n)
+               (NOT EXISTS (SELECT 1 FROM callbacks WHERE awaiter = page.n)
+                AND NOT EXISTS (SELECT 1 FROM places WHERE inv = page.n AND places.state = 1))
             OR EXISTS (SELECT 1 FROM callbacks JOIN promises awaited ON awaited.n = callbacks.awaited
                         WHERE awaiter = page.n AND (consumed = 1 OR awaited.state <> 0))))
         OR (page.state = 0 AND EXISTS (
@@ -98,7 +100,7 @@ const PAGE_END: Select = Select::common(
     SELECT max(n), count(*) FROM (SELECT n FROM promises WHERE n > $1 ORDER BY n LIMIT $2) AS page",
 );
 
-/// PostgreSQL checks its pages when it reads them, and never lets a reference dangle.
+/// Beside what is counted of limits: PostgreSQL checks its pages when it reads them, and never lets a reference dangle.
 const INTEGRITY: &str = "PRAGMA integrity_check(20)";
 const STRAYS: &str =
     "SELECT \"table\", rowid, parent, count(*) FROM pragma_foreign_key_check GROUP BY 1, 3";
@@ -137,7 +139,7 @@ pub(crate) async fn finished(
 
 /// Damage to the database itself, in the words of the database.
 pub(crate) async fn integrity<S: Session>(session: &mut S) -> Result<Vec<String>, Failure> {
-    let mut found = Vec::new();
+    let mut found = super::limits::miscounted(session).await?;
     if S::KIND == Kind::Postgres {
         return Ok(found);
     }

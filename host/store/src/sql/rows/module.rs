@@ -23,21 +23,30 @@ pub(crate) fn module(row: &impl Fields) -> Result<ModuleRow, Failure> {
     })
 }
 
-/// What decisions know of a module: its digest, and the functions of its objects that only read, in
-/// these columns.
+/// What decisions know of a module, as one text: the functions of its objects that only read, and
+/// its limits.
+macro_rules! module_facts_column {
+    () => {
+        "'{\"shared\":' || shared || ',\"limits\":' || limits || '}'"
+    };
+}
+pub(crate) use module_facts_column;
+
+/// What decisions know of a module: its digest, and [`module_facts_column`], in these columns.
 pub(crate) fn module_facts(
     row: &impl Fields,
     digest: usize,
-    shared: usize,
+    facts: usize,
 ) -> Result<(Digest, ModuleFacts), Failure> {
     let digest = digest_at(row, digest)?;
-    let shared = row.text(shared)?.and_then(|json| serde_json::from_str(&json).ok());
-    Ok((digest, ModuleFacts { shared: needed(shared, &digest, "shared")? }))
+    let facts = row.text(facts)?.and_then(|json| serde_json::from_str(&json).ok());
+    Ok((digest, needed(facts, &digest, "shared, limits")?))
 }
 
-/// The same on its way into a row.
-pub(crate) fn shared_cell(facts: &ModuleFacts) -> String {
-    serde_json::to_string(&facts.shared).expect("a list of texts is JSON")
+/// The same on its way into a row: `shared`, `limits`.
+pub(crate) fn module_facts_cells(facts: &ModuleFacts) -> [String; 2] {
+    let shared = serde_json::to_string(&facts.shared).expect("a list of texts is JSON");
+    [shared, serde_json::to_string(&facts.limits).expect("rules are JSON")]
 }
 
 /// A module's digest, and a count.

@@ -2,6 +2,7 @@
 
 use segno_core::{
     id::{CommandIndex, PromiseId},
+    limit::LimitName,
     promise::{Message, OutboxKey, OutboxRow},
     value::Text,
 };
@@ -100,6 +101,7 @@ pub(crate) fn outbox_key(
             OutboxKey::Event(source, CommandIndex(index))
         }
         4 => OutboxKey::CancelChildren(source),
+        5 => OutboxKey::LeaveLimit(source, LimitName::from(&*part)),
         _ => return Err(damaged(&source, "kind").into()),
     })
 }

@@ -7,9 +7,12 @@
 mod fact;
 mod graph_node;
 mod lease;
+mod limit;
 mod line;
 mod named;
 mod owned;
+mod partition;
+mod place;
 mod resource;
 mod schedule;
 mod state;
@@ -17,9 +20,12 @@ mod state;
 pub(crate) use self::{
     fact::fact,
     graph_node::graph_node,
+    limit::limit,
     line::line,
     named::{NAMED, Named},
     owned::{OWNED, Owned},
+    partition::partition,
+    place::place,
     schedule::{schedule, schedule_columns},
     state::{STATE, StateRows, state},
 };

@@ -26,7 +26,9 @@ use tokio::task::JoinHandle;
 
 use super::{
     super::{
-        HandClock, MODULE, create, deploy, facts,
+        HandClock, MODULE,
+        admissions::facts,
+        create, deploy,
         script::{self, Dice},
     },
     database, store,

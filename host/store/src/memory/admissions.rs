@@ -1,0 +1,38 @@
+//! Limits, from the model.
+
+use segno_core::{
+    id::PromiseId,
+    limit::{LimitName, Partition, PartitionId, Place},
+};
+
+use super::kept::Kept;
+use crate::{LimitFilter, LimitRow, Page, PartitionFilter, limits};
+
+pub(super) fn page(kept: &Kept, filter: &LimitFilter) -> Page<LimitRow, LimitName> {
+    let limit = limits::page_limit(filter.limit) as usize;
+    let after = |name: &LimitName| filter.after.as_ref().is_none_or(|after| name > after);
+    let rows = kept.model.limits().filter(|(name, _)| after(name));
+    let row = |(name, limit): (&LimitName, &_)| LimitRow {
+        name: name.clone(),
+        limit: Clone::clone(limit),
+    };
+    Page::of_limits(rows.map(row).take(limit + 1).collect(), limit)
+}
+
+pub(super) fn keys(
+    kept: &Kept,
+    filter: &PartitionFilter,
+) -> Page<(PartitionId, Partition), PartitionId> {
+    let limit = limits::page_limit(filter.limit) as usize;
+    let rows = kept.model.partitions_of(&filter.name, filter.after.as_ref());
+    let rows = rows.map(|(id, row)| (id.clone(), row.clone())).take(limit + 1);
+    Page::of_partitions(rows.collect(), limit)
+}
+
+pub(super) fn place(kept: &Kept, id: &PromiseId, most: u32) -> Option<(Place, u64)> {
+    let place = kept.model.place(id)?;
+    let waiting = kept.model.waiting(&place.partition, place.priority);
+    let seq = |id: &&PromiseId| kept.model.place(id).is_some_and(|other| other.seq < place.seq);
+    let before = waiting.into_iter().filter(seq).take(most as usize).count();
+    Some((place.clone(), before as u64))
+}

@@ -1,0 +1,83 @@
+//! The rows of a round of admissions: they are found by their order, and then locked like any other.
+
+use std::collections::BTreeMap;
+
+use segno_core::{
+    footprint::{Footprint, SweepPage},
+    limit::{LimitName, PartitionId},
+};
+use sqlx::{Executor as _, PgConnection, Postgres, postgres::PgArguments, query::Query};
+
+use super::{LockedRows, NotLoaded};
+use crate::{
+    postgres::{failure::Failed, fields::escape},
+    sql::{self, Cache, round},
+};
+
+/// What is asked for of limits.
+pub(super) struct Admissions {
+    rounds: BTreeMap<LimitName, u32>,
+    sweeps: BTreeMap<LimitName, SweepPage>,
+    lanes: BTreeMap<(PartitionId, u8), u32>,
+}
+
+impl Admissions {
+    pub(super) fn of(wanted: &Footprint) -> Self {
+        Self {
+            rounds: wanted.rounds.clone(),
+            sweeps: wanted.sweeps.clone(),
+            lanes: wanted.lanes.clone(),
+        }
+    }
+}
+
+impl LockedRows {
+    /// Loads them, once the limits are locked.
+    pub(super) async fn load_round(
+        &mut self,
+        connection: &mut PgConnection,
+        cache: &mut Cache,
+        Admissions { rounds, sweeps, lanes }: Admissions,
+    ) -> Result<(), NotLoaded> {
+        let mut found = Vec::new();
+        for (name, most) in &rounds {
+            let name = escape(name.as_str());
+            for statement in [round::READY, round::TIMED] {
+                let query = sqlx::query(statement).bind(&*name).bind(i64::from(*most));
+                found.extend(self.partitions(connection, query).await?);
+            }
+        }
+        for (name, page) in &sweeps {
+            let (after, before) = round::sweep_bounds(name, page);
+            let query = sqlx::query(round::SWEEP).bind(escape(&after).into_owned());
+            let query = query.bind(escape(&before).into_owned()).bind(i64::from(page.limit));
+            found.extend(self.partitions(connection, query).await?);
+        }
+        let missing = round::partitions(cache, found);
+        if !missing.is_empty() {
+            Box::pin(self.load(connection, cache, missing)).await?;
+        }
+        let name = "load a lane";
+        for ((partition, priority), most) in &lanes {
+            self.statements += 1;
+            let query = sqlx::query(round::LANE).bind(escape(partition.as_str()));
+            let query = query.bind(i16::from(*priority)).bind(i64::from(*most));
+            for row in &connection.fetch_all(query).await.map_err(Failed::of(name))? {
+                round::put(cache, row).map_err(Failed::of(name))?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn partitions(
+        &mut self,
+        connection: &mut PgConnection,
+        query: Query<'_, Postgres, PgArguments>,
+    ) -> Result<Vec<PartitionId>, Failed> {
+        let name = "load a round";
+        self.statements += 1;
+        let found = connection.fetch_all(query).await.map_err(Failed::of(name))?;
+        let id = |row| sql::text(row, 0).map(|id| PartitionId::from(id.as_str()));
+        found.iter().map(id).collect::<Result<_, _>>().map_err(Failed::of(name))
+    }
+}

@@ -1,0 +1,161 @@
+//! Limits and their keys.
+
+use std::collections::BTreeMap;
+
+use segno_core::{
+    id::PromiseId,
+    limit::{Lane, Limit, LimitName, Partition, PartitionId, Place},
+};
+
+use super::{Parameter, Select, Session};
+use crate::{
+    LimitFilter, LimitRow, Page, PartitionFilter, limits,
+    sql::{Failure, Fields as _, rows, table},
+};
+
+macro_rules! limit_columns {
+    () => {
+        "name, declared, chosen, running, waiting, full_at_us, turn, joined, sweep, due_at"
+    };
+}
+
+macro_rules! partition_columns {
+    () => {
+        "partition, limit_name, class, turn, look_at, running, full_at_us, lanes, latest, not_before, debounced_since"
+    };
+}
+
+/// These limits.
+pub(super) const LIMITS: Select = Select::differing(
+    concat!(
+        "SELECT ",
+        limit_columns!(),
+        " FROM json_each($1) wanted JOIN limits ON limits.name = wanted.value"
+    ),
+    concat!("SELECT ", limit_columns!(), " FROM limits WHERE name = ANY($1::text[])"),
+);
+
+/// These keys of limits.
+pub(super) const PARTITIONS: Select = Select::differing(
+    concat!(
+        "SELECT ",
+        partition_columns!(),
+        " FROM json_each($1) wanted JOIN partitions ON partitions.partition = wanted.value"
+    ),
+    concat!("SELECT ", partition_columns!(), " FROM partitions WHERE partition = ANY($1::text[])"),
+);
+
+/// Limits by name, after this one and before that.
+const PAGE: Select = Select::common(concat!(
+    "SELECT ",
+    limit_columns!(),
+    " FROM limits WHERE name > $1 ORDER BY name LIMIT $2"
+));
+
+/// The keys of a limit, by name, after this one and before that.
+const KEYS: Select = Select::common(concat!(
+    "SELECT ",
+    partition_columns!(),
+    " FROM partitions WHERE partition > $1 AND partition < $2 ORDER BY partition LIMIT $3"
+));
+
+const PLACE: Select = Select::common(
+    "
+    SELECT promises.id, places.partition, places.priority, places.seq, places.state
+      FROM promises JOIN places ON places.inv = promises.n WHERE promises.id = $1",
+);
+
+/// How many wait in a lane before the one with this number.
+const BEFORE: Select = Select::common(
+    "
+    SELECT count(*) FROM (
+    SELECT 1 FROM places WHERE partition = $1 AND priority = $2 AND state = 1 AND seq < $3 LIMIT $4) AS counted",
+);
+
+/// What each key counts, and how many there are of it: those who were admitted or wait, and those
+/// that have left while it is owed that they are counted no more.
+const COUNTED: Select = Select::common(
+    "
+    SELECT partitions.partition, running, lanes, coalesce(there.number, 0)
+      FROM partitions LEFT JOIN (
+           SELECT places.partition, count(*) AS number FROM places
+            WHERE state IN (1, 2)
+               OR (state = 3 AND EXISTS (SELECT 1 FROM outbox WHERE source = places.inv AND kind = 5))
+            GROUP BY places.partition) AS there ON there.partition = partitions.partition",
+);
+
+/// A limit.
+pub(super) async fn one(
+    session: &mut impl Session,
+    name: &LimitName,
+) -> Result<Option<Limit>, Failure> {
+    let found = session.all(&LIMITS, &[Parameter::Texts(vec![name.as_str()])]).await?;
+    found.first().map(|row| table::limit(row).map(|(_, limit)| limit)).transpose()
+}
+
+/// A page of limits.
+pub(super) async fn page(
+    session: &mut impl Session,
+    filter: &LimitFilter,
+) -> Result<Page<LimitRow, LimitName>, Failure> {
+    let limit = limits::page_limit(filter.limit) as usize;
+    let after = filter.after.as_ref().map_or("", LimitName::as_str);
+    let found = session.all(&PAGE, &[after.into(), ((limit + 1) as i64).into()]).await?;
+    let row = |row| table::limit(row).map(|(name, limit)| LimitRow { name, limit });
+    let rows = found.iter().map(row).collect::<Result<_, _>>()?;
+    Ok(Page::of_limits(rows, limit))
+}
+
+/// A page of the keys of a limit.
+pub(super) async fn keys(
+    session: &mut impl Session,
+    filter: &PartitionFilter,
+) -> Result<Page<(PartitionId, Partition), PartitionId>, Failure> {
+    let limit = limits::page_limit(filter.limit) as usize;
+    let (after, before) = filter.bounds();
+    let parameters = [(&*after).into(), (&*before).into(), ((limit + 1) as i64).into()];
+    let found = session.all(&KEYS, &parameters).await?;
+    let rows = found.iter().map(table::partition).collect::<Result<_, _>>()?;
+    Ok(Page::of_partitions(rows, limit))
+}
+
+/// Where an execution stands, and how many of its lane are before it, up to a limit.
+pub(super) async fn place(
+    session: &mut impl Session,
+    id: &PromiseId,
+    most: u32,
+) -> Result<Option<(Place, u64)>, Failure> {
+    let found = session.all(&PLACE, &[id.into()]).await?;
+    let Some(row) = found.first() else { return Ok(None) };
+    let (_, place) = table::place(row, 0)?;
+    let priority = i64::from(place.priority);
+    let seq = place.seq.cast_signed();
+    let parameters =
+        [place.partition.as_str().into(), priority.into(), seq.into(), i64::from(most).into()];
+    let counted = session.one(&BEFORE, &parameters).await?;
+    let before = rows::number(&counted, 0, id, "count")?.cast_unsigned();
+    Ok(Some((place, before)))
+}
+
+/// Keys that count others than there are.
+pub(super) async fn miscounted(session: &mut impl Session) -> Result<Vec<String>, Failure> {
+    let mut found = Vec::new();
+    for row in &session.all(&COUNTED, &[]).await? {
+        let partition = rows::text(row, 0)?;
+        let lanes = row.text(2)?.and_then(|json| serde_json::from_str(&json).ok());
+        let lanes: BTreeMap<u8, Lane> = rows::needed(lanes, &partition, "lanes")?;
+        let waiting: u64 = lanes.values().map(|lane| lane.waiting).sum();
+        let counted = rows::number(row, 1, &partition, "running")?.cast_unsigned() + waiting;
+        let there = rows::number(row, 3, &partition, "count")?.cast_unsigned();
+        if counted != there {
+            found.push(format!(
+                "the key `{partition}` of a limit counts {counted} executions, and there are {there}"
+            ));
+        }
+    }
+    Ok(found)
+}
+
+/// For the tests of plans.
+#[cfg(test)]
+pub(super) static STATEMENTS: &[Select] = &[LIMITS, PARTITIONS, PAGE, KEYS, PLACE, BEFORE];

@@ -1,0 +1,89 @@
+//! The keys of limits, by their ids.
+
+use segno_core::{
+    limit::{Bucket, Partition, PartitionId, Standing},
+    unreadable::Subject,
+};
+
+use super::{
+    Again,
+    ColumnKind::{Int, Text},
+    Named, Table,
+};
+use crate::sql::{
+    Cell, CellRow, Failure, Fields,
+    rows::{at, id, needed, number, small},
+};
+
+pub(super) const ROWS: Named = Named {
+    table: Table {
+        name: "partitions",
+        columns: "partition, limit_name, class, turn, look_at, running, full_at_us, lanes, latest, not_before, debounced_since",
+        kinds: &[Text, Text, Int, Int, Int, Int, Int, Text, Text, Int, Int],
+        key: 1,
+        again: Again::Replaces,
+    },
+    load: "load keys of limits",
+    put: "put keys of limits",
+    wanted: |rows| rows.partitions.iter().map(PartitionId::as_str).collect(),
+    want: |id, rows| {
+        rows.partitions.insert(id.into());
+    },
+    subject: |id| Subject::Limit(PartitionId::from(id).limit()),
+    read: |row, view| partition(&row).map(|(id, partition)| view.put_partition(id, partition)),
+    written: |delta| {
+        let written = delta.partitions.iter();
+        written.filter_map(|(id, row)| row.as_ref().map(|row| cells(id, row))).collect()
+    },
+    deleted: |delta| {
+        let gone = delta.partitions.iter().filter(|(_, row)| row.is_none());
+        gone.map(|(id, _)| vec![id.as_str().into()]).collect()
+    },
+};
+
+/// Its row.
+fn cells(id: &PartitionId, partition: &Partition) -> CellRow {
+    let (class, turn, look_at) = match partition.standing {
+        Standing::Rest => (Cell::Null, Cell::Null, Cell::Null),
+        Standing::Ready { class, turn } => (i64::from(class).into(), turn.into(), Cell::Null),
+        Standing::At(at) => (Cell::Null, Cell::Null, at.0.into()),
+    };
+    let lanes = serde_json::to_string(&partition.lanes).expect("lanes are JSON");
+    vec![
+        id.as_str().into(),
+        id.limit().as_str().into(),
+        class,
+        turn,
+        look_at,
+        partition.running.into(),
+        partition.bucket.micros().into(),
+        lanes.into(),
+        partition.latest.as_ref().map(|id| id.as_str()).into(),
+        partition.not_before.0.into(),
+        partition.debounced_since.map_or(Cell::Null, |at| at.0.into()),
+    ]
+}
+
+/// The partition of a row.
+pub(crate) fn partition(row: &impl Fields) -> Result<(PartitionId, Partition), Failure> {
+    let key = PartitionId::from(&*needed(row.text(0)?, &"partitions", "partition")?);
+    let standing = match (row.int(2)?, at(row, 4)?) {
+        (Some(_), _) => Standing::Ready {
+            class: small(row, 2, &key, "class")?,
+            turn: number(row, 3, &key, "turn")?.cast_unsigned(),
+        },
+        (None, Some(at)) => Standing::At(at),
+        (None, None) => Standing::Rest,
+    };
+    let lanes = row.text(7)?.and_then(|json| serde_json::from_str(&json).ok());
+    let partition = Partition {
+        running: number(row, 5, &key, "running")?.cast_unsigned(),
+        bucket: Bucket::from_micros(number(row, 6, &key, "full_at_us")?),
+        lanes: needed(lanes, &key, "lanes")?,
+        latest: row.text(8)?.map(|_| id(row, 8)).transpose()?,
+        not_before: needed(at(row, 9)?, &key, "not_before")?,
+        debounced_since: at(row, 10)?,
+        standing,
+    };
+    Ok((key, partition))
+}

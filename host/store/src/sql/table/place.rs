@@ -1,0 +1,65 @@
+//! Where executions stand behind their limits.
+
+use segno_core::{
+    id::PromiseId,
+    limit::{PartitionId, Place, PlaceState},
+};
+
+use super::{
+    Again,
+    ColumnKind::{Int, Text as Word},
+    Owned, Table,
+};
+use crate::sql::{
+    CellRow, Failure, Fields,
+    rows::{id, needed, number, small},
+};
+
+pub(super) const ROWS: Owned = Owned {
+    table: Table {
+        name: "places",
+        columns: "inv, partition, priority, seq, state",
+        kinds: &[Int, Word, Int, Int, Int],
+        key: 1,
+        again: Again::Replaces,
+    },
+    load: "load places behind limits",
+    put: "put places behind limits",
+    remove: "remove places behind limits",
+    wanted: |rows| &rows.places,
+    read: |row, first, view| {
+        let (invocation, place) = place(&row, first)?;
+        view.put_place(invocation, place);
+        Ok(())
+    },
+    written: |delta, number| {
+        let places = delta.places.iter();
+        places.map(|(invocation, place)| cells(number(invocation), place)).collect()
+    },
+};
+
+/// Its row, of the invocation with this number.
+fn cells(invocation: i64, place: &Place) -> CellRow {
+    vec![
+        invocation.into(),
+        place.partition.as_str().into(),
+        i64::from(place.priority).into(),
+        place.seq.into(),
+        i64::from(place.state.number()).into(),
+    ]
+}
+
+/// The place of a row of these columns from `first` on, with the invocation's id instead of its
+/// number.
+pub(crate) fn place(row: &impl Fields, first: usize) -> Result<(PromiseId, Place), Failure> {
+    let invocation = id(row, first)?;
+    let partition = needed(row.text(first + 1)?, &invocation, "partition")?;
+    let state = PlaceState::from_number(small(row, first + 4, &invocation, "state")?);
+    let place = Place {
+        partition: PartitionId::from(&*partition),
+        priority: small(row, first + 2, &invocation, "priority")?,
+        seq: number(row, first + 3, &invocation, "seq")?.cast_unsigned(),
+        state: needed(state, &invocation, "state")?,
+    };
+    Ok((invocation, place))
+}
