@@ -95,6 +95,7 @@ fn any_seed_keeps_every_rule() {
         "resources written under a lease",
         "steps of sagas undone",
         "executions of objects",
+        "executions behind limits",
     ];
     let kinds = Fault::KINDS.iter().chain(&done);
     let missing: Vec<_> = kinds.filter(|kind| !counts.contains_key(*kind)).collect();

@@ -62,9 +62,11 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
 }
 
 /// The measurements of one run of a host.
-struct Life {
-    start_ms: f64,
-    memory_mb: f64,
+pub struct Life {
+    /// From the start of the process to the end of a first no-op.
+    pub start_ms: f64,
+    /// Its resident memory after that.
+    pub memory_mb: f64,
 }
 
 async fn fill(context: &BenchContext, folder: &Path, crowd: u32) -> anyhow::Result<()> {
@@ -76,7 +78,8 @@ async fn fill(context: &BenchContext, folder: &Path, crowd: u32) -> anyhow::Resu
     Ok(())
 }
 
-async fn life(
+/// Starts a host on a store, has it run a no-op, wakes a workflow, and stops it.
+pub async fn life(
     context: &BenchContext,
     folder: &Path,
     sleeper: Option<&str>,

@@ -22,6 +22,7 @@ mod disk;
 mod fan;
 mod graphs;
 mod idle;
+mod limits;
 mod lists;
 mod long;
 mod noop;
@@ -77,6 +78,8 @@ pub enum Scenario {
     Graphs,
     /// Calls of objects, of one key and of many, next to plain calls
     Objects,
+    /// Executions behind limits, and up to a million that wait there
+    Limits,
     /// Workflows that wake up within one second
     Timers,
     /// Resuming a suspended workflow, warm and by replay
@@ -156,6 +159,7 @@ async fn run(scenario: Scenario, context: &Arc<BenchContext>) -> anyhow::Result<
         Scenario::Idle => return idle::run(context).await,
         Scenario::ColdStart => return cold_start::run(context).await,
         Scenario::Lists => return lists::run(context).await,
+        Scenario::Limits => return limits::run(context).await,
         Scenario::Fairness => return cpu_fairness::run(context).await,
         Scenario::Overload => return overload::run(context).await,
         Scenario::Steps => |context| steps::run(context).boxed(),

@@ -18,22 +18,26 @@ use super::{
 };
 
 /// Number of concurrent clients, where there are several.
-const CLIENTS: u32 = 64;
+pub const CLIENTS: u32 = 64;
 
 /// A way of calling: `count` calls by `clients` clients, each of which waits for its end.
 #[derive(Clone, Copy)]
-struct Calls {
-    name: &'static str,
+pub struct Calls {
+    /// What it is called.
+    pub name: &'static str,
     /// The function of the call with this number.
-    function: fn(u32) -> String,
-    input: fn() -> Json,
-    clients: u32,
-    count: u32,
+    pub function: fn(u32) -> String,
+    /// Its input.
+    pub input: fn(u32) -> Json,
+    /// Number of concurrent clients.
+    pub clients: u32,
+    /// Number of calls.
+    pub count: u32,
 }
 
 /// What was measured, a value for each repetition.
 #[derive(Default)]
-struct Figures {
+pub struct Figures {
     wall_us: Vec<f64>,
     cpu_us: Vec<f64>,
     commits: Vec<f64>,
@@ -44,14 +48,14 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
     let plain = |name, clients, count| Calls {
         name,
         function: |_| "noop".to_owned(),
-        input: || Json::Null,
+        input: |_| Json::Null,
         clients,
         count,
     };
     let add = |name, function, clients, count| Calls {
         name,
         function,
-        input: || json!(1),
+        input: |_| json!(1),
         clients,
         count,
     };
@@ -71,7 +75,7 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
         ),
         (
             Calls {
-                input: || Json::Null,
+                input: |_| Json::Null,
                 ..add(
                     "shared reads of one key, 64 clients",
                     |_| "Tally@one/count".to_owned(),
@@ -99,22 +103,32 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
             object.add(&harness, "object", of_object).await?;
             Arc::into_inner(harness).context("all clients have ended")?.close().await;
         }
-        let (name, floor_name) = (of_object.name, plain.name);
-        section.measured(name, "µs", &object.wall_us);
-        section.measured(format!("{name}: CPU time"), "µs", &object.cpu_us);
-        section.measured(format!("{name}: commits of each"), "", &object.commits);
-        section.floor(floor_name, "µs", &floor.wall_us);
-        section.floor(format!("{floor_name}: CPU time"), "µs", &floor.cpu_us);
-        section.floor(format!("{floor_name}: commits of each"), "", &floor.commits);
-        section
-            .ratio(format!("{name} / plain"), &object.wall_us, &floor.wall_us)
-            .goal(Goal::AtMost { must: 1.5, aim: 1.2 });
+        section.compared(&of_object, &object, plain.name, &floor);
     }
     Ok(section)
 }
 
+impl Section {
+    /// Figures next to their floor.
+    pub fn compared(&mut self, of: &Calls, figures: &Figures, floor_name: &str, floor: &Figures) {
+        let name = of.name;
+        self.measured(name, "µs", &figures.wall_us);
+        self.measured(format!("{name}: CPU time"), "µs", &figures.cpu_us);
+        self.measured(format!("{name}: commits of each"), "", &figures.commits);
+        self.floor(floor_name, "µs", &floor.wall_us);
+        self.floor(format!("{floor_name}: CPU time"), "µs", &floor.cpu_us);
+        self.floor(format!("{floor_name}: commits of each"), "", &floor.commits);
+        self.ratio(format!("{name} / plain"), &figures.wall_us, &floor.wall_us)
+            .goal(Goal::AtMost { must: 1.5, aim: 1.2 });
+    }
+}
+
 impl Figures {
-    async fn add(
+    /// Measures once more.
+    ///
+    /// # Errors
+    /// A call failed.
+    pub async fn add(
         &mut self,
         harness: &Arc<Harness>,
         prefix: &'static str,
@@ -130,7 +144,15 @@ impl Figures {
     }
 }
 
-async fn calls(harness: &Arc<Harness>, prefix: &'static str, of: Calls) -> anyhow::Result<Passed> {
+/// Does them.
+///
+/// # Errors
+/// One of them failed.
+pub async fn calls(
+    harness: &Arc<Harness>,
+    prefix: &'static str,
+    of: Calls,
+) -> anyhow::Result<Passed> {
     let next = Arc::new(AtomicU32::new(0));
     let stopwatch = Stopwatch::start();
     let mut clients = JoinSet::new();
@@ -143,7 +165,7 @@ async fn calls(harness: &Arc<Harness>, prefix: &'static str, of: Calls) -> anyho
                     return anyhow::Ok(());
                 }
                 let id = format!("{prefix}-{call}");
-                harness.run_one(&id, &(of.function)(call), (of.input)()).await?;
+                harness.run_one(&id, &(of.function)(call), (of.input)(call)).await?;
             }
         });
     }

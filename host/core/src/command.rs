@@ -441,6 +441,14 @@ impl FenceAct {
 }
 
 impl Command {
+    /// What is done under a claim, if it is a fence.
+    pub fn actions(&self) -> &[FenceAction] {
+        match self {
+            Self::TaskFence { actions, .. } => actions,
+            _ => &[],
+        }
+    }
+
     /// The command's name, for logs and metrics.
     pub fn name(&self) -> &'static str {
         match self {

@@ -76,6 +76,11 @@ pub enum Metric {
     Quarantined,
     /// A step of a saga could not be undone.
     CompensationFailed,
+    /// An execution that waited behind a limit was admitted; whether its task was woken by that.
+    Admitted {
+        /// It was not, if it is halted.
+        woken: bool,
+    },
 }
 
 /// What settled a promise.

@@ -18,7 +18,7 @@ use crate::{
     id::{Claim, Digest, NodeName, ObjectId, PromiseId, ResourceName, ScheduleId},
     invocation::Record,
     limit::{LimitName, PartitionId, Pick, PlaceState, key_of},
-    promise::{Message, NewPromise, OutboxKey, Promise, Schedule},
+    promise::{Message, NewPromise, OutboxKey, Promise, Schedule, Template, module_named},
     saga::StepTags,
     tags,
     time::Timestamp,
@@ -236,9 +236,9 @@ pub fn widen(view: &View, command: &Command, named: &Footprint) -> Footprint {
         wider.settles(view, id);
     }
     match command {
-        Command::PromiseCreate(new) => wider.joins(view, &new.tags, &new.param, None),
+        Command::PromiseCreate(new) => wider.joins(view, new, None),
         Command::TaskCreate { new, .. } => {
-            wider.joins(view, &new.tags, &new.param, None);
+            wider.joins(view, new, None);
             wider.takes_turn(view, &new.id);
         }
         Command::TaskAcquire { claim, .. } => wider.takes_turn(view, &claim.id),
@@ -253,14 +253,11 @@ pub fn widen(view: &View, command: &Command, named: &Footprint) -> Footprint {
         Command::TaskFence { claim, records, actions, .. } => {
             wider.repeated(view, &claim.id, records);
             let mut writes_state = false;
+            let caller = Caller::of(view, &claim.id);
             for action in actions {
                 match &action.act {
-                    FenceAct::Create { new } => {
-                        wider.joins(view, &new.tags, &new.param, Some(&claim.id));
-                    }
-                    FenceAct::CreateLoose { new } => {
-                        wider.joins(view, &new.tags, &new.param, None);
-                    }
+                    FenceAct::Create { new } => wider.joins(view, new, caller.as_ref()),
+                    FenceAct::CreateLoose { new } => wider.joins(view, new, None),
                     FenceAct::State(_) => writes_state = true,
                     _ => {}
                 }
@@ -277,8 +274,14 @@ pub fn widen(view: &View, command: &Command, named: &Footprint) -> Footprint {
         }
         Command::TaskSuspend { claim, records, .. }
         | Command::TaskFulfill { claim, records, .. } => wider.repeated(view, &claim.id, records),
-        Command::TaskBegin { new, first, .. } => {
-            wider.joins(view, &new.tags, &new.param, None);
+        Command::TaskBegin { new, module, first, .. } => {
+            wider.joins(view, new, None);
+            let caller = Caller::begun(new, *module);
+            for action in first.iter().flat_map(Command::actions) {
+                if let FenceAct::Create { new } = &action.act {
+                    wider.joins(view, new, Some(&caller));
+                }
+            }
             // What they name is named by the whole.
             let named = Footprint::default();
             first.iter().for_each(|command| wider.merge(widen(view, command, &named)));
@@ -496,19 +499,23 @@ impl Footprint {
             self.composites.insert(id);
         }
         self.named_by(&schedule.template.tags);
-        self.joins(view, &schedule.template.tags, &schedule.template.param, None);
+        let Template { param, tags, .. } = &schedule.template;
+        self.joins_as(view, tags, param, None);
     }
 
     /// Who is last in the line that a new execution joins, and the limit that it comes to.
-    fn joins(&mut self, view: &View, tags: &Tags, param: &Value, maker: Option<&PromiseId>) {
+    fn joins(&mut self, view: &View, new: &NewPromise, caller: Option<&Caller>) {
+        self.joins_as(view, &new.tags, &new.param, caller);
+    }
+
+    fn joins_as(&mut self, view: &View, tags: &Tags, param: &Value, caller: Option<&Caller>) {
         let Some(Ok(address)) = tags::target(tags).map(Address::parse) else { return };
         if let Some(line) = address.object().and_then(|object| view.line(&object)) {
             self.composites.insert(line.tail.clone());
         }
-        let Some(name) = limit_name(&address, maker.and_then(|maker| view.promise(maker))) else {
-            return;
-        };
-        let own = maker.and_then(|maker| view.task(maker)).and_then(|task| task.module);
+        let caller_name = caller.map(|caller| caller.name.as_str());
+        let Some(name) = limit_name(&address, caller_name) else { return };
+        let own = caller.and_then(|caller| caller.module);
         let own = own.filter(|_| matches!(address, Address::Wasm { module: ModuleRef::Own, .. }));
         self.modules.extend(own);
         let known = view.limit(&name).cloned();
@@ -611,6 +618,26 @@ impl Footprint {
         {
             self.tails.insert(invocation.clone(), first.seq);
         }
+    }
+}
+
+/// Within which module a function is called.
+struct Caller {
+    /// The module's name.
+    name: String,
+    /// The code.
+    module: Option<Digest>,
+}
+
+impl Caller {
+    fn of(view: &View, id: &PromiseId) -> Option<Self> {
+        let module = view.task(id).and_then(|task| task.module);
+        Some(Self { name: view.promise(id)?.module_name(), module })
+    }
+
+    /// An invocation that is not there yet.
+    fn begun(new: &NewPromise, module: Digest) -> Self {
+        Self { name: module_named(&new.tags).unwrap_or_default(), module: Some(module) }
     }
 }
 

@@ -11,7 +11,7 @@ use std::{
 use segno::guest::{CallOptions, Failure, Outcome, RetryOptions};
 use serde_json::json;
 
-use super::{dice::Dice, event_log::EventLog, fault::Fault, tally};
+use super::{crowd, dice::Dice, event_log::EventLog, fault::Fault, tally};
 use crate::world::script::{Attempt, Script, ScriptContext, options};
 
 /// What steps did outside, by idempotency key: how often each ran.
@@ -142,6 +142,9 @@ pub fn functions(effects: &Arc<Effects>) -> Arc<Script> {
         .workflow("saga", saga)
         .workflow("graph", graph)
         .workflow(tally::FUNCTION, tally::add)
+        .workflow(crowd::PACKED, crowd::work)
+        .workflow(crowd::PACED, crowd::work)
+        .workflow(crowd::CROWD, crowd::crowd)
         .workflow("spin", move |ctx| {
             let effects = to_spin.clone();
             async move {

@@ -5,7 +5,13 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use segno_core::id::{ObjectId, PromiseId};
+use segno_core::{
+    delta::Delta,
+    footprint::Footprint,
+    id::{ObjectId, PromiseId},
+    limit::{LimitName, PartitionId},
+    model::Model,
+};
 
 /// What can be locked.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -14,14 +20,59 @@ pub enum Row {
     Schedule(String),
     /// A resource with its lease, by name.
     Resource(String),
-    /// The line of an object.
-    Line(ObjectId),
+    /// A row with a name of its own.
+    Named(Name),
     /// A promise.
     Promise(PromiseId),
     /// The task of a promise.
     Task(PromiseId),
     /// The id of a promise that is not there yet.
     Key(PromiseId),
+}
+
+/// A row that is found by its name, in the order in which they are locked.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Name {
+    /// The line of an object.
+    Line(ObjectId),
+    /// A limit.
+    Limit(LimitName),
+    /// A key of a limit.
+    Partition(PartitionId),
+}
+
+impl Name {
+    /// Those that are asked for.
+    pub fn wanted(rows: &Footprint) -> impl Iterator<Item = Self> {
+        let lines = rows.lines.iter().cloned().map(Self::Line);
+        let limits = rows.limits.iter().cloned().map(Self::Limit);
+        lines.chain(limits).chain(rows.partitions.iter().cloned().map(Self::Partition))
+    }
+
+    /// Those that are written.
+    pub fn written(delta: &Delta) -> impl Iterator<Item = Self> {
+        let lines = delta.lines.keys().cloned().map(Self::Line);
+        let limits = delta.limits.keys().cloned().map(Self::Limit);
+        lines.chain(limits).chain(delta.partitions.keys().cloned().map(Self::Partition))
+    }
+
+    /// Asks for it.
+    pub fn want(self, rows: &mut Footprint) {
+        match self {
+            Self::Line(object) => drop(rows.lines.insert(object)),
+            Self::Limit(name) => drop(rows.limits.insert(name)),
+            Self::Partition(id) => drop(rows.partitions.insert(id)),
+        }
+    }
+
+    /// Whether there is such a row.
+    pub fn is_in(&self, rows: &Model) -> bool {
+        match self {
+            Self::Line(object) => rows.line(object).is_some(),
+            Self::Limit(name) => rows.limit(name).is_some(),
+            Self::Partition(id) => rows.partition(id).is_some(),
+        }
+    }
 }
 
 /// The holder of each locked row.

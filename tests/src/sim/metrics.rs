@@ -7,6 +7,7 @@ use segno_core::{
     command::Command,
     effect::{Effect, Metric, RequeueCause, SettleCause},
     id::PromiseId,
+    limit::PlaceState,
     promise::{HaltReason, Promise, Task, TaskState, TaskStatus},
     reply::{Beat, Conflict, Refusal, Reply},
     snapshot::Snapshot,
@@ -65,6 +66,13 @@ fn expected(step: &Step<'_>) -> Vec<Metric> {
             cause: cause(step, after),
             resumed: 0,
         }));
+    }
+    for (id, place) in &step.after.places {
+        let before = step.before.places.get(id).map(|place| place.state);
+        if before == Some(PlaceState::Waiting) && place.state == PlaceState::Admitted {
+            let task = step.before.tasks.get(id).map(Task::status);
+            metrics.push(Metric::Admitted { woken: task == Some(TaskStatus::Suspended) });
+        }
     }
     if let Reply::Heartbeat(beats) = step.reply {
         metrics.extend(beats.iter().map(|beat| match beat {
@@ -180,6 +188,7 @@ pub fn woken(step: &Step<'_>, effects: &[Effect]) -> Option<(u32, u32)> {
     }
     let counted = effects.iter().map(|effect| match effect {
         Effect::Count(Metric::Settled { resumed, .. }) => *resumed,
+        Effect::Count(Metric::Admitted { woken: true }) => 1,
         _ => 0,
     });
     let rose = step.after.tasks.iter().filter(|(id, task)| {

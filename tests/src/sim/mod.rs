@@ -9,7 +9,8 @@
 //!   rows that are waited for;
 //! - `database`, `network`, `link`, `remote`, `bus`: the store, what a host sees of it, and who
 //!   hears of its commits;
-//! - `timetable`, `holding`, `trip`, `tally`: schedules, resources, sagas and objects, and what must be true of them;
+//! - `timetable`, `holding`, `trip`, `tally`, `crowd`: schedules, resources, sagas, objects and limits, and what
+//!   must be true of them;
 //! - `resonate`: workers and clients of the Resonate protocol;
 //! - `host`, `outside`, `effects`: hosts and their incarnations, external workers and clients, the
 //!   functions they run;
@@ -18,6 +19,7 @@
 
 mod again;
 mod bus;
+mod crowd;
 mod database;
 mod dice;
 mod effects;

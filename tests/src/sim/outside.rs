@@ -21,6 +21,7 @@ use segno_core::{
 use tokio::sync::mpsc;
 
 use super::{
+    crowd,
     dice::Dice,
     effects::{self, Effects},
     link::Link,
@@ -200,11 +201,18 @@ impl Outside {
             }
             Op::Hold { resource, client } => self.hold(resource, *client).await,
             Op::Trip { id } => self.begin_trip(id).await,
+            Op::Limit { name, rule } => {
+                let (name, rule) = (name.clone(), rule.clone());
+                self.clients.insist(Command::LimitSet { name, rule }).await;
+            }
             Op::Start { function, input, .. } => {
                 if function.contains('@') {
                     self.network.log.count("executions of objects");
                 }
-                let input = Payload::Json(input.to_string());
+                if crowd::FUNCTIONS.contains(function) {
+                    self.network.log.count("executions behind limits");
+                }
+                let input = Payload::Json(crowd::input(function, *input));
                 let target = format!("wasm://m/{function}");
                 let new = NewPromise {
                     id,

@@ -3,9 +3,14 @@
 
 use std::fmt;
 
-use segno_core::{config::VersionRule, promise::Overlap};
+use segno_core::{
+    config::VersionRule,
+    limit::{LimitName, Rule},
+    promise::Overlap,
+};
 
 use super::{
+    crowd,
     dice::Dice,
     fault::{CommitFault, Fault, MessageFault},
     resonate::{self, Errand},
@@ -84,6 +89,13 @@ pub enum Op {
         /// As which invocation.
         id: String,
     },
+    /// Sets a limit.
+    Limit {
+        /// Which.
+        name: LimitName,
+        /// What holds then; none: what the module says.
+        rule: Option<Rule>,
+    },
     /// Something that a client of the Resonate protocol does.
     Resonate {
         /// The id of the invocation.
@@ -108,6 +120,7 @@ impl Op {
             | Self::Trip { id }
             | Self::Resonate { id, .. } => id,
             Self::Hold { resource, .. } => resource,
+            Self::Limit { name, .. } => name.as_str(),
         }
     }
 
@@ -236,6 +249,7 @@ impl Scenario {
         scenario.others(&mut Dice::new(seed, "others"));
         scenario.graph(&mut Dice::new(seed, "graph"));
         scenario.objects(&mut Dice::new(seed, "objects"));
+        scenario.crowd(&mut Dice::new(seed, "crowd"));
         scenario.statements = Dice::new(seed, "statements").chance(400);
         scenario.anew = Dice::new(seed, "anew").chance(150);
         scenario.ops.sort_by_key(|(at, _)| *at);
@@ -293,6 +307,21 @@ impl Scenario {
         for number in 0..dice.between(2, 5) {
             let function = dice.pick(&tally::TARGETS);
             self.root(&format!("o{number}"), function, dice);
+        }
+    }
+
+    /// More executions than a limit lets run, and an operator who sets another one.
+    fn crowd(&mut self, dice: &mut Dice) {
+        if !dice.chance(350) {
+            return;
+        }
+        for number in 0..dice.between(2, 7) {
+            let function = dice.pick(&crowd::FUNCTIONS);
+            self.root(&format!("c{number}"), function, dice);
+        }
+        for _ in 0..dice.between(0, 2) {
+            let (name, rule) = crowd::changed(dice);
+            self.ops.push((dice.between(0, 6_000), Op::Limit { name, rule }));
         }
     }
 

@@ -24,6 +24,7 @@ use tokio::sync::mpsc;
 use super::{
     again::again,
     bus::{Bus, NetworkFaults},
+    crowd,
     database::Database,
     effects::{self, Effects},
     event_log::EventLog,
@@ -303,7 +304,10 @@ async fn deploy(network: &Network) {
     let memory = &network.database.memory;
     memory
         .modules()
-        .put(NewModule::plain(module, component, Timestamp(0)))
+        .put(NewModule {
+            facts: crowd::facts(),
+            ..NewModule::plain(module, component, Timestamp(0))
+        })
         .await
         .expect("memory takes everything");
     let deploy = Command::Deploy { alias: "m".into(), module };

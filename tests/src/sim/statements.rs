@@ -20,8 +20,9 @@ use segno_core::{
     command::Command,
     delta::Delta,
     footprint::{Footprint, footprint},
-    id::{ObjectId, PromiseId},
+    id::PromiseId,
     invocation::JournalHead,
+    limit::PartitionId,
     model::Model,
     promise::{OutboxKey, PromiseSpec},
     time::{Millis, Timestamp},
@@ -30,10 +31,13 @@ use segno_core::{
     widen,
 };
 
-use super::{database::Database, locks::Row};
+use super::{
+    database::Database,
+    locks::{Name, Row},
+};
 
 /// Maximum number of rounds after which a command's rows are known.
-const LOOKS: usize = 5;
+const LOOKS: usize = 8;
 /// Time, in milliseconds, after which a wait for a row counts as endless.
 const LONGEST: u32 = 30_000;
 
@@ -64,8 +68,8 @@ struct Transaction<'a> {
     found: BTreeMap<PromiseId, Option<Arc<PromiseSpec>>>,
     /// Awaiters of whom only the task is locked.
     awaiters: BTreeSet<PromiseId>,
-    /// The lines of objects that were looked for, and whether each was found.
-    lines: BTreeMap<ObjectId, bool>,
+    /// The names that were looked for, and whether each was found.
+    names: BTreeMap<Name, bool>,
     /// All that was loaded.
     loaded: Footprint,
     /// What was decided so far.
@@ -111,7 +115,7 @@ impl<'a> Transaction<'a> {
             number: database.next_transaction(),
             found: BTreeMap::new(),
             awaiters: BTreeSet::new(),
-            lines: BTreeMap::new(),
+            names: BTreeMap::new(),
             loaded: Footprint::default(),
             own: Delta::default(),
             whole: Model::default(),
@@ -164,6 +168,7 @@ impl<'a> Transaction<'a> {
         self.own.merge(decision.delta.clone());
         self.whole.apply(&decision.delta);
         self.view.apply(&decision.delta);
+        self.turns_changed(&decision.delta);
         for id in &decision.delta.removed {
             self.found.insert(id.clone(), None);
         }
@@ -171,6 +176,17 @@ impl<'a> Transaction<'a> {
             self.found.insert(id.clone(), Some(promise.spec.clone()));
         }
         Ok(Decided { decision, now })
+    }
+
+    /// What was found by its order is another now.
+    fn turns_changed(&mut self, delta: &Delta) {
+        for name in delta.partitions.keys().map(PartitionId::limit) {
+            self.loaded.rounds.remove(&name);
+            self.loaded.sweeps.remove(&name);
+        }
+        if !delta.places.is_empty() {
+            self.loaded.lanes.clear();
+        }
     }
 
     /// What another statement would see now: what is committed, and what this transaction wrote.
@@ -231,6 +247,8 @@ impl<'a> Transaction<'a> {
             }
             found
         };
+        let partitions = partitions(&self.snapshot(), wanted);
+        self.load_missing(Footprint { partitions, ..Footprint::default() }).await?;
         let composites = found(&self.snapshot());
         let rows = self.held_by(wanted);
         if !wanted.held_by.is_empty() {
@@ -274,16 +292,13 @@ impl<'a> Transaction<'a> {
         let absent = self.found.iter().filter(|(_, row)| row.is_none()).map(|(id, _)| id);
         let appeared: BTreeSet<PromiseId> =
             absent.filter(|id| self.whole.promise(id).is_some()).cloned().collect();
-        let absent = self.lines.iter().filter(|(_, found)| !**found).map(|(object, _)| object);
-        let lines: BTreeSet<ObjectId> =
-            absent.filter(|object| self.whole.line(object).is_some()).cloned().collect();
-        match appeared.is_empty() && lines.is_empty() {
+        let mut first = Footprint { composites: appeared, ..Footprint::default() };
+        let absent = self.names.iter().filter(|(_, found)| !**found).map(|(name, _)| name);
+        let there = absent.filter(|name| name.is_in(&self.whole));
+        there.for_each(|name| name.clone().want(&mut first));
+        match first.is_empty() {
             true => Ok(()),
-            false => Err(Again(Box::new(Footprint {
-                composites: appeared,
-                lines,
-                ..Footprint::default()
-            }))),
+            false => Err(Again(Box::new(first))),
         }
     }
 
@@ -303,9 +318,9 @@ impl<'a> Transaction<'a> {
             self.lock(Row::Resource(name.as_str().to_owned())).await;
         }
         let rows = self.snapshot();
-        for object in &wanted.lines {
-            let lock = Row::Line(object.clone());
-            let is_held = match (rows.line(object).is_some(), waits) {
+        for name in Name::wanted(wanted) {
+            let lock = Row::Named(name.clone());
+            let is_held = match (name.is_in(&rows), waits) {
                 (false, _) => false,
                 (true, true) => {
                     self.lock(lock).await;
@@ -314,8 +329,8 @@ impl<'a> Transaction<'a> {
                 (true, false) => self.database.locks.take(&lock, self.number),
             };
             // It may have gone while it was waited for.
-            let found = is_held && self.snapshot().line(object).is_some();
-            self.lines.insert(object.clone(), found);
+            let found = is_held && name.is_in(&self.snapshot());
+            self.names.insert(name, found);
         }
     }
 
@@ -401,13 +416,13 @@ impl<'a> Transaction<'a> {
         for id in own.tasks.keys() {
             self.lock(Row::Task(id.clone())).await;
         }
-        let unlocked = |object: &&ObjectId| self.lines.get(object) != Some(&true);
-        let written: Vec<&ObjectId> = own.lines.keys().filter(unlocked).collect();
-        for object in &written {
-            self.lock(Row::Line((*object).clone())).await;
+        let unlocked = |name: &Name| self.names.get(name) != Some(&true);
+        let written: Vec<Name> = Name::written(&own).filter(unlocked).collect();
+        for name in &written {
+            self.lock(Row::Named(name.clone())).await;
         }
         let rows = self.database.memory.rows();
-        let joined = written.into_iter().any(|object| rows.line(object).is_some());
+        let joined = written.iter().any(|name| name.is_in(&rows));
         let taken = made.iter().any(|id| rows.promise(id).is_some() && !own.removed.contains(id));
         let mut heads = BTreeMap::new();
         let grew = own.appends.iter().any(|append| {
@@ -424,6 +439,20 @@ impl<'a> Transaction<'a> {
             false => Ok(()),
         }
     }
+}
+
+/// The keys of limits that are found by their order.
+fn partitions(rows: &Model, wanted: &Footprint) -> BTreeSet<PartitionId> {
+    let mut found = BTreeSet::new();
+    for (name, most) in &wanted.rounds {
+        let next = rows.next_partitions(name, *most);
+        found.extend(next.ready.into_iter().chain(next.timed));
+    }
+    for (name, page) in &wanted.sweeps {
+        let swept = rows.partitions_of(name, page.after.as_ref()).take(page.limit as usize);
+        found.extend(swept.map(|(id, _)| id.clone()));
+    }
+    found
 }
 
 /// The part of a footprint that was not loaded. Trees always are again.
@@ -446,5 +475,11 @@ fn missing(mut wanted: Footprint, loaded: &Footprint) -> Footprint {
     wanted.resources.retain(|name| !loaded.resources.contains(name));
     wanted.facts.retain(|id| !loaded.facts.contains(id));
     wanted.lines.retain(|object| !loaded.lines.contains(object));
+    wanted.limits.retain(|name| !loaded.limits.contains(name));
+    wanted.partitions.retain(|id| !loaded.partitions.contains(id));
+    wanted.places.retain(|id| !loaded.places.contains(id));
+    wanted.rounds.retain(|name, most| loaded.rounds.get(name).is_none_or(|had| had < most));
+    wanted.sweeps.retain(|name, page| loaded.sweeps.get(name) != Some(page));
+    wanted.lanes.retain(|lane, most| loaded.lanes.get(lane).is_none_or(|had| had < most));
     wanted
 }

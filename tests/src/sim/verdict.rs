@@ -13,6 +13,7 @@ use segno_core::{
 use serde_json::Value as Json;
 
 use super::{
+    crowd,
     run::End,
     scenario::{Op, Scenario, root},
     tally, trip,
@@ -27,6 +28,7 @@ pub fn end(end: &End) -> Vec<String> {
     wrong.extend(told_abroad(end));
     wrong.extend(trip::end(&end.rows));
     wrong.extend(tally::end(&end.rows));
+    wrong.extend(crowd::end(&end.rows));
     wrong
 }
 

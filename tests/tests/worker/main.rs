@@ -12,6 +12,7 @@ mod damage;
 mod graphs;
 mod halts;
 mod journal;
+mod limits;
 mod objects;
 mod queries;
 mod signals;

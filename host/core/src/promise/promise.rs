@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    address::GRAPH_RUN,
     id::PromiseId,
     tags,
     time::Timestamp,
@@ -85,6 +86,17 @@ pub struct NewPromise {
     pub timeout_at: Timestamp,
 }
 
+/// The name of a module in the tags of an invocation: in its target, or, of a graph's run, beside
+/// it.
+pub fn module_named(tags: &Tags) -> Option<String> {
+    let target = tags::target(tags)?;
+    if target == GRAPH_RUN {
+        return tags.get(tags::MODULE).cloned();
+    }
+    let (module, _) = target.strip_prefix("wasm://")?.split_once('/')?;
+    Some(module).filter(|module| !module.is_empty()).map(str::to_owned)
+}
+
 impl Promise {
     /// This promise without what it was made for: its parameter and its tags, which may be large.
     pub fn bare(&self) -> Self {
@@ -103,15 +115,10 @@ impl Promise {
     /// was called within a module; empty, where none is named. Only a command of an invocation names
     /// its module in a header; a client's is ignored.
     pub fn module_name(&self) -> String {
-        let target = self.target().unwrap_or_default();
-        let named = target.strip_prefix("wasm://").and_then(|rest| rest.split_once('/'));
-        let of_run = self.spec.tags.get(tags::MODULE).filter(|_| crate::graph::is_run(self));
-        match (named, of_run) {
-            (_, Some(module)) => module.clone(),
-            (Some((module, _)), None) if !module.is_empty() => module.to_owned(),
-            _ if self.spec.made_by.is_none() => String::new(),
-            _ => self.spec.param.headers.get(tags::MODULE_HEADER).cloned().unwrap_or_default(),
-        }
+        let by_caller = || self.spec.param.headers.get(tags::MODULE_HEADER).cloned();
+        let is_made = self.spec.made_by.is_some();
+        let named = module_named(&self.spec.tags);
+        named.or_else(|| by_caller().filter(|_| is_made)).unwrap_or_default()
     }
 
     /// Its id.

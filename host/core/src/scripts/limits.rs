@@ -4,8 +4,8 @@ use proptest::prelude::*;
 
 use super::{Seen, alphabet::Step, few_attempts, take};
 use crate::{
-    command::Command,
-    id::PromiseId,
+    command::{Command, FenceAct},
+    id::{Claim, PromiseId},
     limit::LimitName,
     promise::{NewPromise, OutboxKey, ReleaseReason, Verdict},
     tags,
@@ -58,6 +58,12 @@ fn about(world: &World, name: &str, other: &str, function: &str) -> Vec<Command>
         *begun = new("b", 0);
         *born = world.model.first_version();
     }
+    let calls = vec![child(name, "pack"), child(name, "mail")];
+    let first = Claim::first(id.clone(), world.model.first_version());
+    let mut calling = world::begin(name, &[world::fence(first, vec![], calls)]);
+    if let Command::TaskBegin { born, .. } = &mut calling {
+        *born = world.model.first_version();
+    }
     let keyless = NewPromise { param: crate::value::Value::default(), ..new("a", 0) };
     let mut steps: Vec<Command> = [new("a", 0), new("a", 5), new("b", 0), delayed, soon, keyless]
         .into_iter()
@@ -66,6 +72,7 @@ fn about(world: &World, name: &str, other: &str, function: &str) -> Vec<Command>
     steps.extend([
         Command::TaskCreate { new: new("b", 1), request: world::claim_request(4) },
         begun,
+        calling,
         world::settle(name, Verdict::Resolved),
         Command::Cancel { invocation: id.clone() },
         Command::Kill { invocation: id.clone() },
@@ -82,13 +89,6 @@ fn about(world: &World, name: &str, other: &str, function: &str) -> Vec<Command>
     let Some(task) = world.model.task(&id) else { return steps };
     let version = task.version.0;
     let live = || claim(name, version);
-    let child = |function: &str| {
-        let new = world::limited(&format!("{name}/0"), function, "a", 2);
-        let target = (tags::TARGET.to_owned(), function.to_owned());
-        let mut new = NewPromise { tags: [target].into(), ..new };
-        new.param.headers.insert(tags::MODULE_HEADER.to_owned(), "shop".to_owned());
-        crate::command::FenceAct::Create { new }
-    };
     steps.extend([
         Command::TaskHalt { id: id.clone() },
         Command::TaskContinue { id: id.clone() },
@@ -96,7 +96,7 @@ fn about(world: &World, name: &str, other: &str, function: &str) -> Vec<Command>
         Command::LeaseDue { id: id.clone() },
         Command::Reconcile { id: id.clone() },
         world::acquire(name, version, 1),
-        world::fence(live(), vec![], vec![child("pack")]),
+        world::fence(live(), vec![], vec![child(name, "pack")]),
         world::callback(other, name),
         world::suspend(live(), &[other]),
         world::fulfill(live()),
@@ -104,6 +104,15 @@ fn about(world: &World, name: &str, other: &str, function: &str) -> Vec<Command>
         world::release(live(), world::failed()),
     ]);
     steps
+}
+
+/// A call of a limited function, by one of the same module.
+fn child(caller: &str, function: &str) -> FenceAct {
+    let new = world::limited(&format!("{caller}/{function}"), function, "a", 2);
+    let target = (tags::TARGET.to_owned(), function.to_owned());
+    let mut new = NewPromise { tags: [target].into(), ..new };
+    new.param.headers.insert(tags::MODULE_HEADER.to_owned(), "shop".to_owned());
+    FenceAct::Create { new }
 }
 
 proptest! {

@@ -26,6 +26,7 @@ pub struct EngineMetrics {
     chain_length: Histogram,
     quarantines: Counter,
     compensation_failures: Counter,
+    limit_admissions: Counter,
 }
 
 impl EngineMetrics {
@@ -42,6 +43,7 @@ impl EngineMetrics {
             chain_length: Histogram::new([0.0, 1.0, 2.0, 4.0, 16.0, 64.0, 256.0, 1_024.0]),
             quarantines: Counter::default(),
             compensation_failures: Counter::default(),
+            limit_admissions: Counter::default(),
         };
         metrics.begin_at_zero();
         registry.register_with_unit(
@@ -92,6 +94,11 @@ impl EngineMetrics {
             "Saga steps whose compensation failed",
             metrics.compensation_failures.clone(),
         );
+        registry.register(
+            "limit_admissions",
+            "Executions that waited behind a limit and were admitted",
+            metrics.limit_admissions.clone(),
+        );
         metrics
     }
 
@@ -136,6 +143,9 @@ impl EngineMetrics {
             }
             Metric::CompensationFailed => {
                 self.compensation_failures.inc();
+            }
+            Metric::Admitted { .. } => {
+                self.limit_admissions.inc();
             }
         }
     }

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::draft::Draft;
 use crate::{
+    effect::Metric,
     id::PromiseId,
     limit::{LimitName, PartitionId, Pick, Place, PlaceState, Round, Standing, Sweep, plan},
     promise::{Promise, TaskState},
@@ -137,7 +138,9 @@ impl Draft<'_> {
         if let Some(place) = self.place(id).cloned() {
             self.put_place(id, Place { state: PlaceState::Admitted, ..place });
         }
-        if self.task(id).is_some_and(|task| task.state == TaskState::Suspended) {
+        let woken = self.task(id).is_some_and(|task| task.state == TaskState::Suspended);
+        self.count(Metric::Admitted { woken });
+        if woken {
             self.pend(id);
             self.execute(id);
         }

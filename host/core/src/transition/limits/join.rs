@@ -5,7 +5,7 @@ use super::{
         create::{Maker, settled_at},
         draft::Draft,
     },
-    declared,
+    declared, limit_name,
 };
 use crate::{
     address::Address,
@@ -15,7 +15,7 @@ use crate::{
         Debounce, InputError, Limit, Partition, PartitionId, Place, PlaceState, Room, Rule,
         Singleton, Standing, key_of, priority_of,
     },
-    promise::{CancelState, NewPromise, Settlement, Task, TaskState, Verdict},
+    promise::{CancelState, NewPromise, Promise, Settlement, Task, TaskState, Verdict},
     reply::{Refusal, Reply},
     time::Timestamp,
     value::Value,
@@ -52,11 +52,11 @@ impl Draft<'_> {
         module: Option<&Digest>,
         maker: Maker<'_>,
     ) -> Result<Option<Limited>, Refusal> {
-        let by = match maker {
-            Maker::Invocation(task) => self.promise(&task.id),
+        let caller = match maker {
+            Maker::Invocation(task) => self.promise(&task.id).map(Promise::module_name),
             Maker::Client | Maker::Starter(_) | Maker::Schedule { .. } => None,
         };
-        let Some(name) = super::limit_name(address, by) else { return Ok(None) };
+        let Some(name) = limit_name(address, caller.as_deref()) else { return Ok(None) };
         let known = self.limit(&name).cloned();
         let limit = known.unwrap_or_else(|| declared(self.view, &name, module));
         let Some(rule) = limit.rule() else { return Ok(None) };

@@ -13,7 +13,7 @@ use crate::{
     address::{Address, ModuleRef},
     id::{Digest, PromiseId},
     limit::{Limit, LimitName, Partition, PartitionId, Place, PlaceState},
-    promise::{Message, OutboxKey, OutboxRow, Promise},
+    promise::{Message, OutboxKey, OutboxRow},
     tags,
     view::View,
 };
@@ -24,14 +24,14 @@ pub(super) use self::{
     rule::{due, set},
 };
 
-/// The limit of a function that is called by this address, by `maker` where the address names no
-/// module.
-pub(crate) fn limit_name(address: &Address, maker: Option<&Promise>) -> Option<LimitName> {
+/// The limit of a function that is called by this address, within the module `caller` where the
+/// address names none.
+pub(crate) fn limit_name(address: &Address, caller: Option<&str>) -> Option<LimitName> {
     let Address::Wasm { module, function, .. } = address else { return None };
     let module = match module {
         ModuleRef::Alias(alias) => alias.to_string(),
         ModuleRef::Exact(digest) => format!("sha256:{digest}"),
-        ModuleRef::Own => maker.map(Promise::module_name).filter(|name| !name.is_empty())?,
+        ModuleRef::Own => caller.filter(|name| !name.is_empty())?.to_owned(),
     };
     Some(LimitName::of(&module, function))
 }

@@ -1,0 +1,88 @@
+//! Limits: more executions than there is room for. That no more are admitted than may be, and in
+//! which order, is looked at after every commit; at the end nobody is left behind.
+
+use segno_core::{
+    limit::{LimitName, PlaceState, Rule},
+    object::ModuleFacts,
+    promise::{MessageKind, Promise},
+    snapshot::Snapshot,
+    value::Text,
+};
+
+use super::dice::Dice;
+use crate::world::script::{Result, ScriptContext, options};
+
+/// How many run at a time, of each key and in all.
+pub const PACKED: &str = "packed";
+/// How fast they begin.
+pub const PACED: &str = "paced";
+/// A workflow that calls and sends some of the others.
+pub const CROWD: &str = "crowd";
+/// The functions that scripts start.
+pub const FUNCTIONS: [&str; 3] = [PACKED, PACED, CROWD];
+
+const LIMITS: [(&str, &str); 2] = [
+    (
+        PACKED,
+        r#"{"key":"k","per_key":{"concurrency":1},"total":{"concurrency":2},"priority":{"path":"p"}}"#,
+    ),
+    (PACED, r#"{"per_key":{"rate":{"count":4,"period_ms":1000,"burst":2}}}"#),
+];
+
+/// What the module declares.
+pub fn facts() -> ModuleFacts {
+    let rule = |json| serde_json::from_str(json).expect("a rule");
+    let limits = LIMITS.map(|(function, json)| (Text::from(function), rule(json)));
+    ModuleFacts { limits: limits.into(), ..ModuleFacts::default() }
+}
+
+/// What an operator sets, and takes back.
+pub fn changed(dice: &mut Dice) -> (LimitName, Option<Rule>) {
+    let json = dice.pick(&[
+        None,
+        Some(r#"{"key":"k","per_key":{"concurrency":2},"total":{"concurrency":3}}"#),
+        Some(r#"{"key":"k","per_key":{"concurrency":1,"rate":{"count":5,"period_ms":1000,"burst":1}}}"#),
+    ]);
+    let name = LimitName::of("m", dice.pick(&[PACKED, PACED]));
+    (name, json.map(|json| serde_json::from_str(json).expect("a rule")))
+}
+
+/// The input of a function with this number.
+pub fn input(function: &str, number: u64) -> String {
+    match function {
+        PACKED | PACED => format!(r#"{{"k":"{}","p":{}}}"#, number % 2, number % 3),
+        _ => number.to_string(),
+    }
+}
+
+/// Does something that takes time.
+pub async fn work(ctx: ScriptContext) -> Result {
+    ctx.done(ctx.call("work", "1")).await?;
+    ctx.done(ctx.sleep(200)).await?;
+    Ok("\"worked\"".into())
+}
+
+/// Calls three, and sends one.
+pub async fn crowd(ctx: ScriptContext) -> Result {
+    let calls: Vec<u32> = (0..3).map(|n| ctx.call(PACKED, &input(PACKED, n))).collect();
+    let sent = ctx.send(PACED, r#"{"k":"s"}"#, options());
+    ctx.done(sent).await?;
+    for call in calls {
+        ctx.done(call).await?;
+    }
+    Ok("\"all worked\"".into())
+}
+
+/// All that is wrong with the limits at the end.
+pub fn end(rows: &Snapshot) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for (id, place) in &rows.places {
+        let pending = rows.promises.get(id).is_some_and(Promise::is_pending);
+        if pending && place.state != PlaceState::Admitted {
+            wrong.push(format!("limit: `{id}` was never admitted: {place:?}"));
+        }
+    }
+    let owed = rows.outbox.keys().filter(|key| key.kind() == MessageKind::LeaveLimit);
+    wrong.extend(owed.map(|key| format!("limit: {key:?} is owed still")));
+    wrong
+}
