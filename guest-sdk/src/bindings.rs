@@ -5358,6 +5358,530 @@ pub mod exports {
                         * ::core::mem::size_of::<*const u8>()],
                 );
             }
+            /// How many executions of the functions of a component may run, and how fast they begin. A component need not export it:
+            /// then nothing is limited.
+            ///
+            /// An execution of a limited function begins when it is *admitted*, once. It is counted from then until it settles, also while it waits
+            /// for something, for a retry, or is halted. An execution that is not admitted at once waits, in the order of arrival.
+            ///
+            /// A limit may take a key from the input; each key has bounds of its own, and keys take turns, so that a long line of one does not hold up
+            /// the others. What a component declares is a default: an operator may set another limit for a function.
+            #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
+            pub mod limits {
+                #[used]
+                #[doc(hidden)]
+                static __FORCE_SECTION_REF: fn() = super::super::super::super::__link_custom_section_describing_imports;
+                use super::super::super::super::_rt;
+                /// Admissions in a time: a token bucket, which is full at first.
+                #[repr(C)]
+                #[derive(Clone, Copy, PartialEq)]
+                pub struct Rate {
+                    /// How many in a period; at least 1.
+                    pub count: u32,
+                    /// The period: at least 1 ms, at most 366 days.
+                    pub period_ms: u64,
+                    /// The most tokens that the bucket holds: so many may begin at once; at least 1.
+                    pub burst: u32,
+                }
+                impl ::core::fmt::Debug for Rate {
+                    fn fmt(
+                        &self,
+                        f: &mut ::core::fmt::Formatter<'_>,
+                    ) -> ::core::fmt::Result {
+                        f.debug_struct("Rate")
+                            .field("count", &self.count)
+                            .field("period-ms", &self.period_ms)
+                            .field("burst", &self.burst)
+                            .finish()
+                    }
+                }
+                /// How many at a time, and how many in a time.
+                #[repr(C)]
+                #[derive(Clone, Copy, PartialEq)]
+                pub struct Bounds {
+                    /// Executions that were admitted and have not settled; at least 1.
+                    pub concurrency: ::core::option::Option<u32>,
+                    /// Admissions.
+                    pub rate: ::core::option::Option<Rate>,
+                }
+                impl ::core::fmt::Debug for Bounds {
+                    fn fmt(
+                        &self,
+                        f: &mut ::core::fmt::Formatter<'_>,
+                    ) -> ::core::fmt::Result {
+                        f.debug_struct("Bounds")
+                            .field("concurrency", &self.concurrency)
+                            .field("rate", &self.rate)
+                            .finish()
+                    }
+                }
+                /// What a higher priority means.
+                #[repr(u8)]
+                #[derive(Clone, Copy, Eq, Ord, PartialEq, PartialOrd)]
+                pub enum Order {
+                    /// It goes first, as far as its key has room.
+                    Strict,
+                    /// It has more turns: priority `n` has `n + 1` for one of priority 0.
+                    Weighted,
+                }
+                impl ::core::fmt::Debug for Order {
+                    fn fmt(
+                        &self,
+                        f: &mut ::core::fmt::Formatter<'_>,
+                    ) -> ::core::fmt::Result {
+                        match self {
+                            Order::Strict => f.debug_tuple("Order::Strict").finish(),
+                            Order::Weighted => f.debug_tuple("Order::Weighted").finish(),
+                        }
+                    }
+                }
+                impl Order {
+                    #[doc(hidden)]
+                    pub unsafe fn _lift(val: u8) -> Order {
+                        if !cfg!(debug_assertions) {
+                            return unsafe { ::core::mem::transmute(val) };
+                        }
+                        match val {
+                            0 => Order::Strict,
+                            1 => Order::Weighted,
+                            _ => panic!("invalid enum discriminant"),
+                        }
+                    }
+                }
+                /// Where the priority of an execution stands in the input, and what it means.
+                #[derive(Clone, PartialEq)]
+                pub struct Priority {
+                    /// The path of a number from 0 to 9; nothing there: 0.
+                    pub path: _rt::String,
+                    pub order: Order,
+                }
+                impl ::core::fmt::Debug for Priority {
+                    fn fmt(
+                        &self,
+                        f: &mut ::core::fmt::Formatter<'_>,
+                    ) -> ::core::fmt::Result {
+                        f.debug_struct("Priority")
+                            .field("path", &self.path)
+                            .field("order", &self.order)
+                            .finish()
+                    }
+                }
+                /// What happens to an execution of a key that has one already.
+                #[repr(u8)]
+                #[derive(Clone, Copy, Eq, Ord, PartialEq, PartialOrd)]
+                pub enum Singleton {
+                    /// It does not begin.
+                    Skip,
+                    /// The other one is cancelled, and it begins when that one has ended.
+                    Replace,
+                }
+                impl ::core::fmt::Debug for Singleton {
+                    fn fmt(
+                        &self,
+                        f: &mut ::core::fmt::Formatter<'_>,
+                    ) -> ::core::fmt::Result {
+                        match self {
+                            Singleton::Skip => f.debug_tuple("Singleton::Skip").finish(),
+                            Singleton::Replace => {
+                                f.debug_tuple("Singleton::Replace").finish()
+                            }
+                        }
+                    }
+                }
+                impl Singleton {
+                    #[doc(hidden)]
+                    pub unsafe fn _lift(val: u8) -> Singleton {
+                        if !cfg!(debug_assertions) {
+                            return unsafe { ::core::mem::transmute(val) };
+                        }
+                        match val {
+                            0 => Singleton::Skip,
+                            1 => Singleton::Replace,
+                            _ => panic!("invalid enum discriminant"),
+                        }
+                    }
+                }
+                /// Only the last of several executions of a key begins.
+                #[repr(C)]
+                #[derive(Clone, Copy, PartialEq)]
+                pub struct Debounce {
+                    /// It begins when no other has come for so long.
+                    pub period_ms: u64,
+                    /// And at the latest so long after the first; none: there is no latest.
+                    pub longest_ms: ::core::option::Option<u64>,
+                }
+                impl ::core::fmt::Debug for Debounce {
+                    fn fmt(
+                        &self,
+                        f: &mut ::core::fmt::Formatter<'_>,
+                    ) -> ::core::fmt::Result {
+                        f.debug_struct("Debounce")
+                            .field("period-ms", &self.period_ms)
+                            .field("longest-ms", &self.longest_ms)
+                            .finish()
+                    }
+                }
+                /// What is limited of one function: at least one of bounds, singleton and debounce.
+                #[derive(Clone, PartialEq)]
+                pub struct FunctionLimits {
+                    /// A workflow or an activity; the function of an object as `OBJECT/FUNCTION`.
+                    pub function: _rt::String,
+                    /// Where the key stands in the input: names and places with dots between, as `customer.id` or `0.region`; at most 256 bytes.
+                    /// None: all executions of the function have one key.
+                    pub key: ::core::option::Option<_rt::String>,
+                    /// The bounds of each key.
+                    pub per_key: Bounds,
+                    /// The bounds of all keys together; none without a key.
+                    pub total: Bounds,
+                    /// Who goes first.
+                    pub priority: ::core::option::Option<Priority>,
+                    /// One execution of a key at a time, so that `per-key` has no other concurrency than 1.
+                    pub singleton: ::core::option::Option<Singleton>,
+                    /// Executions of a key wait until no other has come for a while. Not together with `singleton`.
+                    pub debounce: ::core::option::Option<Debounce>,
+                }
+                impl ::core::fmt::Debug for FunctionLimits {
+                    fn fmt(
+                        &self,
+                        f: &mut ::core::fmt::Formatter<'_>,
+                    ) -> ::core::fmt::Result {
+                        f.debug_struct("FunctionLimits")
+                            .field("function", &self.function)
+                            .field("key", &self.key)
+                            .field("per-key", &self.per_key)
+                            .field("total", &self.total)
+                            .field("priority", &self.priority)
+                            .field("singleton", &self.singleton)
+                            .field("debounce", &self.debounce)
+                            .finish()
+                    }
+                }
+                #[doc(hidden)]
+                #[allow(non_snake_case, unused_unsafe)]
+                pub unsafe fn _export_describe_limits_cabi<T_: Guest>() -> *mut u8 {
+                    unsafe {
+                        #[cfg(target_arch = "wasm32")] _rt::run_ctors_once();
+                        let result0 = { T_::describe_limits() };
+                        let ptr1 = (&raw mut _RET_AREA.0).cast::<u8>();
+                        let vec12 = result0;
+                        let len12 = vec12.len();
+                        let layout12 = _rt::alloc::Layout::from_size_align(
+                                vec12.len()
+                                    * (128 + 8 * ::core::mem::size_of::<*const u8>()),
+                                8,
+                            )
+                            .unwrap();
+                        let (result12, _cleanup12) = wit_bindgen::rt::Cleanup::new(
+                            layout12,
+                        );
+                        if let Some(cleanup) = _cleanup12 {
+                            cleanup.forget();
+                        }
+                        for (i, e) in vec12.into_iter().enumerate() {
+                            let base = result12
+                                .add(i * (128 + 8 * ::core::mem::size_of::<*const u8>()));
+                            {
+                                let FunctionLimits {
+                                    function: function2,
+                                    key: key2,
+                                    per_key: per_key2,
+                                    total: total2,
+                                    priority: priority2,
+                                    singleton: singleton2,
+                                    debounce: debounce2,
+                                } = e;
+                                let vec3 = (function2.into_bytes()).into_boxed_slice();
+                                let ptr3 = vec3.as_ptr().cast::<u8>();
+                                let len3 = vec3.len();
+                                ::core::mem::forget(vec3);
+                                *base
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>() = len3;
+                                *base.add(0).cast::<*mut u8>() = ptr3.cast_mut();
+                                match key2 {
+                                    Some(e) => {
+                                        *base
+                                            .add(2 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<u8>() = (1i32) as u8;
+                                        let vec4 = (e.into_bytes()).into_boxed_slice();
+                                        let ptr4 = vec4.as_ptr().cast::<u8>();
+                                        let len4 = vec4.len();
+                                        ::core::mem::forget(vec4);
+                                        *base
+                                            .add(4 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<usize>() = len4;
+                                        *base
+                                            .add(3 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<*mut u8>() = ptr4.cast_mut();
+                                    }
+                                    None => {
+                                        *base
+                                            .add(2 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<u8>() = (0i32) as u8;
+                                    }
+                                };
+                                let Bounds { concurrency: concurrency5, rate: rate5 } = per_key2;
+                                match concurrency5 {
+                                    Some(e) => {
+                                        *base
+                                            .add(8 + 4 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<u8>() = (1i32) as u8;
+                                        *base
+                                            .add(12 + 4 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<i32>() = _rt::as_i32(e);
+                                    }
+                                    None => {
+                                        *base
+                                            .add(8 + 4 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<u8>() = (0i32) as u8;
+                                    }
+                                };
+                                match rate5 {
+                                    Some(e) => {
+                                        *base
+                                            .add(16 + 4 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<u8>() = (1i32) as u8;
+                                        let Rate {
+                                            count: count6,
+                                            period_ms: period_ms6,
+                                            burst: burst6,
+                                        } = e;
+                                        *base
+                                            .add(24 + 4 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<i32>() = _rt::as_i32(count6);
+                                        *base
+                                            .add(32 + 4 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<i64>() = _rt::as_i64(period_ms6);
+                                        *base
+                                            .add(40 + 4 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<i32>() = _rt::as_i32(burst6);
+                                    }
+                                    None => {
+                                        *base
+                                            .add(16 + 4 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<u8>() = (0i32) as u8;
+                                    }
+                                };
+                                let Bounds { concurrency: concurrency7, rate: rate7 } = total2;
+                                match concurrency7 {
+                                    Some(e) => {
+                                        *base
+                                            .add(48 + 4 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<u8>() = (1i32) as u8;
+                                        *base
+                                            .add(52 + 4 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<i32>() = _rt::as_i32(e);
+                                    }
+                                    None => {
+                                        *base
+                                            .add(48 + 4 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<u8>() = (0i32) as u8;
+                                    }
+                                };
+                                match rate7 {
+                                    Some(e) => {
+                                        *base
+                                            .add(56 + 4 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<u8>() = (1i32) as u8;
+                                        let Rate {
+                                            count: count8,
+                                            period_ms: period_ms8,
+                                            burst: burst8,
+                                        } = e;
+                                        *base
+                                            .add(64 + 4 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<i32>() = _rt::as_i32(count8);
+                                        *base
+                                            .add(72 + 4 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<i64>() = _rt::as_i64(period_ms8);
+                                        *base
+                                            .add(80 + 4 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<i32>() = _rt::as_i32(burst8);
+                                    }
+                                    None => {
+                                        *base
+                                            .add(56 + 4 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<u8>() = (0i32) as u8;
+                                    }
+                                };
+                                match priority2 {
+                                    Some(e) => {
+                                        *base
+                                            .add(88 + 4 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<u8>() = (1i32) as u8;
+                                        let Priority { path: path9, order: order9 } = e;
+                                        let vec10 = (path9.into_bytes()).into_boxed_slice();
+                                        let ptr10 = vec10.as_ptr().cast::<u8>();
+                                        let len10 = vec10.len();
+                                        ::core::mem::forget(vec10);
+                                        *base
+                                            .add(88 + 6 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<usize>() = len10;
+                                        *base
+                                            .add(88 + 5 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<*mut u8>() = ptr10.cast_mut();
+                                        *base
+                                            .add(88 + 7 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<u8>() = (order9.clone() as i32) as u8;
+                                    }
+                                    None => {
+                                        *base
+                                            .add(88 + 4 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<u8>() = (0i32) as u8;
+                                    }
+                                };
+                                match singleton2 {
+                                    Some(e) => {
+                                        *base
+                                            .add(88 + 8 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<u8>() = (1i32) as u8;
+                                        *base
+                                            .add(89 + 8 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<u8>() = (e.clone() as i32) as u8;
+                                    }
+                                    None => {
+                                        *base
+                                            .add(88 + 8 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<u8>() = (0i32) as u8;
+                                    }
+                                };
+                                match debounce2 {
+                                    Some(e) => {
+                                        *base
+                                            .add(96 + 8 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<u8>() = (1i32) as u8;
+                                        let Debounce {
+                                            period_ms: period_ms11,
+                                            longest_ms: longest_ms11,
+                                        } = e;
+                                        *base
+                                            .add(104 + 8 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<i64>() = _rt::as_i64(period_ms11);
+                                        match longest_ms11 {
+                                            Some(e) => {
+                                                *base
+                                                    .add(112 + 8 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<u8>() = (1i32) as u8;
+                                                *base
+                                                    .add(120 + 8 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<i64>() = _rt::as_i64(e);
+                                            }
+                                            None => {
+                                                *base
+                                                    .add(112 + 8 * ::core::mem::size_of::<*const u8>())
+                                                    .cast::<u8>() = (0i32) as u8;
+                                            }
+                                        };
+                                    }
+                                    None => {
+                                        *base
+                                            .add(96 + 8 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<u8>() = (0i32) as u8;
+                                    }
+                                };
+                            }
+                        }
+                        *ptr1.add(::core::mem::size_of::<*const u8>()).cast::<usize>() = len12;
+                        *ptr1.add(0).cast::<*mut u8>() = result12;
+                        ptr1
+                    }
+                }
+                #[doc(hidden)]
+                #[allow(non_snake_case)]
+                pub unsafe fn __post_return_describe_limits<T_: Guest>(arg0: *mut u8) {
+                    unsafe {
+                        let l0 = *arg0.add(0).cast::<*mut u8>();
+                        let l1 = *arg0
+                            .add(::core::mem::size_of::<*const u8>())
+                            .cast::<usize>();
+                        let base10 = l0;
+                        let len10 = l1;
+                        for i in 0..len10 {
+                            let base = base10
+                                .add(i * (128 + 8 * ::core::mem::size_of::<*const u8>()));
+                            {
+                                let l2 = *base.add(0).cast::<*mut u8>();
+                                let l3 = *base
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                _rt::cabi_dealloc(l2, l3, 1);
+                                let l4 = i32::from(
+                                    *base
+                                        .add(2 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<u8>(),
+                                );
+                                match l4 {
+                                    0 => {}
+                                    _ => {
+                                        let l5 = *base
+                                            .add(3 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<*mut u8>();
+                                        let l6 = *base
+                                            .add(4 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<usize>();
+                                        _rt::cabi_dealloc(l5, l6, 1);
+                                    }
+                                }
+                                let l7 = i32::from(
+                                    *base
+                                        .add(88 + 4 * ::core::mem::size_of::<*const u8>())
+                                        .cast::<u8>(),
+                                );
+                                match l7 {
+                                    0 => {}
+                                    _ => {
+                                        let l8 = *base
+                                            .add(88 + 5 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<*mut u8>();
+                                        let l9 = *base
+                                            .add(88 + 6 * ::core::mem::size_of::<*const u8>())
+                                            .cast::<usize>();
+                                        _rt::cabi_dealloc(l8, l9, 1);
+                                    }
+                                }
+                            }
+                        }
+                        _rt::cabi_dealloc(
+                            base10,
+                            len10 * (128 + 8 * ::core::mem::size_of::<*const u8>()),
+                            8,
+                        );
+                    }
+                }
+                pub trait Guest {
+                    /// At most one for each function.
+                    #[allow(async_fn_in_trait)]
+                    fn describe_limits() -> _rt::Vec<FunctionLimits>;
+                }
+                #[doc(hidden)]
+                #[macro_export]
+                macro_rules! __export_segno_workflow_limits_0_2_0_cabi {
+                    ($ty:ident with_types_in $($path_to_types:tt)*) => {
+                        const _ : () = { #[unsafe (export_name =
+                        "segno:workflow/limits@0.2.0#describe-limits")] unsafe extern "C"
+                        fn export_describe_limits() -> * mut u8 { unsafe {
+                        $($path_to_types)*:: _export_describe_limits_cabi::<$ty > () } }
+                        #[unsafe (export_name =
+                        "cabi_post_segno:workflow/limits@0.2.0#describe-limits")] unsafe
+                        extern "C" fn _post_return_describe_limits(arg0 : * mut u8,) {
+                        unsafe { $($path_to_types)*:: __post_return_describe_limits::<$ty
+                        > (arg0) } } };
+                    };
+                }
+                #[doc(hidden)]
+                pub use __export_segno_workflow_limits_0_2_0_cabi;
+                #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                struct _RetArea(
+                    [::core::mem::MaybeUninit<
+                        u8,
+                    >; 2 * ::core::mem::size_of::<*const u8>()],
+                );
+                static mut _RET_AREA: _RetArea = _RetArea(
+                    [::core::mem::MaybeUninit::uninit(); 2
+                        * ::core::mem::size_of::<*const u8>()],
+                );
+            }
             /// What a component offers.
             #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
             pub mod functions {
@@ -6542,16 +7066,19 @@ macro_rules! __export_module_with_descriptions_impl {
         exports::segno::workflow::handlers::__export_segno_workflow_handlers_0_2_0_cabi!($ty
         with_types_in $($path_to_types_root)*:: exports::segno::workflow::handlers);
         $($path_to_types_root)*::
+        exports::segno::workflow::limits::__export_segno_workflow_limits_0_2_0_cabi!($ty
+        with_types_in $($path_to_types_root)*:: exports::segno::workflow::limits);
+        $($path_to_types_root)*::
         exports::segno::workflow::functions::__export_segno_workflow_functions_0_2_0_cabi!($ty
         with_types_in $($path_to_types_root)*:: exports::segno::workflow::functions);
         const _ : () = { #[rustfmt::skip] #[cfg(target_arch = "wasm32")] #[unsafe
         (link_section =
         "component-type:wit-bindgen:0.61.1:segno:workflow@0.2.0:module-with-descriptions:imports and exports")]
         #[doc(hidden)] #[allow(clippy::octal_escapes)] pub static
-        __WIT_BINDGEN_COMPONENT_TYPE : [u8; 3856] = *
+        __WIT_BINDGEN_COMPONENT_TYPE : [u8; 4229] = *
         b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\x81\x1d\x01A\x02\x01\
-A#\x01B+\x01p}\x01q\x02\x04json\x01s\0\x05bytes\x01\0\0\x04\0\x07payload\x03\0\x01\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xf6\x1f\x01A\x02\x01\
+A%\x01B+\x01p}\x01q\x02\x04json\x01s\0\x05bytes\x01\0\0\x04\0\x07payload\x03\0\x01\
 \x01k\x02\x01r\x03\x04codey\x07messages\x07details\x03\x04\0\x07failure\x03\0\x04\
 \x01q\x02\x07success\x01\x02\0\x07failure\x01\x05\0\x04\0\x07outcome\x03\0\x06\x01\
 r\x02\x07commandy\x07outcome\x07\x04\0\x0acompletion\x03\0\x08\x01r\x02\x04names\
@@ -6627,19 +7154,28 @@ handler-kind\x03\0\x06\x01ks\x01r\x06\x08functions\x04kind\x07\x04names\x07summa
 ry\x08\x0cinput-schema\x08\x0doutput-schema\x08\x04\0\x13handler-description\x03\
 \0\x09\x01p\x0a\x01@\0\0\x0b\x04\0\x11describe-handlers\x01\x0c\x01@\x02\x04name\
 s\x05input\x01\0\x05\x04\0\x05query\x01\x0d\x01k\x03\x01@\x02\x04names\x05input\x01\
-\0\x0e\x04\0\x08validate\x01\x0f\x04\0\x1dsegno:workflow/handlers@0.2.0\x05\x12\x02\
-\x03\0\0\x05event\x02\x03\0\0\x14function-description\x02\x03\0\0\x07context\x02\
-\x03\0\0\x10activity-context\x01B\x15\x02\x03\x02\x01\x01\x04\0\x07payload\x03\0\
-\0\x02\x03\x02\x01\x02\x04\0\x07outcome\x03\0\x02\x02\x03\x02\x01\x13\x04\0\x05e\
-vent\x03\0\x04\x02\x03\x02\x01\x14\x04\0\x14function-description\x03\0\x06\x02\x03\
-\x02\x01\x15\x04\0\x07context\x03\0\x08\x02\x03\x02\x01\x16\x04\0\x10activity-co\
-ntext\x03\0\x0a\x01p\x07\x01@\0\0\x0c\x04\0\x08describe\x01\x0d\x01@\x03\x08func\
-tions\x05input\x01\x07context\x09\x01\0\x04\0\x05start\x01\x0e\x01@\x01\x05event\
-\x05\x01\0\x04\0\x06resume\x01\x0f\x01@\x03\x08functions\x05input\x01\x07context\
-\x0b\0\x03\x04\0\x07perform\x01\x10\x04\0\x1esegno:workflow/functions@0.2.0\x05\x17\
-\x04\0-segno:workflow/module-with-descriptions@0.2.0\x04\0\x0b\x1e\x01\0\x18modu\
-le-with-descriptions\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-comp\
-onent\x070.258.3\x10wit-bindgen-rust\x060.61.1";
+\0\x0e\x04\0\x08validate\x01\x0f\x04\0\x1dsegno:workflow/handlers@0.2.0\x05\x12\x01\
+B\x18\x01r\x03\x05county\x09period-msw\x05bursty\x04\0\x04rate\x03\0\0\x01ky\x01\
+k\x01\x01r\x02\x0bconcurrency\x02\x04rate\x03\x04\0\x06bounds\x03\0\x04\x01m\x02\
+\x06strict\x08weighted\x04\0\x05order\x03\0\x06\x01r\x02\x04paths\x05order\x07\x04\
+\0\x08priority\x03\0\x08\x01m\x02\x04skip\x07replace\x04\0\x09singleton\x03\0\x0a\
+\x01kw\x01r\x02\x09period-msw\x0alongest-ms\x0c\x04\0\x08debounce\x03\0\x0d\x01k\
+s\x01k\x09\x01k\x0b\x01k\x0e\x01r\x07\x08functions\x03key\x0f\x07per-key\x05\x05\
+total\x05\x08priority\x10\x09singleton\x11\x08debounce\x12\x04\0\x0ffunction-lim\
+its\x03\0\x13\x01p\x14\x01@\0\0\x15\x04\0\x0fdescribe-limits\x01\x16\x04\0\x1bse\
+gno:workflow/limits@0.2.0\x05\x13\x02\x03\0\0\x05event\x02\x03\0\0\x14function-d\
+escription\x02\x03\0\0\x07context\x02\x03\0\0\x10activity-context\x01B\x15\x02\x03\
+\x02\x01\x01\x04\0\x07payload\x03\0\0\x02\x03\x02\x01\x02\x04\0\x07outcome\x03\0\
+\x02\x02\x03\x02\x01\x14\x04\0\x05event\x03\0\x04\x02\x03\x02\x01\x15\x04\0\x14f\
+unction-description\x03\0\x06\x02\x03\x02\x01\x16\x04\0\x07context\x03\0\x08\x02\
+\x03\x02\x01\x17\x04\0\x10activity-context\x03\0\x0a\x01p\x07\x01@\0\0\x0c\x04\0\
+\x08describe\x01\x0d\x01@\x03\x08functions\x05input\x01\x07context\x09\x01\0\x04\
+\0\x05start\x01\x0e\x01@\x01\x05event\x05\x01\0\x04\0\x06resume\x01\x0f\x01@\x03\
+\x08functions\x05input\x01\x07context\x0b\0\x03\x04\0\x07perform\x01\x10\x04\0\x1e\
+segno:workflow/functions@0.2.0\x05\x18\x04\0-segno:workflow/module-with-descript\
+ions@0.2.0\x04\0\x0b\x1e\x01\0\x18module-with-descriptions\x03\0\0\0G\x09produce\
+rs\x01\x0cprocessed-by\x02\x0dwit-component\x070.258.3\x10wit-bindgen-rust\x060.\
+61.1";
         };
     };
 }

@@ -12,7 +12,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
     activity::ActivityContext,
-    bindings::segno::workflow::types as wit,
+    bindings::{exports::segno::workflow::limits::FunctionLimits, segno::workflow::types as wit},
     context::Context,
     error::{Error, Result},
     execution::OutcomeFuture,
@@ -47,6 +47,12 @@ pub trait Function: 'static {
     /// What may be sent to it while it runs.
     fn messages() -> Vec<Message> {
         Vec::new()
+    }
+
+    /// How many of its executions may run, and how fast they begin; none: as many as come.
+    #[doc(hidden)]
+    fn limits() -> Option<FunctionLimits> {
+        None
     }
 
     /// Refuses, by a panic, what shows only when the crate is executed.
@@ -219,6 +225,7 @@ pub struct Entry {
     pub(crate) kind: Kind,
     pub(crate) describe: fn() -> wit::FunctionDescription,
     pub(crate) messages: fn() -> Vec<Message>,
+    pub(crate) limits: fn() -> Option<FunctionLimits>,
     pub(crate) access: Option<ObjectAccess>,
     /// The list of its crate's functions.
     #[cfg(not(target_arch = "wasm32"))]
@@ -242,6 +249,7 @@ impl Entry {
             kind: F::Context::kind::<F>(),
             describe: describe::<F>,
             messages: F::messages,
+            limits: F::limits,
             access: F::ACCESS,
             #[cfg(not(target_arch = "wasm32"))]
             module: F::module,

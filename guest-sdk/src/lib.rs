@@ -129,7 +129,7 @@ pub use serde_json;
 pub mod __private {
     pub use crate::bindings;
     pub use crate::bindings::exports::segno::workflow::functions::Guest;
-    pub use crate::bindings::exports::segno::workflow::{handlers, messages, objects};
+    pub use crate::bindings::exports::segno::workflow::{handlers, limits, messages, objects};
     pub use crate::bindings::segno::workflow::types;
     pub use crate::function::Entry;
     #[cfg(feature = "graph")]
@@ -139,8 +139,8 @@ pub mod __private {
     #[cfg(not(target_arch = "wasm32"))]
     pub use crate::module::no_module;
     pub use crate::module::{
-        bytes, describe, describe_handlers, describe_messages, describe_objects, length, perform,
-        query, resume, start, validate,
+        bytes, describe, describe_handlers, describe_limits, describe_messages, describe_objects,
+        length, perform, query, resume, start, validate,
     };
     pub use crate::object::ObjectEntries;
 }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Once};
 
 use crate::activity;
 use crate::bindings::exports::segno::workflow::handlers::{HandlerDescription, HandlerKind};
+use crate::bindings::exports::segno::workflow::limits::FunctionLimits;
 use crate::bindings::exports::segno::workflow::messages::MessageDescription;
 use crate::bindings::exports::segno::workflow::objects::{Access, ObjectFunction};
 use crate::bindings::segno::workflow::types as wit;
@@ -99,6 +100,12 @@ impl Module {
         self.handlers.iter().map(HandlerEntry::description).collect()
     }
 
+    /// The limits of the functions that declare one.
+    #[doc(hidden)]
+    pub fn describe_limits(&self) -> Vec<FunctionLimits> {
+        self.functions.iter().filter_map(|entry| (entry.limits)()).collect()
+    }
+
     /// The queries and updates of a workflow.
     pub(crate) fn handlers_of(&self, function: &str) -> Handlers {
         let of_it = self.handlers.iter().filter(|entry| entry.function == function);
@@ -164,6 +171,11 @@ pub fn describe_objects(module: fn() -> Module) -> Vec<ObjectFunction> {
 #[doc(hidden)]
 pub fn describe_handlers(module: fn() -> Module) -> Vec<HandlerDescription> {
     module().describe_handlers()
+}
+
+#[doc(hidden)]
+pub fn describe_limits(module: fn() -> Module) -> Vec<FunctionLimits> {
+    module().describe_limits()
 }
 
 #[doc(hidden)]
@@ -280,7 +292,7 @@ macro_rules! module {
             #[unsafe(link_section = "segno-functions")]
             static LISTS: [u8; NAME.len()] = $crate::__private::bytes(&[NAME]);
 
-            use $crate::__private::{Guest, bindings, handlers, messages, objects, types};
+            use $crate::__private::{Guest, bindings, handlers, limits, messages, objects, types};
 
             struct Exports;
 
@@ -329,6 +341,12 @@ macro_rules! module {
 
                 fn validate(name: String, input: types::Payload) -> Option<types::Failure> {
                     $crate::__private::validate(&name, &input)
+                }
+            }
+
+            impl limits::Guest for Exports {
+                fn describe_limits() -> Vec<limits::FunctionLimits> {
+                    $crate::__private::describe_limits(segno_module)
                 }
             }
 

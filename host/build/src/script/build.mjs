@@ -85,7 +85,7 @@ process.stderr.write(await shown(built.warnings, 'warning'));
 const exported = Object.values(built.metafile.outputs).flatMap(({ exports }) => exports);
 for (const name of ['functions', 'messages']) {
   if (exported.includes(name)) continue;
-  fail(`${entry} exports no \`${name}\`: end it with \`export const { functions, messages, objects, handlers } = module({ workflows, activities });\``);
+  fail(`${entry} exports no \`${name}\`: end it with \`export const { functions, messages, objects, handlers, limits } = module({ workflows, activities });\``);
 }
 const whole = table(JSON.parse(readFileSync(`${bundle}.map`, 'utf8')));
 // The shim's own lines explain nothing to an author.
@@ -98,10 +98,18 @@ writeFileSync(bundle, `${readFileSync(bundle, 'utf8')}\nglobalThis.segnoLines = 
 const [, version = '0.2.0'] = /from"?\s*["']segno:workflow[/][a-z]+@([0-9.]+)/.exec(readFileSync(bundle, 'utf8')) ?? [];
 const wit = path.join(contracts, version);
 if (!existsSync(wit)) fail(`the project is made for the contract ${version}, which is newer than this segno`);
-if (exported.includes('handlers') && !exported.includes('objects')) fail(`${entry} exports \`handlers\` without \`objects\`: export both`);
-// A project, and its shim, may be from a time when there was less to describe.
-const worlds = { handlers: 'module-with-descriptions', objects: 'module-with-objects', messages: 'module-with-messages' };
-const world = worlds[Object.keys(worlds).find((name) => exported.includes(name))];
+// A project, and its shim, may be from a time when there was less to describe. Each world has what is in those after it.
+const worlds = {
+  limits: 'module-with-descriptions',
+  handlers: 'module-with-handlers',
+  objects: 'module-with-objects',
+  messages: 'module-with-messages',
+};
+const names = Object.keys(worlds);
+const largest = names.findIndex((name) => exported.includes(name));
+const lacking = names.slice(largest).find((name) => !exported.includes(name));
+if (lacking) fail(`${entry} exports \`${names[largest]}\` without \`${lacking}\`: export both`);
+const world = worlds[names[largest]];
 
 const component = path.join(folder, 'component.wasm');
 const made = spawnSync(

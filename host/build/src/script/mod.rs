@@ -142,7 +142,7 @@ pub(crate) fn build(
     let work = output.join("segno");
     write(&work.join("wit/0.1.0/segno.wit"), shims::CONTRACT_0_1)?;
     write(&work.join("wit/0.2.0/segno.wit"), shims::CONTRACT)?;
-    write(&work.join("wit/0.2.0/without-handlers.wit"), shims::WITHOUT_HANDLERS)?;
+    write(&work.join("wit/0.2.0/smaller-worlds.wit"), shims::SMALLER_WORLDS)?;
     let (component, warnings) = match project.language {
         Language::Python => python::build(project, &work, prepare, progress)?,
         Language::JavaScript | Language::Rust => {

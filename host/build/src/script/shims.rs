@@ -3,9 +3,9 @@
 /// The contract between host and component.
 pub(crate) const CONTRACT: &str = include_str!("../../../../guest-sdk/wit/segno.wit");
 
-/// A world beside those of the contract: that of projects from a time when there were objects, and no
-/// queries and updates.
-pub(super) const WITHOUT_HANDLERS: &str = include_str!("without-handlers.wit");
+/// Worlds beside those of the contract: of projects that describe objects, and no queries and updates,
+/// and of those that describe both, and no limits.
+pub(super) const SMALLER_WORLDS: &str = include_str!("smaller-worlds.wit");
 
 /// The contract of version 0.1.0, for projects whose `segno.js` is from that time.
 pub(super) const CONTRACT_0_1: &str = include_str!("contract-0.1.0.wit");
