@@ -32,6 +32,7 @@
 //! | be asked, and told what to do, while it runs | [`Context::share`], [`macro@query`], [`macro@update`] |
 //! | undo steps when the whole does not come about | [`Saga`] |
 //! | have the host run a graph of steps | [`Context::graph`]; with the feature `graph`, `#[segno::graph]` |
+//! | limit how many executions run, and how fast they begin | the argument `limit(…)` of [`macro@workflow`] |
 //! | declare functions and their data | [`macro@workflow`], [`macro@activity`], [`macro@data`], [`module!`] |
 //! | run a workflow natively, in virtual time | [`testing::Test`] |
 //!

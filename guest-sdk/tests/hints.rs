@@ -116,3 +116,64 @@ fn a_query_or_an_update_that_cannot_be_one_is_told_why() {
         }
     }
 }
+
+#[test]
+fn a_limit_that_makes_no_sense_is_refused_at_its_place() {
+    let workflow = "pub async fn order(_ctx: Context, id: u32) -> Result<u32> { Ok(id) }\n";
+    let activity = "pub async fn ship(_ctx: ActivityContext, id: u32) -> Result<u32> { Ok(id) }\n";
+    let whole = r#"limit(key = "id", concurrency = 5, rate = "10/s", burst = 20, total_concurrency = 100, total_rate = "100/s", total_burst = 200, priority = "p", priority_order = "weighted")"#;
+    for (at, (attribute, function, place, what)) in [
+        (format!("workflow({whole})"), workflow, "", ""),
+        (format!("activity({whole}, timeout = \"1m\")"), activity, "", ""),
+        (
+            "workflow(limit())".to_owned(),
+            workflow,
+            "limit",
+            "the limit says nothing: give it a `concurrency`, a `rate`, a `singleton` or a `debounce`",
+        ),
+        ("workflow(limit)".to_owned(), workflow, "", "expected parentheses"),
+        (
+            "activity(limit(concurrency = 0))".to_owned(),
+            activity,
+            "0",
+            "`concurrency` of 0 would let nothing begin: use at least 1, or leave it out",
+        ),
+        (
+            r#"workflow(limit(rate = "10/week"))"#.to_owned(),
+            workflow,
+            r#""10/week""#,
+            "`10/week` is no rate: write a number, `/` and one of `s`, `m`, `h` and `d`",
+        ),
+        (
+            "workflow(limit(concurrency = 1), limit(concurrency = 2))".to_owned(),
+            workflow,
+            "limit",
+            "a function has one limit: write all of it in one `limit(…)`",
+        ),
+        (
+            r#"workflow(limit(singleton = "skip", debounce = "1s"))"#.to_owned(),
+            workflow,
+            "debounce",
+            "a limit is a singleton or is debounced, and not both",
+        ),
+        (
+            "workflow(limits(concurrency = 1))".to_owned(),
+            workflow,
+            "limits",
+            "expected `name`, `signals`, `promises`, `timeout`, `retry` or `limit`",
+        ),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let said = complaint(&format!("limit{at}"), &format!("#[segno::{attribute}]\n{function}"));
+        if what.is_empty() {
+            assert!(!said.contains("error"), "{attribute}: {said}");
+            continue;
+        }
+        assert!(said.contains(what), "{attribute}: {said}");
+        // The place is underlined, from its first letter to its last.
+        let underlined = format!(" {}\n", "^".repeat(place.len()));
+        assert!(place.is_empty() || said.contains(&underlined), "{attribute}: {said}");
+    }
+}

@@ -12,6 +12,8 @@ use syn::{
     token,
 };
 
+use crate::limit::Limit;
+
 /// All arguments; the function's kind decides which are allowed.
 #[derive(Default)]
 pub struct Arguments {
@@ -23,6 +25,7 @@ pub struct Arguments {
     timeout: Option<Duration>,
     /// Calls of `RetryPolicy`'s methods, in the order in which they were written.
     retry: Option<Vec<TokenStream>>,
+    limit: Option<Limit>,
 }
 
 impl Arguments {
@@ -37,7 +40,7 @@ impl Arguments {
     }
 }
 
-fn option(value: Option<TokenStream>) -> TokenStream {
+pub fn option(value: Option<TokenStream>) -> TokenStream {
     match value {
         Some(value) => quote!(::core::option::Option::Some(#value)),
         None => quote!(::core::option::Option::None),
@@ -61,6 +64,11 @@ impl Arguments {
             }
         })
     }
+
+    /// The method `limits` of `segno::Function`, if the function has a limit.
+    pub fn limits(&self) -> Option<TokenStream> {
+        self.limit.as_ref().map(Limit::method)
+    }
 }
 
 impl Parse for Arguments {
@@ -82,10 +90,17 @@ impl Parse for Arguments {
                 }
                 "timeout" => arguments.timeout = Some(written_duration(input)?),
                 "retry" => arguments.retry = Some(retry(input)?),
+                "limit" => {
+                    let limit = Limit::parse(key.span(), input)?;
+                    if arguments.limit.replace(limit).is_some() {
+                        let message = "a function has one limit: write all of it in one `limit(…)`";
+                        return Err(syn::Error::new(key.span(), message));
+                    }
+                }
                 _ => {
                     return Err(syn::Error::new(
                         key.span(),
-                        "expected `name`, `signals`, `promises`, `timeout` or `retry`",
+                        "expected `name`, `signals`, `promises`, `timeout`, `retry` or `limit`",
                     ));
                 }
             }
@@ -95,7 +110,7 @@ impl Parse for Arguments {
     }
 }
 
-fn comma(input: ParseStream) -> syn::Result<()> {
+pub fn comma(input: ParseStream) -> syn::Result<()> {
     if !input.is_empty() {
         input.parse::<Token![,]>()?;
     }
@@ -137,7 +152,7 @@ fn name(input: ParseStream) -> syn::Result<LitStr> {
     Ok(name)
 }
 
-fn written_duration(input: ParseStream) -> syn::Result<Duration> {
+pub fn written_duration(input: ParseStream) -> syn::Result<Duration> {
     input.parse::<Token![=]>()?;
     let text: LitStr = input.parse()?;
     humantime::parse_duration(&text.value()).map_err(|error| {

@@ -165,6 +165,7 @@ impl Implementation<'_> {
             None => quote!(::core::option::Option::None),
         };
         let (defaults, messages) = (self.arguments.defaults(), self.arguments.messages());
+        let limits = self.arguments.limits();
         quote! {
             #[doc(hidden)]
             #[derive(Clone, Copy)]
@@ -184,6 +185,8 @@ impl Implementation<'_> {
                 }
 
                 #messages
+
+                #limits
 
                 #more
 

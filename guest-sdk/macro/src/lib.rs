@@ -6,6 +6,7 @@ mod arguments;
 mod function;
 mod graph;
 mod handler;
+mod limit;
 mod object;
 
 use proc_macro::TokenStream;
@@ -23,6 +24,29 @@ use crate::{arguments::Arguments, function::Kind};
 /// - `signals`: the workflow receives signals; while it waits, a signal wakes it.
 /// - `timeout = "1h"`: default time from the call to its deadline, at which the workflow is ended.
 /// - `retry(…)`: is accepted and does nothing, since the error of a workflow is its result.
+/// - `limit(…)`: how many executions may run, and how fast they begin; see below.
+///
+/// # Limits
+///
+/// `limit(key = "customer.id", concurrency = 5, rate = "10/s", burst = 20, total_concurrency = 100,
+/// total_rate = "100/s", total_burst = 200, priority = "urgency", priority_order = "weighted")`, of which
+/// each part may be omitted:
+///
+/// - `key`: where the key stands in the input, as names and places with dots between. `concurrency`,
+///   `rate` and `burst` are of each key; without `key`, of all executions.
+/// - `concurrency`: how many executions may run, those that wait for something included.
+/// - `rate`: how many may begin in a time: a number, `/`, and `s`, `m`, `h`, `d` or a length of time such
+///   as `10s`. `burst` of them may begin at once, else as many as the number.
+/// - `total_concurrency`, `total_rate`, `total_burst`: the same of all keys together.
+/// - `priority`: where a number from 0 to 9 stands in the input. A higher one goes first
+///   (`priority_order = "strict"`), or has more turns (`"weighted"`).
+/// - `singleton = "skip"` or `"replace"`: an execution of a key that has one does not begin, or cancels
+///   the other one.
+/// - `debounce = "5s"`: of several executions of a key only the last begins, when no other has come for
+///   so long; with `debounce_longest = "1m"` at the latest so long after the first.
+///
+/// An operator may set another limit. In native tests (`segno::testing`) an execution is alone, so limits
+/// have no effect there.
 #[proc_macro_attribute]
 pub fn workflow(arguments: TokenStream, item: TokenStream) -> TokenStream {
     expand(Kind::Workflow, arguments, item)
@@ -38,6 +62,7 @@ pub fn workflow(arguments: TokenStream, item: TokenStream) -> TokenStream {
 /// - `retry(initial = "100ms", factor = 2.0, max = "1m", jitter = 0.2, max_attempts = 5,
 ///   non_retryable = [503])`: default policy for repeating failed attempts. Each part may be
 ///   omitted.
+/// - `limit(…)`: how many executions may run, and how fast they begin, as of a [`macro@workflow`].
 #[proc_macro_attribute]
 pub fn activity(arguments: TokenStream, item: TokenStream) -> TokenStream {
     expand(Kind::Activity, arguments, item)
@@ -55,8 +80,8 @@ fn expand(kind: Kind, arguments: TokenStream, item: TokenStream) -> TokenStream 
 ///
 /// The function takes a `&segno::graph::Graph`, then perhaps a `segno::graph::Input<T>`, and returns
 /// a `segno::graph::Output<T>`, or a tuple of them. It becomes a workflow that takes the `T` of the
-/// input and gives those of the outputs. Arguments: `name = "…"` and `timeout = "1h"`, as for a
-/// workflow.
+/// input and gives those of the outputs. Arguments: `name = "…"`, `timeout = "1h"` and `limit(…)`, as
+/// for a [`macro@workflow`].
 #[proc_macro_attribute]
 pub fn graph(arguments: TokenStream, item: TokenStream) -> TokenStream {
     let arguments = parse_macro_input!(arguments as Arguments);
