@@ -5,8 +5,8 @@ use std::{collections::BTreeMap, sync::Arc};
 use wasmtime::Store;
 
 use super::{
-    FunctionDescription, FunctionKind, GuestError, HandlerDescription, MessageDescription,
-    ObjectAccess, exports::Exports, workflow::WorkflowState,
+    FunctionDescription, FunctionKind, FunctionLimits, GuestError, HandlerDescription,
+    MessageDescription, ObjectAccess, exports::Exports, workflow::WorkflowState,
 };
 use segno_core::address::Keyed;
 
@@ -18,6 +18,8 @@ pub(super) struct Described {
     pub(super) objects: Vec<super::ObjectFunction>,
     /// What its workflows answer.
     pub(super) handlers: Vec<HandlerDescription>,
+    /// How many executions of its functions may run, and how fast they begin.
+    pub(super) limits: Vec<FunctionLimits>,
 }
 
 /// The function that an execution runs, and whose object it is of.
@@ -40,6 +42,7 @@ impl Described {
             messages: exports.describe_messages(store).await?,
             objects: exports.describe_objects(store).await?,
             handlers: exports.describe_handlers(store).await?,
+            limits: exports.describe_limits(store).await?,
         })
     }
 
@@ -66,11 +69,13 @@ impl Described {
         let of_messages = self.messages.iter().map(message).sum();
         let of_objects = self.objects.iter().map(|object| object.function.len()).sum();
         let of_handlers = self.handlers.iter().map(handler).sum();
+        let of_limits = self.limits.iter().map(FunctionLimits::size).sum();
         for (what, size) in [
             ("description", of_functions),
             ("description of messages", of_messages),
             ("description of objects", of_objects),
             ("description of queries and updates", of_handlers),
+            ("description of limits", of_limits),
         ] {
             if size > limit {
                 return Err(GuestError::OutputTooLarge { what: what.into(), size, limit });
@@ -153,6 +158,7 @@ mod tests {
             functions: Arc::new(vec![function("order"), function("Cart/total")]),
             messages: Vec::new(),
             handlers: Vec::new(),
+            limits: Vec::new(),
             objects: vec![ObjectFunction {
                 function: "Cart/total".to_owned(),
                 access: ObjectAccess::Shared,

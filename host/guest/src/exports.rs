@@ -11,8 +11,8 @@ use wasmtime::{
 };
 
 use super::{
-    ActivityContext, Context, Event, Failure, FunctionDescription, HandlerDescription,
-    MessageDescription, ObjectFunction, Outcome, Payload,
+    ActivityContext, Context, Event, Failure, FunctionDescription, FunctionLimits,
+    HandlerDescription, MessageDescription, ObjectFunction, Outcome, Payload,
     versions::{VERSIONS, interface},
 };
 
@@ -35,6 +35,7 @@ struct Places {
     perform: ComponentExportIndex,
     describe_messages: Option<ComponentExportIndex>,
     describe_objects: Option<ComponentExportIndex>,
+    describe_limits: Option<ComponentExportIndex>,
     handlers: Option<HandlerPlaces>,
 }
 
@@ -76,6 +77,11 @@ impl<T: Send + 'static> Linked<T> {
                 &pre,
                 "objects",
                 "describe-objects",
+            )?,
+            describe_limits: offered::<T, (), (Vec<FunctionLimits>,)>(
+                &pre,
+                "limits",
+                "describe-limits",
             )?,
             handlers: HandlerPlaces::of(&pre)?,
         };
@@ -133,6 +139,16 @@ impl Exports {
         store: &mut Store<T>,
     ) -> wasmtime::Result<Vec<ObjectFunction>> {
         let Some(place) = self.places.describe_objects else { return Ok(Vec::new()) };
+        let (described,) = self.call(store, place, ()).await?;
+        Ok(described)
+    }
+
+    /// Nothing, if the component does not say.
+    pub(super) async fn describe_limits<T: Send + 'static>(
+        &self,
+        store: &mut Store<T>,
+    ) -> wasmtime::Result<Vec<FunctionLimits>> {
+        let Some(place) = self.places.describe_limits else { return Ok(Vec::new()) };
         let (described,) = self.call(store, place, ()).await?;
         Ok(described)
     }

@@ -1,5 +1,6 @@
 //! The report about a module, as it is stored and shown.
 
+use segno_core::limit::Rule;
 use serde::{Deserialize, Serialize};
 
 use super::{FunctionDescription, FunctionKind, RetryOptions};
@@ -80,6 +81,9 @@ pub struct FunctionReport {
     /// Default policy for repeating failed attempts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<RetryReport>,
+    /// How many executions may run, and how fast they begin.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Rule>,
 }
 
 /// How a function uses the object that it is of.
@@ -173,6 +177,7 @@ impl FunctionReport {
             handlers: Vec::new(),
             timeout_ms: function.timeout_ms,
             retry: function.retry.as_ref().map(RetryReport::from),
+            limit: None,
         })
     }
 }

@@ -13,6 +13,7 @@ use wasmtime::{
 use super::{
     FunctionDescription, GuestError, HandlerDescription, HandlerKind, MessageDescription,
     MessageKind, ObjectAccess, ObjectFunction,
+    function_limits::with_limits,
     handlers::with_handlers,
     imports::{self, Interface},
     modules::LoadError,
@@ -141,6 +142,14 @@ pub enum Invalid {
         /// The fault.
         reason: String,
     },
+    /// A limit is described of a function that there is not, twice, or makes no sense.
+    #[error("the limit of `{function}` cannot be used: {reason}")]
+    BadLimit {
+        /// The name of the function.
+        function: String,
+        /// The fault.
+        reason: String,
+    },
     /// The host could not check the component; nothing is known about it.
     #[error("the component could not be checked: {0}")]
     Host(String),
@@ -182,12 +191,13 @@ async fn compiled(wasm: &Wasm, digest: Digest, bytes: Arc<[u8]>) -> Result<Modul
         return Err(Invalid::Unlisted { names: unlisted });
     }
     let functions = with_messages(described(&said.functions)?, said.messages.clone())?;
+    let functions = with_handlers(with_objects(functions, &said.objects)?, said.handlers.clone())?;
     Ok(ModuleReport {
         digest: digest.to_string(),
         size,
         imports: imports_of(engine, &module.component),
         exports: exports_of(engine, &module.component),
-        functions: with_handlers(with_objects(functions, &said.objects)?, said.handlers.clone())?,
+        functions: with_limits(functions, &said.limits)?,
     })
 }
 

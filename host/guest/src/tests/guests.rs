@@ -7,6 +7,11 @@ use wit_parser::Resolve;
 
 /// The parts of WASI that the tests import, as WIT.
 const WASI_WIT: &str = include_str!("wasi.wit");
+/// The world of guests that declare limits.
+const LIMITED_WIT: &str = "package fixture:limited; world guest {
+    include segno:workflow/module@0.2.0;
+    export segno:workflow/limits@0.2.0;
+}";
 
 /// Offset of the answer of `describe`.
 const DESCRIPTION_AT: usize = 1_024;
@@ -30,6 +35,8 @@ pub(super) struct Guest {
     pub(super) perform: String,
     pub(super) exports: Vec<&'static str>,
     pub(super) wasi: bool,
+    /// Whether the guest exports `limits`, which is among its items.
+    pub(super) limits: bool,
 }
 
 /// One line of `describe`.
@@ -50,6 +57,7 @@ impl Default for Guest {
             perform: "unreachable".into(),
             exports: vec!["describe", "start", "resume", "perform"],
             wasi: false,
+            limits: false,
         }
     }
 }
@@ -84,7 +92,11 @@ impl Guest {
         if self.wasi {
             package = resolve.push_source("wasi.wit", WASI_WIT)?;
         }
-        let world = resolve.select_world(&[package], (!self.wasi).then_some("module"))?;
+        if self.limits {
+            package = resolve.push_source("limited.wit", LIMITED_WIT)?;
+        }
+        let is_plain = !self.wasi && !self.limits;
+        let world = resolve.select_world(&[package], is_plain.then_some("module"))?;
         let mut core = self.core();
         embed_component_metadata(&mut core, &resolve, world, StringEncoding::UTF8)?;
         let mut encoder = ComponentEncoder::default();

@@ -2,6 +2,7 @@
 
 mod activity;
 mod cache;
+mod function_limits;
 mod guests;
 mod journal;
 mod limits;
