@@ -73,6 +73,7 @@ fn described(report: ModuleReport) -> ModuleDescription {
             max_attempts: retry.max_attempts,
             non_retryable: retry.non_retryable,
         }),
+        limit: function.limit,
     });
     ModuleDescription {
         functions: functions.collect(),
@@ -126,6 +127,9 @@ fn rejected(invalid: &Invalid) -> Rejected {
         }
         Invalid::BadHandler { what, name, function, .. } => {
             ("invalid-handler", Some(json!({ "kind": what, "name": name, "function": function })))
+        }
+        Invalid::BadLimit { function, .. } => {
+            ("invalid-limit", Some(json!({ "function": function })))
         }
         Invalid::Host(_) => ("not-checked", None),
     };

@@ -17,6 +17,7 @@ use segno_core::{
     invocation::{
         CommandKind, LogLine, Outcome, Record, RecordBody, Request as Asked, Seed, StepResult,
     },
+    limit::{Bounds, Rule},
     promise::{NewPromise, Note, ReleaseReason, Verdict},
     reply::Reply,
     tags,
@@ -47,6 +48,12 @@ fn message(kind: MessageKind, name: &str, schema: serde_json::Value) -> Message 
 
 /// Accepts components that begin with `wasm`; the words after it name the functions of the module.
 struct ByFirstWord;
+
+/// Five at a time for each customer.
+fn limit() -> Rule {
+    let per_key = Bounds { concurrency: Some(5), rate: None };
+    Rule { key: Some("customer.id".into()), per_key, ..Rule::default() }
+}
 
 #[async_trait]
 impl ComponentInspector for ByFirstWord {
@@ -83,6 +90,7 @@ impl ComponentInspector for ByFirstWord {
             handlers: Vec::new(),
             timeout_ms: (name == "short").then_some(1_000),
             retry: None,
+            limit: (name == "limited").then(limit),
         };
         Ok(ModuleDescription {
             functions: names.split_whitespace().map(function).collect(),

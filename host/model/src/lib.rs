@@ -10,6 +10,7 @@ mod handler;
 mod health;
 mod invocation;
 mod journal;
+mod limit_rule;
 mod log;
 mod module;
 mod object;
@@ -41,6 +42,9 @@ pub use invocation::{
     InvocationState, InvocationSummary, Lease, Note, Progress, UnreadableRow, Wait, WaitKind,
 };
 pub use journal::{JournalPage, JournalRecord, OutcomeView, RecordKind};
+pub use limit_rule::{
+    LimitBounds, LimitDebounce, LimitOrder, LimitPriority, LimitRate, LimitRule, LimitSingleton,
+};
 pub use log::{LogLevel, LogLine, LogPage};
 pub use module::{
     Deployed, Function, FunctionKind, Import, ImportStatus, Message, MessageKind, Module,

@@ -1,11 +1,11 @@
 //! Modules, their functions and imports.
 
-use segno_core::{object::ModuleFacts, value::Text};
+use segno_core::{limit::Rule, object::ModuleFacts, value::Text};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::Handler;
+use super::{Handler, LimitRule};
 
 /// The kind of a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -111,6 +111,10 @@ pub struct Function {
     /// The default retry policy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry: Option<Retry>,
+    /// How many executions may run, and how fast they begin, as the module declares it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<LimitRule>)]
+    pub limit: Option<Rule>,
 }
 
 /// How a function uses the object that it is of.
@@ -128,10 +132,11 @@ impl ModuleDescription {
     /// What decisions know of the module.
     pub fn facts(&self) -> ModuleFacts {
         let is_shared = |function: &&Function| function.access == Some(ObjectAccess::Shared);
-        let shared = self.functions.iter().filter(is_shared);
+        let name = |function: &Function| Text::from(function.name.as_str());
+        let limit = |function: &Function| Some((name(function), function.limit.clone()?));
         ModuleFacts {
-            shared: shared.map(|function| Text::from(function.name.as_str())).collect(),
-            ..ModuleFacts::default()
+            shared: self.functions.iter().filter(is_shared).map(name).collect(),
+            limits: self.functions.iter().filter_map(limit).collect(),
         }
     }
 }
@@ -214,4 +219,38 @@ pub struct Deployed {
     /// module finish on it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replaces: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_facts_of_a_module_are_what_its_functions_declare() {
+        let description: ModuleDescription = serde_json::from_str(
+            r#"{
+                "functions": [
+                    {"name": "order", "kind": "workflow", "limit": {"per_key": {"concurrency": 5}}},
+                    {"name": "Cart/total", "kind": "workflow", "access": "shared"},
+                    {"name": "send", "kind": "activity", "limit": {"key": "id", "singleton": "skip"}}
+                ],
+                "imports": [],
+                "exports": []
+            }"#,
+        )
+        .expect("a description");
+        let facts = description.facts();
+        assert_eq!(facts.shared, [Text::from("Cart/total")].into());
+        let limited: Vec<&str> = facts.limits.keys().map(Text::as_str).collect();
+        assert_eq!(limited, ["order", "send"]);
+        assert_eq!(facts.limits.get("order"), description.functions[0].limit.as_ref());
+    }
+
+    #[test]
+    fn a_description_from_before_there_were_limits_has_none() {
+        let text = r#"{"name":"order","kind":"workflow","signals":false}"#;
+        let function: Function = serde_json::from_str(text).expect("a function");
+        assert_eq!(function.limit, None);
+        assert_eq!(serde_json::to_string(&function).expect("JSON"), text);
+    }
 }

@@ -54,3 +54,14 @@ async fn what_is_no_module_is_refused_with_its_own_code() {
     let empty = World::new().get("/v1/modules/x/component").await;
     assert!(empty.problem(404, "unknown-module").contains("segno deploy"));
 }
+
+#[tokio::test]
+async fn a_module_is_described_with_the_limits_that_it_declares() {
+    let world = World::new();
+    let deployed = world.upload("shop", "wasm order limited").await.ok();
+    let rule = json!({ "key": "customer.id", "per_key": { "concurrency": 5 } });
+    assert_eq!(deployed["module"]["functions"][1]["limit"], rule);
+    let module = world.get("/v1/modules/shop").await.ok();
+    assert_eq!(module["functions"][0].get("limit"), None);
+    assert_eq!(module["functions"][1]["limit"], rule);
+}
