@@ -32,6 +32,7 @@ mod graph;
 mod halt;
 mod import;
 mod inspect;
+mod limit_words;
 mod list;
 mod logging;
 mod logs;

@@ -5,6 +5,7 @@ use clap::Args;
 use super::{
     CliError, Console, Exit,
     console::{BOLD, CYAN},
+    limit_words::limit_words,
     show::{short_digest, size},
     table::{Cell, Column, Table},
     time::{now_ms, relative},
@@ -142,7 +143,7 @@ pub fn contents(module: &ModuleDescription, console: &mut Console) -> Result<(),
     Ok(())
 }
 
-/// The functions of a module with their queries and updates, as a table.
+/// The functions of a module with their limits, queries and updates, as a table.
 pub fn function_table(module: &ModuleDescription) -> Table {
     let columns = [Column::text("FUNCTION"), Column::whole("KIND"), Column::prose("SUMMARY")];
     let mut table = Table::new(&columns);
@@ -152,6 +153,9 @@ pub fn function_table(module: &ModuleDescription) -> Table {
             Cell::from(kind_of(function)),
             Cell::from(words(&function.summary)),
         ]);
+        if let Some(limit) = &function.limit {
+            table.row(["", "limit", &limit_words(limit)].map(Cell::from));
+        }
         for handler in &function.handlers {
             table.row([
                 Cell::from(format!("  {}", handler.name)),

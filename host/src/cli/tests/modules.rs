@@ -1,6 +1,6 @@
 //! Deploying components.
 
-use super::{Exit, host, run};
+use super::{Exit, host, run, run_in};
 
 #[tokio::test]
 async fn a_crate_is_not_compiled_for_a_host_that_does_not_answer() {
@@ -36,4 +36,19 @@ async fn components_are_uploaded_under_their_file_s_name() {
     assert_eq!((said.exit, said.err.as_str()), (Exit::Error, "error: this is not WebAssembly\n"));
     let said = run(&server, &["deploy", "/does/not/exist.wasm"]).await;
     assert!(said.err.contains("cannot read /does/not/exist.wasm"), "{}", said.err);
+}
+
+#[tokio::test]
+async fn a_module_is_shown_with_the_limits_that_it_declares() {
+    let (_world, server) = host().await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("mail.wasm");
+    std::fs::write(&path, "wasm limited pay").expect("it is writable");
+    run(&server, &["deploy", &path.display().to_string()]).await;
+    let said = run_in(Some(80), &server, &["modules", "mail"]).await;
+    let limit = said.out.lines().find(|line| line.trim_start().starts_with("limit "));
+    let words: Vec<&str> = limit.expect("a line of its own").split_whitespace().collect();
+    assert_eq!(words.join(" "), "limit at most 5 per customer.id", "{}", said.out);
+    let said = run(&server, &["modules", "mail", "--json"]).await;
+    assert_eq!(said.json()["functions"][0]["limit"]["per_key"]["concurrency"], 5);
 }
