@@ -558,6 +558,35 @@ function describedHandlers(workflows) {
   ]);
 }
 
+// A rate as `COUNT/UNIT` or `COUNT/LENGTH`: `10/s`, `5/10s`.
+function rate(text, burst) {
+  const [, count, length = '1', unit] = /^([0-9]+)[/]([0-9]+)?(ms|s|m|h|d)$/.exec(text) ?? [];
+  if (count === undefined) throw new Error(`\`${text}\` is no rate: write it as \`10/s\` or \`5/10s\`, with s, m, h or d`);
+  const periodMs = Number(length) * { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }[unit];
+  return { count: Number(count), periodMs: u64(periodMs), burst: burst ?? Number(count) };
+}
+
+function bounds(concurrency, perTime, burst) {
+  return { concurrency, rate: perTime === undefined ? undefined : rate(perTime, burst) };
+}
+
+// How many executions of the functions may run, and how fast they begin. What makes no sense is refused at the upload.
+function describedLimits(functions) {
+  const limited = Object.entries(functions).filter(([, { limit }]) => limit !== undefined);
+  return limited.map(([name, { limit }]) => ({
+    function: name,
+    key: limit.key,
+    perKey: bounds(limit.concurrency, limit.rate, limit.burst),
+    total: bounds(limit.totalConcurrency, limit.totalRate, limit.totalBurst),
+    priority: limit.priority === undefined ? undefined : { path: limit.priority, order: limit.priorityOrder ?? 'strict' },
+    singleton: limit.singleton,
+    debounce:
+      limit.debounceMs === undefined
+        ? undefined
+        : { periodMs: u64(limit.debounceMs), longestMs: maybe(limit.debounceLongestMs) },
+  }));
+}
+
 // The input of a query or an update, which the host has looked at if there is a schema.
 function given(input) {
   try {
@@ -575,8 +604,8 @@ function withObjects(workflows, objects) {
   return { ...workflows, ...Object.fromEntries(named) };
 }
 
-/// The exports of a component: `functions`, `messages`, `objects` and `handlers`. A function is
-/// `{ run, summary?, input?, output?, promises?, signals?, timeoutMs?, retry? }`, where `input` and `output` are JSON schemas,
+/// The exports of a component: `functions`, `messages`, `objects`, `handlers` and `limits`. A function is
+/// `{ run, summary?, input?, output?, promises?, signals?, timeoutMs?, retry?, limit? }`, where `input` and `output` are JSON schemas,
 /// `promises` and `signals` are objects of them by name, and `signals: true` takes any.
 ///
 /// `objects` has, by kind of object, workflows that share the state of one key: `{ Cart: { add: { run }, total: { run, shared: true } } }`
@@ -587,6 +616,11 @@ function withObjects(workflows, objects) {
 /// once and change nothing, and `updates: { NAME: { run: async (input, segno, shared) => …, validate: (shared, input) => … } }`, which are
 /// parts of the workflow and run beside it. What `validate` throws refuses the update before it is accepted. Both have `summary`,
 /// `input` and `output` as well. For them, export `handlers`, too.
+///
+/// `limit` says how many executions of a workflow or an activity may run, and how fast they begin: `{ key: 'customer.id',
+/// concurrency: 5, rate: '10/s', burst: 20, totalConcurrency: 100, totalRate: '100/s', totalBurst: 200, priority: 'urgency',
+/// priorityOrder: 'weighted', singleton: 'skip' or 'replace', debounceMs, debounceLongestMs }`, each optional. `key` and
+/// `priority` are places in the input. For it, export all five.
 export function module({ workflows: plain = {}, activities = {}, objects = {} }) {
   const workflows = withObjects(plain, objects);
   for (const [name, { run }] of [...Object.entries(workflows), ...Object.entries(activities)]) {
@@ -653,5 +687,7 @@ export function module({ workflows: plain = {}, activities = {}, objects = {} })
       }
     },
   };
-  return { functions, messages: { describeMessages: () => describedMessages(workflows) }, objects: { describeObjects }, handlers };
+  const limits = { describeLimits: () => describedLimits({ ...workflows, ...activities }) };
+  const messages = { describeMessages: () => describedMessages(workflows) };
+  return { functions, messages, objects: { describeObjects }, handlers, limits };
 }

@@ -65,7 +65,7 @@ async function total(_, segno) {
   return { of: segno.key, total: goods.reduce((sum, good) => sum + PRICES[good], 0) };
 }
 
-export const { functions, messages, objects, handlers } = module({
+export const { functions, messages, objects, handlers, limits } = module({
   workflows: {
     offer: {
       summary: 'Offers a basket of goods.',
@@ -90,6 +90,12 @@ export const { functions, messages, objects, handlers } = module({
     },
   },
   activities: {
-    price: { summary: 'What one good costs.', retry: { initialMs: 50, maxAttempts: 5 }, run: price },
+    price: {
+      summary: 'What one good costs.',
+      retry: { initialMs: 50, maxAttempts: 5 },
+      // The counter serves so many at a time.
+      limit: { key: 'good', concurrency: 10, rate: '50/s', totalConcurrency: 40 },
+      run: price,
+    },
   },
 });

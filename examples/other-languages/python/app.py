@@ -2,16 +2,18 @@
 killed, and a total. While it is made, the offer can be asked for its step, and told to be cheaper. And baskets, which are
 objects: each customer's is kept between calls."""
 
-# `Functions`, `Handlers`, `Messages` and `Objects` are what the host calls.
+# `Functions`, `Handlers`, `Limits`, `Messages` and `Objects` are what the host calls.
 from segno import (  # noqa: F401
     Failure,
     Functions,
     Handlers,
+    Limits,
     Messages,
     Objects,
     activity,
     exclusive,
     gather,
+    limit,
     query,
     retry,
     shared,
@@ -96,7 +98,11 @@ async def total(_, segno):
     return {"of": segno.key, "total": sum(PRICES[good] for good in goods)}
 
 
-@activity(retry=retry(initial_ms=50, max_attempts=5))
+@activity(
+    retry=retry(initial_ms=50, max_attempts=5),
+    # The counter serves so many at a time.
+    limit=limit(key="good", concurrency=10, rate="50/s", total_concurrency=40),
+)
 def price(asked, attempt):
     """What one good costs."""
     good = asked["good"]

@@ -25,6 +25,10 @@ try:
     from wit_world.exports import handlers as _handlers
 except ImportError:
     _handlers = None  # The module that is built has no `Handlers`.
+try:
+    from wit_world.exports import limits as _limits
+except ImportError:
+    _limits = None  # The module that is built has no `Limits`.
 
 
 class Failure(Exception):
@@ -524,9 +528,53 @@ def _function(kind):
 
 
 #: Decorators: `@workflow(input=SCHEMA, output=SCHEMA, promises={NAME: SCHEMA}, signals={NAME: SCHEMA}, timeout_ms=…,
-#: retry=retry(…))`, all of it optional; `signals=True` takes any.
+#: retry=retry(…), limit=limit(…))`, all of it optional; `signals=True` takes any.
 workflow = _function(types.FunctionKind.WORKFLOW)
 activity = _function(types.FunctionKind.ACTIVITY)
+
+
+_UNITS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+
+
+def _bounds(concurrency, rate, burst):
+    if rate is None:
+        return _limits.Bounds(concurrency, None)
+    found = re.fullmatch("([0-9]+)/([0-9]*)(ms|s|m|h|d)", rate)
+    if not found:
+        raise ValueError(f"`{rate}` is no rate: write it as `10/s` or `5/10s`, with s, m, h or d")
+    count, length, unit = found.groups()
+    rate = _limits.Rate(int(count), int(length or 1) * _UNITS[unit], burst or int(count))
+    return _limits.Bounds(concurrency, rate)
+
+
+def limit(
+    key=None,
+    concurrency=None,
+    rate=None,
+    burst=None,
+    total_concurrency=None,
+    total_rate=None,
+    total_burst=None,
+    priority=None,
+    priority_order="strict",
+    singleton=None,
+    debounce_ms=None,
+    debounce_longest_ms=None,
+):
+    """How many executions of a function may run, and how fast they begin: `limit(key="customer.id", concurrency=5, rate="10/s")`.
+    `key` and `priority` are places in the input, `singleton` is `"skip"` or `"replace"`, `priority_order` `"strict"` or `"weighted"`.
+    What makes no sense is refused at the upload."""
+    if _limits is None:
+        raise TypeError("the host asks for limits by `Limits`: `from segno import Limits`")
+    return lambda function: _limits.FunctionLimits(
+        function,
+        key,
+        _bounds(concurrency, rate, burst),
+        _bounds(total_concurrency, total_rate, total_burst),
+        None if priority is None else _limits.Priority(priority, _limits.Order[priority_order.upper()]),
+        None if singleton is None else _limits.Singleton[singleton.upper()],
+        None if debounce_ms is None else _limits.Debounce(debounce_ms, debounce_longest_ms),
+    )
 
 
 def exclusive(of, **about):
@@ -703,6 +751,13 @@ class Objects:
         return [
             _objects.ObjectFunction(name, about["access"]) for name, (_, _, about) in _functions.items() if "of" in about
         ]
+
+
+class Limits:
+    """How many executions of functions may run: `from segno import Limits` in the module that is built."""
+
+    def describe_limits(self):
+        return [about["limit"](name) for name, (_, _, about) in _functions.items() if "limit" in about]
 
 
 class Functions:
