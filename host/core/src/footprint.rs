@@ -318,7 +318,7 @@ pub fn widen(view: &View, command: &Command, named: &Footprint) -> Footprint {
             if let Some(row) = view.outbox_row(key)
                 && let Message::LeaveLimit { admitted } = row.message
             {
-                let leaving = Leaving::of(view.promise(id), admitted, row.next_at);
+                let leaving = Leaving::of(view.promise(id), admitted, row.created_at);
                 wider.admits(view, name, &leaving);
             }
         }

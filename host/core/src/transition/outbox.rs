@@ -53,7 +53,7 @@ pub(super) fn due(draft: &mut Draft<'_>, key: &OutboxKey) -> Result<Reply, Refus
         }
         (OutboxKey::LeaveLimit(id, name), Message::LeaveLimit { admitted }) => {
             draft.remove_outbox(key.clone());
-            draft.left_limit(id, name, *admitted, row.next_at);
+            draft.left_limit(id, name, *admitted, row.created_at);
             None
         }
         // A row whose message is not of its key's kind is damage from outside: it can only be

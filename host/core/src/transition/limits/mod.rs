@@ -15,6 +15,7 @@ use crate::{
     limit::{Limit, LimitName, Partition, PartitionId, Place, PlaceState},
     promise::{Message, OutboxKey, OutboxRow},
     tags,
+    time::Timestamp,
     view::View,
 };
 
@@ -106,7 +107,9 @@ impl Draft<'_> {
         let name = place.partition.limit();
         self.put_place(id, Place { state: PlaceState::Left, ..place });
         let Some(admitted) = admitted else { return };
-        let row = OutboxRow::new(Message::LeaveLimit { admitted }, self.now);
+        // Due at once, also at a host whose clock is behind the store's: others wait for the place.
+        let message = Message::LeaveLimit { admitted };
+        let row = OutboxRow { next_at: Timestamp::default(), ..OutboxRow::new(message, self.now) };
         self.put_outbox(OutboxKey::LeaveLimit(id.clone(), name), row);
     }
 
