@@ -63,6 +63,11 @@ pub async fn again(network: &Network, commands: &[Command], when: &str) {
         if matches!(command, Command::ScheduleDue { id } if has_come(id)) {
             continue;
         }
+        // Nor is what time alone does behind a limit.
+        let is_due = |name| before.limits.get(name).and_then(|limit| limit.due_at) <= Some(now);
+        if matches!(command, Command::LimitDue { name } if is_due(name)) {
+            continue;
+        }
         let asked = network.database.memory.execute(vec![command.clone()]).await;
         let replies = asked.expect("memory does not fail");
         network.database.forget_effects();

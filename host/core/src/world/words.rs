@@ -154,7 +154,7 @@ pub(crate) fn limits() -> BTreeMap<Text, Rule> {
         ("mail", r#"{"per_key":{"rate":{"count":1,"period_ms":50,"burst":2}}}"#),
         (
             "both",
-            r#"{"key":"k","per_key":{"concurrency":2,"rate":{"count":1,"period_ms":30,"burst":1}},"total":{"rate":{"count":2,"period_ms":30,"burst":2}},"priority":{"path":"p","order":"weighted"},"weights":{"a":3}}"#,
+            r#"{"key":"k","per_key":{"concurrency":2,"rate":{"count":1,"period_ms":30,"burst":2}},"total":{"rate":{"count":1,"period_ms":30,"burst":2}},"priority":{"path":"p","order":"weighted"},"weights":{"a":3}}"#,
         ),
         ("only", r#"{"key":"k","singleton":"skip"}"#),
         ("last", r#"{"key":"k","singleton":"replace"}"#),

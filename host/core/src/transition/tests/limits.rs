@@ -147,6 +147,27 @@ fn a_long_line_of_one_key_does_not_hold_up_another() {
 }
 
 #[test]
+fn a_key_that_comes_late_has_its_share_and_does_not_catch_up() {
+    let mut world = World::new();
+    set(&mut world, "pack", r#"{"key":"k","total":{"concurrency":1}}"#);
+    start(&mut world, "first", "pack", "z", 0);
+    for place in 0..40 {
+        start(&mut world, &format!("early{place:02}"), "pack", "early", 0);
+    }
+    settle_down(&mut world);
+    for _ in 0..20 {
+        let next = admitted(&world)[0].to_owned();
+        end(&mut world, &next);
+    }
+    for place in 0..20 {
+        start(&mut world, &format!("late{place:02}"), "pack", "late", 0);
+    }
+    let order = order(&mut world);
+    let late = order[..20].iter().filter(|id| id.starts_with("late")).count();
+    assert!((9..=10).contains(&late), "{late} of 20 turns, and half of them are due");
+}
+
+#[test]
 fn keys_have_as_many_turns_as_they_weigh() {
     let mut world = World::new();
     set(&mut world, "pack", r#"{"key":"k","total":{"concurrency":1},"weights":{"a":3}}"#);
@@ -168,7 +189,7 @@ fn a_higher_priority_goes_first_in_the_whole_limit_as_far_as_its_key_has_room() 
         ("a0", "a", 0),
         ("a1", "a", 0),
         ("b0", "b", 0),
-        ("c0", "c", 0),
+        ("d0", "d", 0),
         ("c9", "c", 9),
         ("a5", "a", 5),
     ] {
@@ -176,7 +197,7 @@ fn a_higher_priority_goes_first_in_the_whole_limit_as_far_as_its_key_has_room() 
     }
     assert_eq!(admitted(&world), ["a0", "b0"]);
     end(&mut world, "b0");
-    assert_eq!(admitted(&world), ["a0", "c9"], "before c0, which came first");
+    assert_eq!(admitted(&world), ["a0", "c9"], "before d0, which came first");
     end(&mut world, "a0");
     assert_eq!(admitted(&world), ["a5", "c9"], "before a1");
 }
