@@ -99,6 +99,16 @@ fn messages_read_and_write_as_released() {
     assert_eq!(read, messages.iter().cloned().map(Some).collect::<Vec<_>>());
 }
 
+/// What came to be said later, in the same format.
+#[test]
+fn messages_about_limits_read_and_write_as_released() {
+    let messages = [true, false].map(|admitted| Message::LeaveLimit { admitted });
+    let written: Vec<Vec<u8>> = messages.iter().map(encode_message).collect();
+    assert_eq!(written, golden("messages-129-limits.bin", &written));
+    let read: Vec<_> = written.iter().map(|blob| decode_message(blob)).collect();
+    assert_eq!(read, messages.map(Some));
+}
+
 /// As the first version wrote them.
 #[test]
 fn messages_without_a_format_are_read() {

@@ -87,3 +87,20 @@ pub(crate) fn partition(row: &impl Fields) -> Result<(PartitionId, Partition), F
     };
     Ok((key, partition))
 }
+
+#[cfg(test)]
+mod tests {
+    use segno_core::limit::Lane;
+
+    use super::*;
+
+    /// Stores have them like this from their first version on.
+    #[test]
+    fn lanes_are_stored_as_they_are_written_here() {
+        let lanes = [(0, Lane { waiting: 3, turn: 7_000_000 }), (9, Lane { waiting: 1, turn: 0 })];
+        let partition = Partition { lanes: lanes.into(), ..Partition::default() };
+        let cells = cells(&"m/f@k".into(), &partition);
+        let stored = r#"{"0":{"waiting":3,"turn":7000000},"9":{"waiting":1,"turn":0}}"#;
+        assert!(matches!(&cells[7], Cell::Text(text) if **text == *stored), "{:?}", cells[7]);
+    }
+}
