@@ -29,7 +29,7 @@ pub async fn remove(
     let id = promise_id(id)?;
     api.invocation(&id).await?;
     let before = api.host.env.clock.now();
-    let command = Command::Prune { top: id.clone(), before, part: false };
+    let command = Command::Prune { top: id.clone(), before, part: false, state: false };
     match act(&api, &id, command).await? {
         Reply::Pruned(Pruned::Gone { promises }) => {
             Ok(Json(Removed { id: id.to_string(), promises }))

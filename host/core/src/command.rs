@@ -346,6 +346,8 @@ pub enum Command {
         /// Whether all of the tree around `top` was seen to be finished, so that a part of it may
         /// go.
         part: bool,
+        /// Whether the state of an object goes with the last of its executions.
+        state: bool,
     },
     /// Looks for damage to one composite, and mends what follows from other facts.
     Reconcile {

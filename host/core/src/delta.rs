@@ -122,7 +122,7 @@ impl Delta {
 
     /// What a decision that removes promises writes, beside the version at which tasks are born.
     pub fn beside_removal(&self) -> Self {
-        Self { lines: self.lines.clone(), ..Self::default() }
+        Self { lines: self.lines.clone(), cleared: self.cleared.clone(), ..Self::default() }
     }
 
     /// Whether journals grow, and nothing else changes but what was logged with that.

@@ -94,7 +94,7 @@ async fn after_a_removal_one_start_takes_the_longer_way_and_those_after_it_do_no
     assert!(told(&mut world, module()).await.1);
     let old = world.task("it").await.version;
     let before = Timestamp(i64::MAX);
-    world.client(Command::Prune { top: "it".into(), before, part: false }).await;
+    world.client(Command::Prune { top: "it".into(), before, part: false, state: false }).await;
     for (id, begins_ahead) in [("it", false), ("next", true)] {
         let (task, began) = told_of(&mut world, id, module()).await;
         assert!(task.created && task.task.version > old, "{task:?}");

@@ -503,6 +503,8 @@ fn state_is_written_by_its_holder(step: &StepView<'_>) -> Found {
                 };
                 named != object || holder.is_some_and(has_turn)
             }
+            // With the last of its executions.
+            Command::Prune { state: true, .. } => step.after.lines.contains_key(object),
             _ => true,
         }
     });

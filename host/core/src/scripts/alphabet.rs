@@ -77,7 +77,12 @@ fn scheduled(world: &World) -> Vec<Step> {
         },
         Command::PromiseCreate(world::new("", &[], Timestamp::NEVER)),
         Command::PromiseCreate(world::new("b", &[], world.now - Millis(10))),
-        Command::Prune { top: "a".into(), before: world.now - Millis(10_000), part: false },
+        Command::Prune {
+            top: "a".into(),
+            before: world.now - Millis(10_000),
+            part: false,
+            state: false,
+        },
         world::callback("a", "a"),
         Command::RegisterListener { awaited: "a".into(), address: Text::from("segno:http") },
     ];
@@ -148,7 +153,7 @@ fn about(world: &World, name: &str, other: &str) -> Vec<Command> {
         Command::PromiseDue { id: id.clone() },
         Command::PromiseGet { id: id.clone() },
         Command::TaskGet { id: id.clone() },
-        Command::Prune { top: id.clone(), before: world.now, part: false },
+        Command::Prune { top: id.clone(), before: world.now, part: false, state: false },
     ];
     let Some(task) = world.model.task(&id) else { return commands };
     let version = task.version.0;

@@ -30,7 +30,7 @@ pub(super) fn steps(world: &World) -> Vec<Command> {
         world::settle("g/n/c/0", Verdict::Resolved),
         Command::Cancel { invocation: id.clone() },
         Command::Kill { invocation: id.clone() },
-        Command::Prune { top: id.clone(), before: world.now, part: false },
+        Command::Prune { top: id.clone(), before: world.now, part: false, state: false },
     ];
     let Some(task) = world.model.task(&id) else { return steps };
     let version = task.version.0;

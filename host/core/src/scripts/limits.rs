@@ -76,7 +76,7 @@ fn about(world: &World, name: &str, other: &str, function: &str) -> Vec<Command>
         world::settle(name, Verdict::Resolved),
         Command::Cancel { invocation: id.clone() },
         Command::Kill { invocation: id.clone() },
-        Command::Prune { top: id.clone(), before: world.now, part: false },
+        Command::Prune { top: id.clone(), before: world.now, part: false, state: false },
         Command::PromiseDue { id: id.clone() },
     ]);
     let owed = world.model.outbox().map(|(key, _)| key);

@@ -41,7 +41,8 @@ fn about(world: &World, name: &str, other: &str) -> Vec<Command> {
         world::settle(name, Verdict::Resolved),
         Command::Cancel { invocation: id.clone() },
         Command::Kill { invocation: id.clone() },
-        Command::Prune { top: id.clone(), before: world.now, part: false },
+        Command::Prune { top: id.clone(), before: world.now, part: false, state: false },
+        Command::Prune { top: id.clone(), before: world.now, part: false, state: true },
         Command::PromiseDue { id: id.clone() },
     ];
     let Some(task) = world.model.task(&id) else { return steps };

@@ -149,7 +149,9 @@ fn decide(draft: &mut Draft<'_>, command: &Command) -> Result<Reply, Refusal> {
         Command::OutboxDefer { key, until } => outbox::defer(draft, key, *until),
         Command::HostStart { node } => hosts::start(draft, node),
         Command::HostRelease { id, node, below } => hosts::release(draft, id, node, *below),
-        Command::Prune { top, before, part } => prune::prune(draft, top, *before, *part),
+        Command::Prune { top, before, part, state } => {
+            prune::prune(draft, top, *before, *part, *state)
+        }
         Command::Reconcile { id } => reconcile::reconcile(draft, id),
     }
 }

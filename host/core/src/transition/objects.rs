@@ -245,8 +245,8 @@ fn named(object: &ObjectId) -> Result<(), Refusal> {
 }
 
 /// What becomes of the lines of objects without the promises that go. The last one is gone only after
-/// all others have settled.
-pub(super) fn lines_without(draft: &mut Draft<'_>, gone: &BTreeSet<PromiseId>) {
+/// all others have settled; the state of the object goes with it, if `state` says so.
+pub(super) fn lines_without(draft: &mut Draft<'_>, gone: &BTreeSet<PromiseId>, state: bool) {
     for object in gone.iter().filter_map(|id| draft.view.promise(id).and_then(turn_in)) {
         let Some(line) = draft.line(&object) else { continue };
         let left = match (gone.contains(&line.tail), &line.holder) {
@@ -256,6 +256,10 @@ pub(super) fn lines_without(draft: &mut Draft<'_>, gone: &BTreeSet<PromiseId>) {
             }
             (false, _) => continue,
         };
+        if state && left.is_none() {
+            let clears = StateWrite { clears: true, ..StateWrite::default() };
+            draft.delta.write_state(&object, &clears);
+        }
         draft.delta.lines.insert(object, left);
     }
 }

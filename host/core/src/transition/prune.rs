@@ -31,12 +31,13 @@ pub(super) fn prune(
     top: &PromiseId,
     before: Timestamp,
     part: bool,
+    state: bool,
 ) -> Result<Reply, Refusal> {
     let pruned = match removable(draft.view, top, before, part) {
         Ok(members) => {
             let promises = members.len() as u32;
             draft.delta.first_version = above(draft.view, &members);
-            objects::lines_without(draft, &members);
+            objects::lines_without(draft, &members, state);
             draft.delta.removed.extend(members);
             Pruned::Gone { promises }
         }

@@ -119,7 +119,7 @@ fn one_that_ran_under_a_version_of_the_past_is_held_and_nothing_of_it_is_done() 
     let mut world = World::new();
     world.done(world::outside("old"));
     world.done(world::settle("old", Verdict::Resolved));
-    world.done(Command::Prune { top: "old".into(), before: world.now, part: false });
+    world.done(Command::Prune { top: "old".into(), before: world.now, part: false, state: false });
     // The answer to the first try is lost, so it is sent again.
     for attempt in 0..2 {
         let (task, first) = begun(world.done(world::begin("w", &[finished()])));

@@ -49,7 +49,7 @@ fn what_is_written_of_nodes_stays_until_the_run_goes() {
     world.wait(10);
     world.done(Command::OutboxDue { key: OutboxKey::CancelChildren("g".into()) });
     world.wait(10);
-    world.done(Command::Prune { top: "g".into(), before: world.now, part: false });
+    world.done(Command::Prune { top: "g".into(), before: world.now, part: false, state: false });
     assert_eq!(states(&world), []);
 }
 

@@ -255,7 +255,7 @@ fn the_line_of_an_object_goes_with_its_last_execution() {
     let a = world.acquire("a", 1);
     world.done(world::fulfill(a));
     world.wait(10);
-    world.done(Command::Prune { top: "a".into(), before: world.now, part: false });
+    world.done(Command::Prune { top: "a".into(), before: world.now, part: false, state: false });
     assert!(world.model.line(&world::cart()).is_none());
     // The id begins anew as something else: nobody waits for it.
     world.done(world::create("a", &[(tags::TARGET, "wasm://shop/order")]));
@@ -265,4 +265,29 @@ fn the_line_of_an_object_goes_with_its_last_execution() {
         Timestamp::NEVER,
     )));
     world.acquire("b", 2);
+}
+
+#[test]
+fn the_state_of_an_object_goes_with_the_last_of_its_executions_if_it_is_to() {
+    for (state, left) in [(false, 1), (true, 0)] {
+        let mut world = World::new();
+        for id in ["a", "b"] {
+            world.done(world::keyed(id, "add"));
+            let claim = world.acquire(id, 1);
+            let record = world::wrote(1, 0);
+            let act = world::state("total", "1");
+            world.done(world::fence(claim.clone(), vec![world::started(), record], vec![act]));
+            world.done(world::fulfill(claim));
+        }
+        let prune = |top: &str, state| Command::Prune {
+            top: top.into(),
+            before: Timestamp::NEVER,
+            part: false,
+            state,
+        };
+        world.done(prune("a", true));
+        assert_eq!(world.model.states().count(), 1, "`b` is kept");
+        world.done(prune("b", state));
+        assert_eq!(world.model.states().count(), left);
+    }
 }

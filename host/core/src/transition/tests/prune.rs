@@ -16,7 +16,7 @@ fn id(id: &str) -> PromiseId {
 
 fn prune(world: &mut World, top: &str) -> Pruned {
     let before = world.now;
-    match world.done(Command::Prune { top: id(top), before, part: false }) {
+    match world.done(Command::Prune { top: id(top), before, part: false, state: false }) {
         Reply::Pruned(pruned) => pruned,
         reply => panic!("{reply:?}"),
     }
@@ -115,7 +115,7 @@ fn what_settled_too_recently_keeps_the_tree() {
     let last = world.acquire("order/0/0", 3);
     world.done(world::fulfill(last));
     let before = Timestamp(world.now.0 - 1);
-    let reply = world.done(Command::Prune { top: id("order"), before, part: false });
+    let reply = world.done(Command::Prune { top: id("order"), before, part: false, state: false });
     assert_eq!(reply, Reply::Pruned(Pruned::Kept(Kept::Recent { id: id("order/0/0") })));
 }
 
@@ -174,7 +174,7 @@ fn a_tree_that_is_too_large_goes_in_parts_from_the_leaves_up() {
     }
     assert_eq!(prune(&mut world, "root"), Pruned::Kept(Kept::Large));
     let before = world.now;
-    let leaf = world.done(Command::Prune { top: id("root/7"), before, part: true });
+    let leaf = world.done(Command::Prune { top: id("root/7"), before, part: true, state: false });
     assert_eq!(leaf, Reply::Pruned(Pruned::Gone { promises: 1 }));
     assert_eq!(prune(&mut world, "root"), Pruned::Gone { promises: TREE_LIMIT });
 }

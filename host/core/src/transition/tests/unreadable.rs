@@ -120,7 +120,7 @@ fn a_tree_stays_while_a_member_cannot_be_read() {
     view.put_promise(pending("root", None).settled(settlement));
     let members = [PromiseId::from("root"), PromiseId::from("root/0")].into();
     view.put_tree("root".into(), crate::view::Tree { members, whole: true });
-    let prune = Command::Prune { top: "root".into(), before: NOW, part: false };
+    let prune = Command::Prune { top: "root".into(), before: NOW, part: false, state: false };
     let kept = Kept::Unreadable { id: "root/0".into() };
     assert_eq!(decide(&view, &prune).reply, Reply::Pruned(Pruned::Kept(kept)));
 }

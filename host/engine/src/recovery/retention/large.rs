@@ -25,6 +25,7 @@ pub(super) async fn remove(
     host: &Host,
     root: &PromiseId,
     before: Timestamp,
+    state: bool,
 ) -> Result<u64, StoreError> {
     let scan = host.store.scan();
     if let Some(kept) = unfinished(scan, root, before).await? {
@@ -36,7 +37,7 @@ pub(super) async fn remove(
     let mut open = vec![root.clone()];
     while !open.is_empty() {
         let batch = open.split_off(open.len().saturating_sub(pace.trees));
-        let command = |top: &PromiseId| Command::Prune { top: top.clone(), before, part: true };
+        let command = |top: &PromiseId| Command::Prune { top: top.clone(), before, part: true, state };
         let replies = host.store.execute(batch.iter().map(command).collect()).await?;
         let (tried, mut gone) = (batch.len(), 0);
         for (top, reply) in batch.into_iter().zip(replies) {

@@ -22,7 +22,7 @@ use segno_core::{
     time::{Millis, Timestamp},
 };
 
-pub use rules::{Keep, Retention, RetentionError, Rule};
+pub use rules::{Keep, ObjectState, Retention, RetentionError, Rule};
 
 use segno_store::{ScheduleFilter, StoreError};
 
@@ -94,7 +94,8 @@ pub async fn turn(
             (settled_at <= before).then(|| (root.id().clone(), before))
         }
     });
-    let removed = remove(&host, &old.collect::<Vec<_>>(), &mut pace).await?;
+    let state = retention.objects() == ObjectState::WithExecutions;
+    let removed = remove(&host, &old.collect::<Vec<_>>(), state, &mut pace).await?;
     if removed.promises > 0 {
         tracing::info!(
             trees = removed.trees,
@@ -111,10 +112,12 @@ pub async fn turn(
     Ok(Next::After(if ends && !room { ROUND_PAUSE } else { PERIOD }))
 }
 
-/// Removes these trees by commands, if they may be removed.
+/// Removes these trees by commands, if they may be removed, and with them the state of objects, if
+/// `state` says so.
 async fn remove(
     host: &Host,
     roots: &[(PromiseId, Timestamp)],
+    state: bool,
     pace: &mut Pace,
 ) -> Result<Removed, StoreError> {
     let mut removed = Removed::default();
@@ -126,6 +129,7 @@ async fn remove(
             top: top.clone(),
             before: *before,
             part: false,
+            state,
         };
         let now = host.env.clock.now();
         let batch: Vec<_> =
@@ -141,7 +145,7 @@ async fn remove(
                     gone += promises as usize;
                 }
                 Reply::Pruned(Pruned::Kept(Kept::Large)) => {
-                    let parts = large::remove(host, top, *before).await?;
+                    let parts = large::remove(host, top, *before, state).await?;
                     removed.trees += u64::from(parts > 0);
                     removed.promises += parts;
                 }

@@ -3,6 +3,7 @@
 //! ```toml
 //! default = "30d"                       # roots that no rule takes; without it they are kept for ever
 //! modules = "7d"                        # modules that no name, execution or kept history refers to
+//! objects = "with-executions"           # the state of an object goes with the last of its executions that is kept
 //!
 //! [[rule]]                              # the first rule that takes a root counts
 //! label = "env=test"
@@ -39,12 +40,25 @@ pub enum Keep {
     For(Millis),
 }
 
+/// How long the state of objects is kept.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ObjectState {
+    /// For ever.
+    #[default]
+    Forever,
+    /// As long as an execution of the object is kept that may write it: it goes with the last one. An
+    /// object that only operators wrote keeps its state.
+    WithExecutions,
+}
+
 /// How long finished trees and unused modules are kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Retention {
     default: Keep,
     modules: Keep,
+    objects: ObjectState,
     #[serde(rename = "rule", skip_serializing_if = "Vec::is_empty")]
     rules: Vec<Rule>,
 }
@@ -152,6 +166,11 @@ impl Retention {
     /// How long modules that nothing refers to are kept after their upload.
     pub fn modules(&self) -> Keep {
         self.modules
+    }
+
+    /// How long the state of objects is kept.
+    pub fn objects(&self) -> ObjectState {
+        self.objects
     }
 
     /// The shortest time of any rule; none: everything is kept for ever.

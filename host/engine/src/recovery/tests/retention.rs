@@ -112,7 +112,7 @@ async fn a_tree_too_large_for_one_command_goes_as_a_whole_or_not_at_all() {
     let before = fixture.clock.now();
     for n in 0..10 {
         let top = timer(n).id;
-        let gone = fixture.run(Command::Prune { top, before, part: true }).await;
+        let gone = fixture.run(Command::Prune { top, before, part: true, state: false }).await;
         assert_eq!(gone, Reply::Pruned(Pruned::Gone { promises: 1 }));
     }
     fixture.host.store.close().await;

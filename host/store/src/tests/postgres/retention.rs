@@ -59,7 +59,7 @@ async fn tree(store: &PostgresStore, root: &str) {
 }
 
 fn prune(root: &str, before: Timestamp) -> Command {
-    Command::Prune { top: root.into(), before, part: false }
+    Command::Prune { top: root.into(), before, part: false, state: false }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -183,7 +183,7 @@ async fn a_promise_that_was_removed_and_made_again_meanwhile_is_there() {
     let again = async {
         let before = Timestamp(1_005);
         let commands = vec![
-            Command::Prune { top: id.clone(), before, part: false },
+            Command::Prune { top: id.clone(), before, part: false, state: false },
             create("p", &[]),
             create("z", &[]),
         ];
