@@ -189,17 +189,17 @@ fn a_higher_priority_goes_first_in_the_whole_limit_as_far_as_its_key_has_room() 
         ("a0", "a", 0),
         ("a1", "a", 0),
         ("b0", "b", 0),
-        ("d0", "d", 0),
-        ("c9", "c", 9),
+        ("c0", "c", 0),
+        ("d9", "d", 9),
         ("a5", "a", 5),
     ] {
         start(&mut world, id, "pack", key, priority);
     }
     assert_eq!(admitted(&world), ["a0", "b0"]);
     end(&mut world, "b0");
-    assert_eq!(admitted(&world), ["a0", "c9"], "before d0, which came first");
+    assert_eq!(admitted(&world), ["a0", "d9"], "before c0, which came first");
     end(&mut world, "a0");
-    assert_eq!(admitted(&world), ["a5", "c9"], "before a1");
+    assert_eq!(admitted(&world), ["a5", "d9"], "before a1");
 }
 
 #[test]
