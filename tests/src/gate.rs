@@ -163,6 +163,14 @@ macro_rules! gated_reads {
                     self.behind().read().partitions(filter).await
                 }
 
+                async fn partition(
+                    &self,
+                    id: &PartitionId,
+                ) -> Result<Option<Partition>, StoreError> {
+                    self.pass().await?;
+                    self.behind().read().partition(id).await
+                }
+
                 async fn place(
                     &self,
                     id: &PromiseId,

@@ -83,6 +83,9 @@ pub trait Read: Send + Sync {
         filter: &PartitionFilter,
     ) -> Result<Page<(PartitionId, Partition), PartitionId>, StoreError>;
 
+    /// A key of a limit, if it has a row.
+    async fn partition(&self, id: &PartitionId) -> Result<Option<Partition>, StoreError>;
+
     /// Where an execution stands behind its limit, and how many of its priority wait before it,
     /// counted up to `most`.
     async fn place(&self, id: &PromiseId, most: u32) -> Result<Option<(Place, u64)>, StoreError>;

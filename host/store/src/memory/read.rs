@@ -126,6 +126,10 @@ impl Read for MemoryStore {
         Ok(admissions::keys(&self.kept(), filter))
     }
 
+    async fn partition(&self, id: &PartitionId) -> Result<Option<Partition>, StoreError> {
+        Ok(self.kept().model.partition(id).cloned())
+    }
+
     async fn place(&self, id: &PromiseId, most: u32) -> Result<Option<(Place, u64)>, StoreError> {
         Ok(admissions::place(&self.kept(), id, most))
     }

@@ -119,6 +119,15 @@ pub(super) async fn keys(
     Ok(Page::of_partitions(rows, limit))
 }
 
+/// A key of a limit.
+pub(super) async fn key(
+    session: &mut impl Session,
+    id: &PartitionId,
+) -> Result<Option<Partition>, Failure> {
+    let found = session.all(&PARTITIONS, &[Parameter::Texts(vec![id.as_str()])]).await?;
+    found.first().map(|row| table::partition(row).map(|(_, partition)| partition)).transpose()
+}
+
 /// Where an execution stands, and how many of its lane are before it, up to a limit.
 pub(super) async fn place(
     session: &mut impl Session,

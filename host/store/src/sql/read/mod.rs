@@ -241,6 +241,12 @@ impl<D: Dialect> Read for Reader<D> {
         limits::keys(&mut *connection, filter).await.map_err(failed::<D, _>(name))
     }
 
+    async fn partition(&self, id: &PartitionId) -> Result<Option<Partition>, StoreError> {
+        let name = "read a key of a limit";
+        let mut connection = self.connection(name).await?;
+        limits::key(&mut *connection, id).await.map_err(failed::<D, _>(name))
+    }
+
     async fn place(&self, id: &PromiseId, most: u32) -> Result<Option<(Place, u64)>, StoreError> {
         let name = "read a place behind a limit";
         let mut connection = self.connection(name).await?;
