@@ -3,16 +3,26 @@
 //! A suspended invocation goes on when *any* promise that it waits for is settled. So it is stuck
 //! for good, until somebody ends one of them, if every promise that it waits for is that of an
 //! invocation that is stuck as well. What people, timers, or a worker may still settle is not.
+//!
+//! One that waits behind a limit whose room is taken goes on when *any* of those that were admitted
+//! settles, so it is as if it waited for those.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use segno_core::{id::PromiseId, promise::TaskStatus};
-use segno_store::{PromiseRow, Store, StoreError};
+use segno_core::{
+    id::PromiseId,
+    limit::{PartitionId, PlaceState},
+    promise::TaskStatus,
+    tags,
+};
+use segno_store::{InvocationFilter, PromiseRow, Store, StoreError};
 
 /// How many invocations are looked at: a larger circle is not found.
 const LOOKED_AT: usize = 500;
 /// How many promises one of them may wait for.
 const AWAITS: u32 = 100;
+/// Among how many suspended executions of a function those are looked for that a limit counts.
+const LISTED: u32 = 1_000;
 
 /// The circle in which `of` is stuck, or that it waits for: each waits for the next, the last one
 /// for the first. Empty: there is none.
@@ -30,7 +40,10 @@ pub(super) async fn circle(
         let found = store.call_tree().neighbours(&next, 0, AWAITS).await?;
         let mut awaited = BTreeSet::new();
         for (id, found) in next.into_iter().zip(found) {
-            let awaits = found.map(|found| found.awaits).unwrap_or_default();
+            let mut awaits = found.map(|found| found.awaits).unwrap_or_default();
+            if awaits.is_empty() {
+                awaits = admitted_before(store, &id).await?;
+            }
             // One more than is named may be anything.
             if awaits.len() >= AWAITS as usize {
                 free.insert(id.clone());
@@ -50,6 +63,40 @@ pub(super) async fn circle(
         }
     }
     Ok(circle_in(&waits, free, of))
+}
+
+/// Those that were admitted and take the room for which this one waits, if it waits behind a limit.
+/// Empty: there is room, or it is not clear who takes it all.
+async fn admitted_before(store: &dyn Store, id: &PromiseId) -> Result<Vec<PromiseId>, StoreError> {
+    let place = store.read().place(id, 0).await?;
+    let Some((place, _)) = place.filter(|(place, _)| place.state == PlaceState::Waiting) else {
+        return Ok(Vec::new());
+    };
+    let name = place.partition.limit();
+    let limit = store.read().limit(&name).await?.unwrap_or_default();
+    let key = store.read().partition(&place.partition).await?.unwrap_or_default();
+    let rule = limit.rule().cloned().unwrap_or_default();
+    let is_full = |most: Option<u32>, running| most.is_some_and(|most| running >= u64::from(most));
+    let of_key = is_full(rule.of_key().concurrency, key.running);
+    if !of_key && !is_full(rule.total.concurrency, limit.running) {
+        return Ok(Vec::new());
+    }
+    let running = if of_key { key.running } else { limit.running };
+    let takes_room = |other: &PartitionId| match of_key {
+        true => *other == place.partition,
+        false => other.limit() == name,
+    };
+    // The last part of the name is that of any target of the function.
+    let function = name.as_str().rsplit('/').next().map(str::to_owned);
+    let state = Some(TaskStatus::Suspended.to_string());
+    let filter = InvocationFilter { function, state, limit: LISTED, ..InvocationFilter::default() };
+    // One that was not admitted has no journal.
+    let suspended = store.read().list(&filter).await?.items.into_iter().filter(|row| {
+        let tags = &row.promise.spec.tags;
+        row.journal_len > 0 && tags::limit(tags).is_some_and(|(key, _)| takes_room(&key))
+    });
+    let found: Vec<PromiseId> = suspended.map(|row| row.promise.id().clone()).collect();
+    Ok(if found.len() as u64 == running { found } else { Vec::new() })
 }
 
 fn waits_for_others(row: &PromiseRow) -> bool {

@@ -7,7 +7,7 @@ use segno_core::{command::Command, promise::TaskStatus, reply::Reply, tags, time
 use segno_store::{InvocationFilter, StateCounts};
 
 use super::{
-    Api, ApiError,
+    Api, ApiError, behind,
     body::{Query, Segment},
     deadlock,
     model::{
@@ -132,6 +132,7 @@ pub async fn describe(
         TaskStatus::Suspended => deadlock::circle(&*store, &id).await?,
         _ => Vec::new(),
     };
+    let limit = behind::limit(&*store, &found.promise, api.host.env.clock.now()).await?;
     let sagas: BTreeSet<String> = facts.iter().map(|(fact, _)| fact.saga.to_string()).collect();
     drop(store);
     let (promise, task) = (&found.promise, &found.task);
@@ -158,6 +159,7 @@ pub async fn describe(
             .map(|row| view::wait(promise, row))
             .collect(),
         waits_count: u32::try_from(waits.awaits.len()).unwrap_or(u32::MAX),
+        limit,
         deadlock: deadlock.iter().map(ToString::to_string).collect(),
         awaited_by: waits.awaited_by.iter().map(ToString::to_string).collect(),
         parent: view::caller(promise),

@@ -7,6 +7,7 @@ pub use segno_model as model;
 
 mod access;
 mod admission;
+mod behind;
 mod body;
 mod connection;
 mod connections;
@@ -28,6 +29,7 @@ mod index;
 mod inspector;
 mod invocations;
 mod journal;
+mod limits;
 mod messages;
 mod metrics;
 mod migrate;

@@ -11,9 +11,9 @@ use utoipa::{
 };
 
 use super::{
-    control, events, graphs, health, index, invocations, journal, metrics, migrate, model::Problem,
-    modules, objects, promises, queries, remove, replay, resources, restart, sagas, schedules,
-    start, tasks, tree, updates, wait,
+    control, events, graphs, health, index, invocations, journal, limits, metrics, migrate,
+    model::Problem, modules, objects, promises, queries, remove, replay, resources, restart, sagas,
+    schedules, start, tasks, tree, updates, wait,
 };
 
 /// The characters of an id, as a pattern: no control characters, and no text that vanishes from a
@@ -74,7 +74,7 @@ pub enum Refusals {
     /// `unsupported-media-type`.
     #[response(status = 415, content_type = "application/problem+json")]
     MediaType(Problem),
-    /// `invalid-input`, `invalid-plan`, `query-failed`, `query-trapped`, `update-refused`, or the fault of an uploaded module.
+    /// `invalid-input`, `invalid-limit`, `invalid-plan`, `query-failed`, `query-trapped`, `update-refused`, or the fault of an uploaded module.
     #[response(status = 422, content_type = "application/problem+json")]
     Unfit(Problem),
     /// `internal`.
@@ -130,6 +130,10 @@ pub enum Refusals {
         objects::describe,
         objects::change,
         objects::call,
+        limits::list,
+        limits::describe,
+        limits::set,
+        limits::clear,
         resources::describe,
         resources::lease,
         resources::write,
@@ -158,6 +162,7 @@ pub enum Refusals {
         (name = "invocations", description = "Runs of functions"),
         (name = "graphs", description = "Plans: graphs of steps, and their runs"),
         (name = "objects", description = "Objects: state by key, which one invocation at a time writes"),
+        (name = "limits", description = "How many executions of a function may run, and how fast they begin"),
         (name = "resources", description = "Values that several writers share, under fencing tokens"),
         (name = "schedules", description = "Starting functions at the occurrences of cron expressions"),
         (name = "tasks", description = "Who holds what, and until when"),

@@ -9,8 +9,8 @@ use axum::{
 
 use super::{
     Api, access, control, error::ApiError, events, graphs, health, index, invocations, journal,
-    metrics, migrate, modules, objects, openapi, promises, queries, remove, replay, resources,
-    restart, sagas, schedules, start, tasks, tree, updates, wait,
+    limits, metrics, migrate, modules, objects, openapi, promises, queries, remove, replay,
+    resources, restart, sagas, schedules, start, tasks, tree, updates, wait,
 };
 
 /// The API as a service.
@@ -44,6 +44,11 @@ pub fn router(api: Api) -> Router {
         .route("/objects", get(objects::list))
         .route("/objects/{module}/{object}/{key}", get(objects::describe).patch(objects::change))
         .route("/objects/{module}/{object}/{key}/{function}", post(objects::call))
+        .route("/limits", get(limits::list))
+        .route(
+            "/limits/{module}/{function}",
+            get(limits::describe).put(limits::set).delete(limits::clear),
+        )
         .route("/resources/{name}", get(resources::describe).put(resources::write))
         .route("/resources/{name}/lease", post(resources::lease))
         .route("/schedules", get(schedules::list).post(schedules::create))

@@ -24,9 +24,10 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::{
     Api, ApiError,
     admission::BodyRoom,
+    behind,
     body::Body,
     catalog::Resolved,
-    model::{StartInvocation, Started},
+    model::{BehindLimit, InvocationOutcome, InvocationState, StartInvocation, Started},
     openapi::Refusals,
     state::{new_id, refused, unexpected},
     target::Target,
@@ -106,8 +107,14 @@ pub(super) async fn begin(
         }
         Created::Begun(_) | Created::Waiting => outcome(&settled(&api, &id, wait_ms).await?)?,
     };
-    let started =
-        Started { id: id.to_string(), created: true, differs: false, warning: None, invocation };
+    let started = Started {
+        id: id.to_string(),
+        created: true,
+        differs: false,
+        warning: None,
+        behind: behind(&api, &invocation).await?,
+        invocation,
+    };
     Ok((StatusCode::CREATED, Json(started)))
 }
 
@@ -243,14 +250,30 @@ async fn exists(
         Some(limit) if row.promise.is_pending() => settled(api, &id, limit).await?,
         _ => row,
     };
+    let invocation = outcome(&row)?;
     let started = Started {
         id: id.to_string(),
         created: false,
         differs: warning.is_some(),
         warning,
-        invocation: outcome(&row)?,
+        behind: behind(api, &invocation).await?,
+        invocation,
     };
     Ok((StatusCode::OK, Json(started)))
+}
+
+/// The limit behind which an invocation waits to be admitted.
+async fn behind(
+    api: &Api,
+    invocation: &InvocationOutcome,
+) -> Result<Option<BehindLimit>, ApiError> {
+    if invocation.state != InvocationState::Suspended {
+        return Ok(None);
+    }
+    let row = api.invocation(&PromiseId::from(invocation.id.as_str())).await?;
+    let now = api.host.env.clock.now();
+    let behind = behind::limit(&*api.host.store, &row.promise, now).await?;
+    Ok(behind.filter(|limit| limit.waits.is_some()))
 }
 
 fn differences(request: &StartInvocation, promise: &Promise) -> Vec<&'static str> {

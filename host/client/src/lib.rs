@@ -5,6 +5,7 @@ mod events;
 mod graphs;
 mod http;
 mod invocations;
+mod limits;
 mod modules;
 mod objects;
 mod promises;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::FailureView;
+use super::{BehindLimit, FailureView};
 
 /// The state of an invocation: the task's until it ends, the promise's afterwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -314,6 +314,9 @@ pub struct Invocation {
     pub waits: Vec<Wait>,
     /// Number of awaited promises.
     pub waits_count: u32,
+    /// The limit that it is behind, if there is one, and why it waits there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<BehindLimit>,
     /// The invocations that wait for each other in a circle, of which this one is part, or for which
     /// it waits: each waits for the next, the last one for the first. None of them goes on until one
     /// is ended.

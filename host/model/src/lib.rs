@@ -10,6 +10,7 @@ mod handler;
 mod health;
 mod invocation;
 mod journal;
+mod limit;
 mod limit_rule;
 mod log;
 mod module;
@@ -42,6 +43,10 @@ pub use invocation::{
     InvocationState, InvocationSummary, Lease, Note, Progress, UnreadableRow, Wait, WaitKind,
 };
 pub use journal::{JournalPage, JournalRecord, OutcomeView, RecordKind};
+pub use limit::{
+    BehindLimit, LimitBefore, LimitChanged, LimitItem, LimitKey, LimitList, LimitQuery,
+    LimitSource, LimitView, LimitWait, SetLimit,
+};
 pub use limit_rule::{
     LimitBounds, LimitDebounce, LimitOrder, LimitPriority, LimitRate, LimitRule, LimitSingleton,
 };

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::InvocationOutcome;
+use super::{BehindLimit, InvocationOutcome};
 
 /// The body of `POST /v1/invocations`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -67,6 +67,9 @@ pub struct Started {
     /// The difference in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warning: Option<String>,
+    /// The limit behind which it waits to be admitted, if it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub behind: Option<BehindLimit>,
     /// The state of the invocation.
     pub invocation: InvocationOutcome,
 }

@@ -4,13 +4,14 @@
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, de};
+use serde_json::{Number, Value};
 
 /// The bound below which every whole number is an exact float.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
-struct Number(i64);
+struct Given(i64);
 
-impl<'de> Deserialize<'de> for Number {
+impl<'de> Deserialize<'de> for Given {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         from.deserialize_any(Whole).map(Self)
     }
@@ -44,7 +45,7 @@ impl de::Visitor<'_> for Whole {
 
 /// Parses a signed number.
 pub fn signed<'de, D: Deserializer<'de>>(from: D) -> Result<i64, D::Error> {
-    Ok(Number::deserialize(from)?.0)
+    Ok(Given::deserialize(from)?.0)
 }
 
 /// Parses a number that is not negative.
@@ -55,7 +56,7 @@ pub fn unsigned<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
 
 /// Parses an optional signed number.
 pub fn signed_if_any<'de, D: Deserializer<'de>>(from: D) -> Result<Option<i64>, D::Error> {
-    Ok(Option::<Number>::deserialize(from)?.map(|number| number.0))
+    Ok(Option::<Given>::deserialize(from)?.map(|given| given.0))
 }
 
 /// Parses an optional number that is not negative.
@@ -65,6 +66,22 @@ pub fn unsigned_if_any<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>
         u64::try_from(number).map_err(|_| de::Error::custom(format!("{number} is negative")))
     };
     number.map(unsigned).transpose()
+}
+
+/// Writes the whole numbers of a value that are floats, as `7.0`, as whole numbers.
+pub fn numbers(value: &mut Value) {
+    match value {
+        Value::Number(number) => {
+            let float = number.as_f64().filter(|_| number.is_f64());
+            let whole = float.filter(|float| float.fract() == 0.0 && float.abs() <= EXACT);
+            if let Some(whole) = whole {
+                *number = Number::from(whole as i64);
+            }
+        }
+        Value::Array(list) => list.iter_mut().for_each(numbers),
+        Value::Object(fields) => fields.values_mut().for_each(numbers),
+        Value::Null | Value::Bool(_) | Value::String(_) => {}
+    }
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ mod document;
 mod events;
 mod graphs;
 mod invocations;
+mod limits;
 mod messages;
 mod metrics;
 mod modules;

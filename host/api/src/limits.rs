@@ -1,0 +1,325 @@
+//! Limits of functions: listing them, looking at their keys, setting them.
+
+use std::collections::BTreeMap;
+
+use axum::{Json, extract::State, http::StatusCode};
+use segno_core::{
+    command::Command,
+    id::PromiseId,
+    limit::{Bounds, Bucket, Limit, LimitName, Partition, Rule},
+    reply::Reply,
+    time::Timestamp,
+};
+use segno_store::{LimitFilter, LimitRow, PartitionFilter, Store};
+
+use super::{
+    Api, ApiError,
+    body::{Body, Query, Segments},
+    catalog::{Entry, Modules},
+    model::{
+        LimitBefore, LimitChanged, LimitItem, LimitKey, LimitList, LimitQuery, LimitRule,
+        LimitSource, LimitView, SetLimit,
+    },
+    openapi::Refusals,
+    page,
+    state::{refused, unexpected},
+};
+
+/// Lists the limits that modules declare or operators set, by name.
+#[utoipa::path(
+    get, path = "/v1/limits", tag = "limits", params(LimitQuery),
+    responses((status = 200, body = LimitList), Refusals),
+)]
+pub async fn list(
+    State(api): State<Api>,
+    Query(query): Query<LimitQuery>,
+) -> Result<Json<LimitList>, ApiError> {
+    let limit = page::LISTING.of(query.limit)?;
+    let after = query.after.as_deref().map(LimitName::from);
+    let store = api.look().await?;
+    let rows = store.read().limits(&LimitFilter { after: after.clone(), limit }).await?;
+    let modules = api.modules().await?;
+    let declared = declarations(&modules, after.as_ref());
+    let (rows, next) = joined(rows.items, rows.next, declared, limit as usize);
+    let now = api.host.env.clock.now();
+    let items = rows.iter().map(|row| item(&row.name, &row.limit, now)).collect();
+    Ok(Json(LimitList { items, next: next.map(|name| name.to_string()) }))
+}
+
+/// Shows a limit: the rule that holds and where it comes from, who runs and who waits, and a page of
+/// its keys.
+#[utoipa::path(
+    get, path = "/v1/limits/{module}/{function}", tag = "limits",
+    params(
+        ("module" = String, Path, description = "The alias of the module, or its digest"),
+        ("function" = String, Path, description = "The function; that of an object is OBJECT%2FFUNCTION"),
+        LimitQuery,
+    ),
+    responses((status = 200, body = LimitView), Refusals),
+)]
+pub async fn describe(
+    State(api): State<Api>,
+    Segments(path): Segments<(String, String)>,
+    Query(query): Query<LimitQuery>,
+) -> Result<Json<LimitView>, ApiError> {
+    let limit = page::LISTING.of(query.limit)?;
+    let store = api.look().await?;
+    let (name, row) = found(&api, &*store, &path).await?;
+    let after = query.after.map(|key| name.partition(&key));
+    let filter = PartitionFilter { name: name.clone(), after, limit };
+    let keys = store.read().partitions(&filter).await?;
+    let now = api.host.env.clock.now();
+    let rule = row.rule().cloned().unwrap_or_default();
+    Ok(Json(LimitView {
+        limit: item(&name, &row, now),
+        keys: keys.items.iter().map(|(id, row)| key(id.key(), row, &rule, now)).collect(),
+        next: keys.next.map(|id| id.key().to_owned()),
+    }))
+}
+
+/// Sets a limit, which then goes before what the module declares: the whole rule, as it is from now
+/// on.
+#[utoipa::path(
+    put, path = "/v1/limits/{module}/{function}", tag = "limits", request_body = LimitRule,
+    params(
+        ("module" = String, Path, description = "The alias of the module, or its digest"),
+        ("function" = String, Path, description = "The function; that of an object is OBJECT%2FFUNCTION"),
+    ),
+    responses((status = 200, body = LimitChanged), Refusals),
+)]
+pub async fn set(
+    State(api): State<Api>,
+    Segments(path): Segments<(String, String)>,
+    Body(SetLimit(rule), _room): Body<SetLimit>,
+) -> Result<Json<LimitChanged>, ApiError> {
+    changed(&api, &path, Some(rule)).await.map(Json)
+}
+
+/// Goes back to the limit that the module declares, or to none.
+#[utoipa::path(
+    delete, path = "/v1/limits/{module}/{function}", tag = "limits",
+    params(
+        ("module" = String, Path, description = "The alias of the module, or its digest"),
+        ("function" = String, Path, description = "The function; that of an object is OBJECT%2FFUNCTION"),
+    ),
+    responses((status = 200, body = LimitChanged), Refusals),
+)]
+pub async fn clear(
+    State(api): State<Api>,
+    Segments(path): Segments<(String, String)>,
+) -> Result<Json<LimitChanged>, ApiError> {
+    changed(&api, &path, None).await.map(Json)
+}
+
+async fn changed(
+    api: &Api,
+    path: &(String, String),
+    rule: Option<Rule>,
+) -> Result<LimitChanged, ApiError> {
+    let store = &*api.host.store;
+    let (name, before) = found(api, store, path).await?;
+    if let Some(error) = rule.as_ref().and_then(|rule| rule.check().err()) {
+        return Err(ApiError::Refused {
+            status: StatusCode::UNPROCESSABLE_ENTITY,
+            code: "invalid-limit",
+            reason: format!("`{name}` cannot be limited like this: {error}"),
+        });
+    }
+    let command = Command::LimitSet { name: name.clone(), rule };
+    match api.execute(command).await? {
+        Reply::Done => {}
+        Reply::Refused(refusal) => return Err(refused(&PromiseId::new(name.as_str()), refusal)),
+        other => return Err(unexpected(&other)),
+    }
+    let (_, limit) = found(api, store, path).await?;
+    Ok(LimitChanged {
+        limit: item(&name, &limit, api.host.env.clock.now()),
+        before: LimitBefore { rule: before.rule().cloned(), source: source(&before) },
+    })
+}
+
+/// A limit, with what its module declares if nobody came to it yet.
+///
+/// # Errors
+/// There is no such function, and nothing is stored of a limit of this name either.
+async fn found(
+    api: &Api,
+    store: &dyn Store,
+    (module, function): &(String, String),
+) -> Result<(LimitName, Limit), ApiError> {
+    let modules = api.modules().await?;
+    let entry = modules.find(module);
+    let of_alias = |entry: &&Entry| entry.module.aliases.contains(module);
+    let name = match entry {
+        // An execution that is started by a digest has the limit of the digest.
+        Some(entry) if !of_alias(&entry) => {
+            LimitName::of(&format!("sha256:{}", entry.digest), function)
+        }
+        Some(_) | None => LimitName::of(module, function),
+    };
+    if name.parts().is_none() {
+        let reason = format!("`{name}` is not the name of a limit: use MODULE/FUNCTION");
+        return Err(ApiError::BadPath(reason));
+    }
+    if let Some(limit) = store.read().limit(&name).await? {
+        return Ok((name, limit));
+    }
+    let entry = entry.ok_or_else(|| ApiError::UnknownModule {
+        name: module.clone(),
+        known: modules.aliases(),
+    })?;
+    let functions = &entry.module.description.functions;
+    if entry.function(function).is_none() {
+        return Err(ApiError::UnknownFunction {
+            module: module.clone(),
+            function: function.clone(),
+            known: functions.iter().map(|function| function.name.clone()).collect(),
+        });
+    }
+    let declared = declared_by(entry).remove(function);
+    Ok((name, Limit { declared, ..Limit::default() }))
+}
+
+/// The rules that a module declares, by function.
+fn declared_by(entry: &Entry) -> BTreeMap<String, Rule> {
+    let limits = entry.module.description.facts().limits;
+    limits.into_iter().map(|(function, rule)| (function.to_string(), rule)).collect()
+}
+
+/// What the modules that have a name declare, after this name.
+fn declarations(modules: &Modules, after: Option<&LimitName>) -> BTreeMap<LimitName, Rule> {
+    let named = modules.0.iter().flat_map(|entry| {
+        let declared = declared_by(entry);
+        let aliases = entry.module.aliases.iter();
+        aliases.flat_map(move |alias| {
+            declared
+                .clone()
+                .into_iter()
+                .map(move |(function, rule)| (LimitName::of(alias, &function), rule))
+        })
+    });
+    named.filter(|(name, _)| after.is_none_or(|after| name > after)).collect()
+}
+
+/// A page of rows, with what is declared and has no row: as many as a page has, and where the next
+/// one begins.
+fn joined(
+    rows: Vec<LimitRow>,
+    next: Option<LimitName>,
+    declared: BTreeMap<LimitName, Rule>,
+    most: usize,
+) -> (Vec<LimitRow>, Option<LimitName>) {
+    let without_row = declared
+        .into_iter()
+        .map(|(name, rule)| (name, Limit { declared: Some(rule), ..Limit::default() }));
+    // What is behind the page of rows belongs to a later page.
+    let is_here = |name: &LimitName| next.as_ref().is_none_or(|last| name <= last);
+    let mut all: BTreeMap<LimitName, Limit> =
+        without_row.filter(|(name, _)| is_here(name)).collect();
+    all.extend(rows.into_iter().map(|row| (row.name, row.limit)));
+    let more = all.len() > most || next.is_some();
+    let page = all.into_iter().take(most).map(|(name, limit)| LimitRow { name, limit });
+    let page: Vec<LimitRow> = page.collect();
+    let next = page.last().map(|row| row.name.clone()).filter(|_| more);
+    (page, next)
+}
+
+fn item(name: &LimitName, limit: &Limit, now: Timestamp) -> LimitItem {
+    let rule = limit.rule();
+    let total = rule.map(|rule| rule.total).unwrap_or_default();
+    let (tokens, next_token_at_ms) = tokens(total, limit.bucket, now);
+    LimitItem {
+        limit: name.to_string(),
+        rule: rule.cloned(),
+        source: source(limit),
+        declared: limit.declared.clone().filter(|_| limit.set.is_some()),
+        running: limit.running,
+        waiting: limit.waiting,
+        tokens,
+        next_token_at_ms,
+    }
+}
+
+fn source(limit: &Limit) -> Option<LimitSource> {
+    match (&limit.set, &limit.declared) {
+        (Some(_), _) => Some(LimitSource::Operator),
+        (None, Some(_)) => Some(LimitSource::Module),
+        (None, None) => None,
+    }
+}
+
+fn key(key: &str, row: &Partition, rule: &Rule, now: Timestamp) -> LimitKey {
+    let waiting = row.lanes.iter().filter(|(_, lane)| lane.waiting > 0);
+    let lanes: BTreeMap<String, u64> =
+        waiting.map(|(priority, lane)| (priority.to_string(), lane.waiting)).collect();
+    let (tokens, next_token_at_ms) = tokens(rule.of_key(), row.bucket, now);
+    LimitKey {
+        key: key.to_owned(),
+        running: row.running,
+        waiting: row.waiting(),
+        priorities: if lanes.len() > 1 { lanes } else { BTreeMap::new() },
+        tokens,
+        next_token_at_ms,
+        debounced_until_ms: debounced_until(row, now),
+    }
+}
+
+/// The tokens that there are, and when the next one comes if there is none.
+pub(super) fn tokens(bounds: Bounds, bucket: Bucket, now: Timestamp) -> (Option<u32>, Option<i64>) {
+    let Some(rate) = bounds.rate else { return (None, None) };
+    let next = bucket.next(rate);
+    (Some(bucket.tokens(rate, now)), (next > now).then_some(next.0))
+}
+
+/// Until when nobody of this key begins, because others may come.
+pub(super) fn debounced_until(row: &Partition, now: Timestamp) -> Option<i64> {
+    (row.not_before > now && row.waiting() > 0).then_some(row.not_before.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rule() -> Rule {
+        let per_key = Bounds { concurrency: Some(1), rate: None };
+        Rule { per_key, ..Rule::default() }
+    }
+
+    fn page(rows: &[&str], next: Option<&str>, declared: &[&str], most: usize) -> (String, String) {
+        let row = |name: &&str| LimitRow {
+            name: LimitName::from(*name),
+            limit: Limit { set: Some(rule()), ..Limit::default() },
+        };
+        let declared = declared.iter().map(|name| (LimitName::from(*name), rule())).collect();
+        let rows = rows.iter().map(row).collect();
+        let (page, next) = joined(rows, next.map(LimitName::from), declared, most);
+        let shown = |row: &LimitRow| {
+            format!("{}{}", row.name, if row.limit.set.is_some() { "!" } else { "" })
+        };
+        let page: Vec<String> = page.iter().map(shown).collect();
+        (page.join(" "), next.map(|name| name.to_string()).unwrap_or_default())
+    }
+
+    #[test]
+    fn a_page_has_what_is_declared_and_what_is_stored_by_name() {
+        for (rows, next, declared, most, expected) in [
+            (
+                &["m/b", "m/d"][..],
+                None,
+                &["m/a", "m/b", "m/c", "m/e"][..],
+                9,
+                ("m/a m/b! m/c m/d! m/e", ""),
+            ),
+            (&["m/b", "m/d"], None, &["m/a", "m/c"], 4, ("m/a m/b! m/c m/d!", "")),
+            (&["m/b", "m/d"], None, &["m/a", "m/c"], 3, ("m/a m/b! m/c", "m/c")),
+            // There are further rows, and what is declared may stand between them.
+            (&["m/b", "m/d"], Some("m/d"), &["m/c", "m/e"], 2, ("m/b! m/c", "m/c")),
+            (&["m/b", "m/d"], Some("m/d"), &["m/e"], 2, ("m/b! m/d!", "m/d")),
+            (&[], None, &["m/a", "m/b"], 1, ("m/a", "m/a")),
+            (&[], None, &[], 1, ("", "")),
+        ] {
+            let (page, cursor) = page(rows, next, declared, most);
+            assert_eq!((page.as_str(), cursor.as_str()), expected, "{rows:?} {declared:?} {most}");
+        }
+    }
+}
