@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::{
-    CliError, Console, Exit,
+    CliError, Console, Exit, behind,
     console::{BOLD, CYAN, DIM, RED, YELLOW},
     saga::headline,
     show::{
@@ -139,6 +139,7 @@ fn head(invocation: &Invocation, console: &mut Console) -> Result<(), CliError> 
             invocation.labels.iter().map(|(name, value)| format!("{name}={value}")).collect();
         lines.push(("labels", labels.join(" ")));
     }
+    lines.extend(invocation.limit.as_ref().map(|limit| ("limit", behind::name(limit))));
     lines.push(("input", show::value(&invocation.input, console)));
     if let Some(progress) = &invocation.progress {
         let at = relative(progress.at_ms, now);
@@ -209,6 +210,7 @@ fn why(invocation: &Invocation, console: &mut Console) -> Result<(), CliError> {
             },
         });
     }
+    reasons.extend(invocation.limit.as_ref().and_then(|limit| behind::why(limit, now)));
     if let Some(first) = invocation.deadlock.first() {
         reasons.push(format!(
             "deadlock: {} → {first}; each waits for the next, until one of them is ended: `segno cancel ID`, or `segno kill ID`",

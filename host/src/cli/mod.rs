@@ -2,6 +2,7 @@
 //!
 //! Answers go to standard output, everything else (progress, warnings, errors) to standard error.
 
+mod behind;
 mod console;
 mod exit;
 mod input;
@@ -32,6 +33,7 @@ mod graph;
 mod halt;
 mod import;
 mod inspect;
+mod limit;
 mod limit_words;
 mod list;
 mod logging;
@@ -177,6 +179,7 @@ enum Command {
     Task(task::Task),
     Schedule(schedule::Schedule),
     Object(object::Object),
+    Limit(Box<limit::Limit>),
     Resource(resource::Resource),
     Cancel(control::Cancel),
     Kill(control::Kill),
@@ -264,6 +267,7 @@ impl Cli {
             Command::Graph(command) => command.run(client, console).await,
             Command::Task(command) => command.run(&client()?, console).await,
             Command::Object(command) => command.run(&client()?, console).await,
+            Command::Limit(command) => command.run(&client()?, console).await,
             Command::Resource(command) => command.run(&client()?, console).await,
             Command::Schedule(command) => command.run(&client()?, console).await,
             Command::Cancel(command) => command.run(&client()?, console).await,

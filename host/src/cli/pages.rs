@@ -7,8 +7,9 @@ use super::{
 };
 use crate::{
     api::model::{
-        InvocationPage, InvocationSummary, ObjectItem, ObjectList, PromisePage, PromiseSummary,
-        ScheduleList, ScheduleView, TaskPage, TaskView, TreeNode, TreePage, UnreadableRow,
+        InvocationPage, InvocationSummary, LimitItem, LimitKey, LimitList, LimitView, ObjectItem,
+        ObjectList, PromisePage, PromiseSummary, ScheduleList, ScheduleView, TaskPage, TaskView,
+        TreeNode, TreePage, UnreadableRow,
     },
     client::ClientError,
 };
@@ -97,6 +98,22 @@ pub trait Page {
         if let (Some(rows), Some(further)) = (self.unreadable(), further.unreadable()) {
             rows.append(further);
         }
+    }
+}
+
+impl Page for LimitList {
+    type Item = LimitItem;
+
+    fn parts(&mut self) -> (&mut Vec<Self::Item>, &mut Option<String>) {
+        (&mut self.items, &mut self.next)
+    }
+}
+
+impl Page for LimitView {
+    type Item = LimitKey;
+
+    fn parts(&mut self) -> (&mut Vec<Self::Item>, &mut Option<String>) {
+        (&mut self.keys, &mut self.next)
     }
 }
 

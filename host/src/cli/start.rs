@@ -6,13 +6,14 @@ use clap::Args;
 use serde_json::Value;
 
 use super::{
-    CliError, Console, Exit,
+    CliError, Console, Exit, behind,
     console::{CYAN, DIM},
     input::{read_json, read_label},
+    show::plain,
     time::{as_ms, now_ms, read_instant, read_length},
 };
 use crate::{
-    api::model::{StartInvocation, Started},
+    api::model::{InvocationState, StartInvocation, Started},
     client::Client,
 };
 
@@ -104,13 +105,16 @@ pub(super) fn report(
 ) -> Result<Exit, CliError> {
     let (id, state) = (&started.id, started.invocation.state);
     let is_over = !started.created && state.is_settled();
-    let exit = match (started.differs, is_over) {
+    let unbegun = unbegun(started);
+    let exit = match (started.differs, is_over || unbegun.is_some()) {
         (true, _) => Exit::Error,
         (false, true) => Exit::of(state),
         (false, false) => Exit::Done,
     };
     if let Some(warning) = &started.warning {
         console.warn(&format!("{warning}; give this one another --id"));
+    } else if let Some(why) = unbegun {
+        console.warn(&plain(why));
     } else if is_over {
         console.warn(&format!(
             "nothing was started: `{id}` ended before (`segno result {id}` shows its outcome); give another --id to start the function again"
@@ -121,11 +125,25 @@ pub(super) fn report(
         return Ok(exit);
     }
     let id = console.paint(CYAN, id);
-    let how = match started.created {
-        true => how.to_owned(),
-        false => format!("exists, {state}"),
+    let how = match (started.created, &started.behind) {
+        (true, _) if unbegun.is_some() => "does not begin".to_owned(),
+        (true, Some(limit)) => format!("waits behind the limit of {}", behind::name(limit)),
+        (true, None) => how.to_owned(),
+        (false, Some(_)) => format!("exists, {state} behind a limit"),
+        (false, None) => format!("exists, {state}"),
     };
     let how = console.paint(DIM, &how);
     console.line(format!("{id}  {how}"))?;
     Ok(exit)
+}
+
+/// Why an invocation that was made does not begin: its key has another one (`singleton`).
+fn unbegun(started: &Started) -> Option<&str> {
+    let failure = started.invocation.failure.as_ref();
+    let of_limit = failure.filter(|failure| {
+        let names_other = |details: &Value| details.get("other").is_some_and(Value::is_string);
+        failure.code == 409 && failure.details.as_ref().is_some_and(names_other)
+    });
+    let is_new = started.created && started.invocation.state == InvocationState::Rejected;
+    of_limit.filter(|_| is_new).map(|failure| failure.message.as_str())
 }

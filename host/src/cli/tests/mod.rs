@@ -5,6 +5,7 @@ mod usage;
 mod damage;
 mod graphs;
 mod invocations;
+mod limits;
 mod modules;
 mod promises;
 mod ready;

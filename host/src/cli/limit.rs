@@ -1,0 +1,492 @@
+//! `segno limit`.
+
+use std::{collections::BTreeMap, str::FromStr, time::Duration};
+
+use clap::{Args, Subcommand, ValueEnum};
+use segno_core::{
+    limit::{Bounds, Debounce, Order, Priority, Rate, Rule, Singleton},
+    time::Millis,
+    value::Text,
+};
+
+use super::{
+    CliError, Console, Exit,
+    console::CYAN,
+    input::read_json,
+    limit_words::limit_words,
+    pages::{self, Pages},
+    show::{facts, plain},
+    table::{Cell, Column, Table},
+    time::{as_ms, now_ms, read_length, relative},
+};
+use crate::{
+    api::model::{LimitChanged, LimitItem, LimitKey, LimitQuery, LimitSource, LimitView, SetLimit},
+    client::Client,
+};
+
+/// Show and set how many executions of a function may run, and how fast they begin
+///
+/// Executions that may not begin yet wait, and begin in the order in which they came: keys take turns,
+/// and a higher priority goes first. A limit that is set here goes before the one that the module
+/// declares.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  segno limit list
+  segno limit show shop/order --keys
+  segno limit set shop/order --key customer.id --concurrency 5
+  segno limit set shop/Cart/add --rate 10/s --burst 20
+  segno limit clear shop/order       # back to what the module declares")]
+pub struct Limit {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    List(List),
+    Show(Show),
+    Set(Box<Set>),
+    Clear(Clear),
+}
+
+/// List the limits that modules declare or operators set
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  segno limit list
+  segno limit list --all --json | jq '.items[] | select(.waiting > 0)'")]
+struct List {
+    #[command(flatten)]
+    pages: Pages,
+}
+
+/// Show a limit: the rule, where it comes from, who runs and who waits
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  segno limit show shop/order
+  segno limit show shop/order --keys --all
+  segno limit show shop/order --keys --json | jq '.keys[] | {key, waiting}'")]
+struct Show {
+    /// Function: MODULE/FUNCTION, or MODULE/OBJECT/FUNCTION
+    #[arg(value_name = "MODULE/FUNCTION")]
+    name: Name,
+    /// Show the keys of which an execution runs or waits, or that lack tokens
+    #[arg(long)]
+    keys: bool,
+    #[command(flatten)]
+    pages: Pages,
+}
+
+/// Set the limit of a function: the whole rule, which replaces the one before
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  segno limit set shop/order --concurrency 100
+  segno limit set shop/order --key customer.id --concurrency 5 --total-concurrency 100
+  segno limit set shop/order --key customer.id --rate 10/s --burst 20 --weight acme=5
+  segno limit set shop/order --concurrency 5 --priority urgency
+  segno limit set reports/build --key account --singleton skip
+  segno limit set index/update --key page --debounce 5s --debounce-longest 1m
+  segno limit set shop/order --file rule.json     # as `segno limit show --json` has it in `rule`")]
+struct Set {
+    /// Function: MODULE/FUNCTION, or MODULE/OBJECT/FUNCTION
+    #[arg(value_name = "MODULE/FUNCTION")]
+    name: Name,
+    /// Path of the key in the input, as customer.id; without it all executions have one key
+    #[arg(long, value_name = "PATH")]
+    key: Option<String>,
+    /// How many executions of a key may run at a time
+    #[arg(long, value_name = "N")]
+    concurrency: Option<u32>,
+    /// How many executions of a key may begin in a time: 10/s, 100/m, 5/10s
+    #[arg(long, value_name = "COUNT/TIME", value_parser = read_rate)]
+    rate: Option<Rate>,
+    /// How many executions of a key may begin at once (default: COUNT)
+    #[arg(long, value_name = "N", requires = "rate")]
+    burst: Option<u32>,
+    /// How many executions of all keys may run at a time
+    #[arg(long, value_name = "N")]
+    total_concurrency: Option<u32>,
+    /// How many executions of all keys may begin in a time
+    #[arg(long, value_name = "COUNT/TIME", value_parser = read_rate)]
+    total_rate: Option<Rate>,
+    /// How many executions of all keys may begin at once (default: COUNT)
+    #[arg(long, value_name = "N", requires = "total_rate")]
+    total_burst: Option<u32>,
+    /// Path of the priority in the input, a number from 0 to 9; a higher one goes first
+    #[arg(long, value_name = "PATH")]
+    priority: Option<String>,
+    /// A higher priority has more turns, instead of all that there are
+    #[arg(long, requires = "priority")]
+    weighted: bool,
+    /// How many turns a key has for one of the others; may be repeated
+    #[arg(long = "weight", value_name = "KEY=N", value_parser = read_weight)]
+    weights: Vec<(String, u32)>,
+    /// What happens to an execution of a key that has one already
+    #[arg(long, value_enum, value_name = "RULE", conflicts_with = "debounce")]
+    singleton: Option<Another>,
+    /// Begin only the last of several executions of a key, when none has come for so long
+    #[arg(long, value_name = "LENGTH", value_parser = read_length)]
+    debounce: Option<Duration>,
+    /// And at the latest so long after the first of them
+    #[arg(long, value_name = "LENGTH", value_parser = read_length, requires = "debounce")]
+    debounce_longest: Option<Duration>,
+    /// File with the rule as JSON, or - for standard input, instead of options
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = [
+            "key", "concurrency", "rate", "total_concurrency", "total_rate", "priority", "weights",
+            "singleton", "debounce"
+        ]
+    )]
+    file: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum Another {
+    /// It does not begin
+    Skip,
+    /// The other one is cancelled, and it begins when that one has ended
+    Replace,
+}
+
+/// Go back to the limit that the module declares, or to none
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  segno limit clear shop/order")]
+struct Clear {
+    /// Function: MODULE/FUNCTION, or MODULE/OBJECT/FUNCTION
+    #[arg(value_name = "MODULE/FUNCTION")]
+    name: Name,
+}
+
+/// What is limited.
+#[derive(Debug, Clone)]
+struct Name {
+    module: String,
+    function: String,
+}
+
+impl FromStr for Name {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.contains('@') {
+            let reason = "a limit is of all objects of a kind: write MODULE/OBJECT/FUNCTION, without @KEY, such as cart/Cart/add";
+            return Err(reason.to_owned());
+        }
+        let parts = text.strip_prefix("wasm://").unwrap_or(text).split_once('/');
+        let whole = parts.filter(|(module, function)| !module.is_empty() && !function.is_empty());
+        let (module, function) =
+            whole.ok_or("write MODULE/FUNCTION, such as shop/order".to_owned())?;
+        Ok(Self { module: module.into(), function: function.into() })
+    }
+}
+
+impl Name {
+    fn parts(&self) -> [&str; 2] {
+        [&self.module, &self.function]
+    }
+}
+
+/// Reads `10/s`, `100/m` or `5/10s`; the burst is the count.
+fn read_rate(text: &str) -> Result<Rate, String> {
+    let wrong = "write COUNT/TIME, such as 10/s, 100/m or 5/10s";
+    let (count, time) = text.split_once('/').ok_or(wrong)?;
+    let count: u32 = count.trim().parse().map_err(|_| wrong)?;
+    let time = time.trim();
+    let length = match time.starts_with(|first: char| first.is_ascii_digit()) {
+        true => read_length(time),
+        false => read_length(&format!("1{time}")),
+    };
+    let period = length.map_err(|_| wrong)?.as_millis();
+    let period_ms = Millis(i64::try_from(period).unwrap_or(i64::MAX));
+    Ok(Rate { count, period_ms, burst: count })
+}
+
+/// Reads `KEY=N`; the key may have an equals sign.
+fn read_weight(text: &str) -> Result<(String, u32), String> {
+    let wrong = "write KEY=N, such as acme=5";
+    let (key, weight) = text.rsplit_once('=').ok_or(wrong)?;
+    Ok((key.to_owned(), weight.parse().map_err(|_| wrong)?))
+}
+
+impl Limit {
+    pub(super) async fn run(
+        self: Box<Self>,
+        client: &Client,
+        console: &mut Console,
+    ) -> Result<Exit, CliError> {
+        match self.what {
+            What::List(list) => list.run(client, console).await?,
+            What::Show(show) => show.run(client, console).await?,
+            What::Set(set) => {
+                let (name, rule) = (set.name.clone(), set.rule()?);
+                changed(&client.set_limit(name.parts(), Some(&rule)).await?, console)?;
+            }
+            What::Clear(Clear { name }) => {
+                changed(&client.set_limit(name.parts(), None).await?, console)?;
+            }
+        }
+        Ok(Exit::Done)
+    }
+}
+
+impl List {
+    async fn run(self, client: &Client, console: &mut Console) -> Result<(), CliError> {
+        let ask =
+            async |after, limit| client.limits(&LimitQuery { after, limit: Some(limit) }).await;
+        let found = self.pages.read(ask).await?;
+        if console.json() {
+            return console.document(&found);
+        }
+        if found.items.is_empty() {
+            console.remark("no limits; set one with `segno limit set MODULE/FUNCTION`");
+            return Ok(());
+        }
+        let mut table = Table::new(&[
+            Column::id("FUNCTION"),
+            Column::number("RUNNING"),
+            Column::number("WAITING"),
+            Column::whole("SET BY"),
+            Column::prose("LIMIT"),
+        ]);
+        for item in &found.items {
+            table.row([
+                Cell::from(plain(&item.limit)),
+                Cell::from(item.running),
+                Cell::from(item.waiting),
+                Cell::from(item.source.map_or("-", source)),
+                Cell::from(words(item.rule.as_ref())),
+            ]);
+        }
+        console.table(&table)?;
+        pages::say_more(found.next.as_deref(), console);
+        Ok(())
+    }
+}
+
+impl Show {
+    async fn run(self, client: &Client, console: &mut Console) -> Result<(), CliError> {
+        let ask = async |after, limit| {
+            client.limit(self.name.parts(), &LimitQuery { after, limit: Some(limit) }).await
+        };
+        let pages = if self.keys { self.pages } else { Pages::first(1) };
+        let view = pages.read(ask).await?;
+        if console.json() {
+            return match self.keys {
+                true => console.document(&view),
+                false => console.document(&view.limit),
+            };
+        }
+        head(&view, console)?;
+        if self.keys {
+            keys(&view, console)?;
+        }
+        Ok(())
+    }
+}
+
+impl Set {
+    /// The rule of the options, or that of the file.
+    fn rule(self) -> Result<SetLimit, CliError> {
+        if let Some(file) = &self.file {
+            let source = if file == "-" { file.clone() } else { format!("@{file}") };
+            return serde_json::from_value(read_json(&source)?).map_err(|error| {
+                CliError::Usage(format!(
+                    "{file} is no rule of a limit: {error}; `segno limit show MODULE/FUNCTION --json` prints one in `rule`"
+                ))
+            });
+        }
+        let text = |path: String| Text::from(path.as_str());
+        let with = |rate: Option<Rate>, burst: Option<u32>| {
+            rate.map(|rate| Rate { burst: burst.unwrap_or(rate.burst), ..rate })
+        };
+        let order = if self.weighted { Order::Weighted } else { Order::Strict };
+        let weights = self.weights.into_iter().map(|(key, weight)| (text(key), weight));
+        let longest_ms = self.debounce_longest.map(millis).transpose()?;
+        let debounce = self.debounce.map(millis).transpose()?;
+        Ok(SetLimit(Rule {
+            key: self.key.map(text),
+            per_key: Bounds { concurrency: self.concurrency, rate: with(self.rate, self.burst) },
+            total: Bounds {
+                concurrency: self.total_concurrency,
+                rate: with(self.total_rate, self.total_burst),
+            },
+            priority: self.priority.map(|path| Priority { path: text(path), order }),
+            weights: weights.collect::<BTreeMap<_, _>>(),
+            singleton: self.singleton.map(|another| match another {
+                Another::Skip => Singleton::Skip,
+                Another::Replace => Singleton::Replace,
+            }),
+            debounce: debounce.map(|period_ms| Debounce { period_ms, longest_ms }),
+        }))
+    }
+}
+
+fn millis(length: Duration) -> Result<Millis, CliError> {
+    Ok(Millis(i64::try_from(as_ms(length)?).unwrap_or(i64::MAX)))
+}
+
+fn changed(changed: &LimitChanged, console: &mut Console) -> Result<(), CliError> {
+    if console.json() {
+        return console.document(changed);
+    }
+    let item = &changed.limit;
+    title(item, console)?;
+    let before = words(changed.before.rule.as_ref());
+    let before = match changed.before.source {
+        Some(LimitSource::Operator) => format!("{before} (set by an operator)"),
+        Some(LimitSource::Module) => format!("{before} (declared by the module)"),
+        None => before,
+    };
+    let mut lines = vec![("before", before)];
+    lines.extend(origin(item));
+    lines.extend(counts(item));
+    facts(lines, console)
+}
+
+fn title(item: &LimitItem, console: &mut Console) -> Result<(), CliError> {
+    let name = console.paint(CYAN, &plain(&item.limit));
+    console.paragraph("", &format!("{name}  {}", words(item.rule.as_ref())), 2)
+}
+
+fn head(view: &LimitView, console: &mut Console) -> Result<(), CliError> {
+    let (item, now) = (&view.limit, now_ms());
+    title(item, console)?;
+    let Some(rule) = &item.rule else {
+        let hint = format!("`segno limit set {}` limits it", plain(&item.limit));
+        let lines = if item.running + item.waiting > 0 { counts(item) } else { Vec::new() };
+        facts(lines, console)?;
+        console.remark(&hint);
+        return Ok(());
+    };
+    let mut lines: Vec<_> = origin(item).into_iter().collect();
+    if !rule.weights.is_empty() {
+        let weights = rule.weights.iter().map(|(key, weight)| format!("{}={weight}", plain(key)));
+        lines.push(("weights", weights.collect::<Vec<_>>().join(" ")));
+    }
+    lines.extend(counts(item));
+    // Where there is one key, its tokens are those of the limit.
+    let only = view.keys.first().filter(|_| rule.key.is_none());
+    let (bounds, tokens, next) = match (&rule.key, only) {
+        (Some(_), _) => (rule.total, item.tokens, item.next_token_at_ms),
+        (None, Some(key)) => (rule.of_key(), key.tokens, key.next_token_at_ms),
+        (None, None) => (rule.of_key(), None, None),
+    };
+    if let Some(rate) = bounds.rate {
+        let tokens = tokens.unwrap_or(rate.burst);
+        let next = next.map(|at| format!(", the next {}", relative(at, now)));
+        lines.push(("tokens", format!("{tokens} of {}{}", rate.burst, next.unwrap_or_default())));
+    }
+    let debounced = only.and_then(|key| key.debounced_until_ms);
+    lines.extend(
+        debounced.map(|at| ("debounced", format!("the last begins {}", relative(at, now)))),
+    );
+    facts(lines, console)
+}
+
+/// Where the rule that holds comes from.
+fn origin(item: &LimitItem) -> Option<(&'static str, String)> {
+    let said = match (item.source?, &item.declared) {
+        (LimitSource::Module, _) => "declared by the module".to_owned(),
+        (LimitSource::Operator, None) => "set by an operator".to_owned(),
+        (LimitSource::Operator, Some(declared)) => {
+            format!("set by an operator; the module declares: {}", limit_words(declared))
+        }
+    };
+    Some(("rule", said))
+}
+
+fn counts(item: &LimitItem) -> Vec<(&'static str, String)> {
+    vec![("running", item.running.to_string()), ("waiting", item.waiting.to_string())]
+}
+
+fn keys(view: &LimitView, console: &mut Console) -> Result<(), CliError> {
+    let now = now_ms();
+    if view.keys.is_empty() {
+        console.remark("no key has an execution that runs or waits");
+        return Ok(());
+    }
+    let has = |what: fn(&LimitKey) -> bool| view.keys.iter().any(what);
+    let mut columns = vec![Column::id("KEY"), Column::number("RUNNING"), Column::number("WAITING")];
+    let lanes = has(|key| !key.priorities.is_empty());
+    let tokens = has(|key| key.tokens.is_some());
+    let next = has(|key| key.next_token_at_ms.is_some() || key.debounced_until_ms.is_some());
+    columns.extend(lanes.then(|| Column::text("BY PRIORITY")));
+    columns.extend(tokens.then(|| Column::number("TOKENS")));
+    columns.extend(next.then(|| Column::whole("NEXT")));
+    let mut table = Table::new(&columns);
+    for key in &view.keys {
+        let name = if key.key.is_empty() { "(all)".to_owned() } else { plain(&key.key) };
+        let mut cells = vec![Cell::from(name), Cell::from(key.running), Cell::from(key.waiting)];
+        // The highest first, as it goes first.
+        let by_priority = key.priorities.iter().rev();
+        let by_priority: Vec<String> =
+            by_priority.map(|(priority, waiting)| format!("{priority}: {waiting}")).collect();
+        cells.extend(lanes.then(|| Cell::from(by_priority.join(", "))));
+        let of_key = key.tokens.map_or_else(|| "-".to_owned(), |tokens| tokens.to_string());
+        cells.extend(tokens.then(|| Cell::from(of_key)));
+        let at = key.debounced_until_ms.max(key.next_token_at_ms);
+        let at = at.map_or_else(|| "-".to_owned(), |at| relative(at, now));
+        cells.extend(next.then(|| Cell::from(at)));
+        table.row(cells);
+    }
+    console.line("")?;
+    console.table(&table)?;
+    pages::say_more(view.next.as_deref(), console);
+    Ok(())
+}
+
+fn source(source: LimitSource) -> &'static str {
+    match source {
+        LimitSource::Operator => "operator",
+        LimitSource::Module => "module",
+    }
+}
+
+fn words(rule: Option<&Rule>) -> String {
+    rule.map_or_else(|| "not limited".to_owned(), |rule| plain(&limit_words(rule)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_a_count_and_a_time() {
+        let read =
+            |text: &str| read_rate(text).map(|rate| (rate.count, rate.period_ms.0, rate.burst));
+        for (text, expected) in [
+            ("10/s", (10, 1_000, 10)),
+            ("100/m", (100, 60_000, 100)),
+            ("3/h", (3, 3_600_000, 3)),
+            ("1/d", (1, 86_400_000, 1)),
+            ("5/10s", (5, 10_000, 5)),
+            ("5/500ms", (5, 500, 5)),
+        ] {
+            assert_eq!(read(text), Ok(expected), "{text}");
+        }
+        for wrong in ["10", "x/s", "10/", "10/x", "-1/s", "1.5/s", ""] {
+            assert!(read(wrong).expect_err(wrong).contains("such as 10/s"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn names_and_weights_say_how_they_are_written() {
+        assert_eq!(
+            "wasm://shop/Cart/add".parse::<Name>().map(|name| name.function),
+            Ok("Cart/add".to_owned())
+        );
+        assert!("cart/Cart@ada/add".parse::<Name>().expect_err("a key").contains("without @KEY"));
+        for wrong in ["shop", "/order", "shop/"] {
+            assert!(wrong.parse::<Name>().expect_err(wrong).contains("such as shop/order"));
+        }
+        assert_eq!(read_weight("a=b=3"), Ok(("a=b".to_owned(), 3)));
+        assert!(read_weight("acme").expect_err("no number").contains("KEY=N"));
+    }
+}
