@@ -294,3 +294,18 @@ async fn a_call_behind_the_limit_of_its_waiting_caller_is_named_as_a_circle() {
         assert_eq!(shown.get("deadlock"), None, "{shown}");
     }
 }
+
+#[tokio::test]
+async fn what_is_declared_is_shown_before_anybody_came_to_it() {
+    let world = World::new();
+    world.upload("shop", "wasm ship limited").await.ok();
+    let rule = json!({ "key": "customer.id", "per_key": { "concurrency": 5 } });
+    let declared = json!({
+        "limit": "shop/limited", "rule": rule, "source": "module", "running": 0, "waiting": 0
+    });
+    assert_eq!(world.get("/v1/limits").await.ok(), json!({ "items": [declared] }));
+    let shown = world.get("/v1/limits/shop/limited").await.ok();
+    assert_eq!((&shown["rule"], &shown["source"]), (&rule, &json!("module")));
+    let said = clear(&world, "/v1/limits/shop/limited").await;
+    assert_eq!((&said["rule"], &said["before"]["rule"]), (&rule, &rule));
+}
