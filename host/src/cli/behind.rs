@@ -14,14 +14,15 @@ pub fn name(behind: &BehindLimit) -> String {
 /// Why an execution waits there; none: it does not.
 pub fn why(behind: &BehindLimit, now: i64) -> Option<String> {
     let waits = behind.waits.as_ref()?;
-    let (limit, facts) = (plain(&behind.limit), facts(waits, now).join(", "));
+    let facts = facts(waits, behind.priority.is_some(), now).join(", ");
+    let limit = plain(&behind.limit);
     let name = name(behind);
     Some(format!(
         "waits behind the limit of {name}: {facts}; `segno limit show {limit} --keys` shows the others"
     ))
 }
 
-fn facts(waits: &LimitWait, now: i64) -> Vec<String> {
+fn facts(waits: &LimitWait, has_priority: bool, now: i64) -> Vec<String> {
     let LimitWait { running, total_running, .. } = waits;
     let mut facts = Vec::new();
     if let Some(at) = waits.debounced_until_ms {
@@ -39,10 +40,14 @@ fn facts(waits: &LimitWait, now: i64) -> Vec<String> {
     if let Some(at) = waits.total_next_token_at_ms {
         facts.push(format!("the next token in all {}", relative(at, now)));
     }
-    facts.push(match (waits.before, waits.before_more) {
-        (0, _) => "none of its key and priority before it".to_owned(),
-        (_, true) => "more than 1,000 of its key and priority before it".to_owned(),
-        (before, false) => format!("{before} of its key and priority before it"),
+    let before = match (waits.before, waits.before_more) {
+        (0, _) => "none".to_owned(),
+        (_, true) => "more than 1,000".to_owned(),
+        (before, false) => before.to_string(),
+    };
+    facts.push(match has_priority {
+        true => format!("{before} of its priority before it"),
+        false => format!("{before} before it"),
     });
     facts
 }
@@ -63,7 +68,7 @@ mod tests {
         let full = LimitWait { running: 5, concurrency: Some(5), before: 3, ..Default::default() };
         assert_eq!(
             said("acme", full),
-            "waits behind the limit of shop/ship, key acme: 5 of 5 run, 3 of its key and priority before it; `segno limit show shop/ship --keys` shows the others"
+            "waits behind the limit of shop/ship, key acme: 5 of 5 run, 3 before it; `segno limit show shop/ship --keys` shows the others"
         );
         let slow = LimitWait {
             before: 1_000,
@@ -75,7 +80,7 @@ mod tests {
         };
         assert_eq!(
             said("", slow),
-            "waits behind the limit of shop/ship: 9 of 9 in all, the next token comes in 2.5 s, more than 1,000 of its key and priority before it; `segno limit show shop/ship --keys` shows the others"
+            "waits behind the limit of shop/ship: 9 of 9 in all, the next token comes in 2.5 s, more than 1,000 before it; `segno limit show shop/ship --keys` shows the others"
         );
         let held = LimitWait { debounced_until_ms: Some(4_000), ..Default::default() };
         let held = said("a", held);

@@ -252,7 +252,7 @@ impl List {
             Column::id("FUNCTION"),
             Column::number("RUNNING"),
             Column::number("WAITING"),
-            Column::whole("SET BY"),
+            Column::whole("SET BY").rank(1),
             Column::prose("LIMIT"),
         ]);
         for item in &found.items {
@@ -384,9 +384,8 @@ fn head(view: &LimitView, console: &mut Console) -> Result<(), CliError> {
         lines.push(("tokens", format!("{tokens} of {}{}", rate.burst, next.unwrap_or_default())));
     }
     let debounced = only.and_then(|key| key.debounced_until_ms);
-    lines.extend(
-        debounced.map(|at| ("debounced", format!("the last begins {}", relative(at, now)))),
-    );
+    lines
+        .extend(debounced.map(|at| ("debounce", format!("the last begins {}", relative(at, now)))));
     facts(lines, console)
 }
 
@@ -417,7 +416,7 @@ fn keys(view: &LimitView, console: &mut Console) -> Result<(), CliError> {
     let lanes = has(|key| !key.priorities.is_empty());
     let tokens = has(|key| key.tokens.is_some());
     let next = has(|key| key.next_token_at_ms.is_some() || key.debounced_until_ms.is_some());
-    columns.extend(lanes.then(|| Column::text("BY PRIORITY")));
+    columns.extend(lanes.then(|| Column::text("BY PRIORITY").rank(2)));
     columns.extend(tokens.then(|| Column::number("TOKENS")));
     columns.extend(next.then(|| Column::whole("NEXT")));
     let mut table = Table::new(&columns);

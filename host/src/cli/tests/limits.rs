@@ -90,7 +90,7 @@ async fn an_execution_that_waits_behind_a_limit_is_seen_to() {
     assert!(!said.out.contains("waits behind"), "{}", said.out);
     let said = run(&server, &["inspect", "c"]).await;
     let why = format!(
-        "{behind}: 1 of 1 run, 1 of its key and priority before it; `segno limit show shop/ship --keys` shows the others"
+        "{behind}: 1 of 1 run, 1 of its priority before it; `segno limit show shop/ship --keys` shows the others"
     );
     assert!(said.out.contains(&why), "{}", said.out);
     let said = run(&server, &["limit", "show", "shop/ship", "--keys"]).await;

@@ -1,5 +1,8 @@
 //! Screens on terminals of several widths.
 
+use segno_core::command::Command;
+use serde_json::json;
+
 use super::{Exit, host, run_in};
 use crate::{api::testing::World, cli::text};
 
@@ -21,6 +24,18 @@ async fn long_names() -> (World, String) {
         run_in(None, &server, &["promise", "reject", &failed, message]).await;
     }
     let input = "{\"every\": \"night\", \"with\": \"a rather long input that fits on no line of eighty columns\"}";
+    let rule = ["--key", "customer.of.a.long.name", "--rate", "1/h", "--total-concurrency", "100"];
+    let limit = [&["limit", "set", "shop/order", "--priority", "urgency"][..], &rule].concat();
+    assert_eq!(run_in(None, &server, &limit).await.exit, Exit::Done);
+    world.command(Command::LimitDue { name: "shop/order".into() }).await;
+    for (id, urgency) in [("o1", 0), ("o2", 0), ("o3", 9)] {
+        let key = "the customer with the longest name of all customers that there are in Europe";
+        let input = json!({
+            "items": [], "urgency": urgency, "customer": {"of": {"a": {"long": {"name": key}}}}
+        });
+        let start = ["start", "shop/order", &input.to_string(), "--id", id];
+        assert_eq!(run_in(None, &server, &start).await.exit, Exit::Done);
+    }
     let schedule =
         ["schedule", "create", "a-schedule-with-a-long-name", "0 3 * * *", "shop/ship", input];
     assert_eq!(run_in(None, &server, &schedule).await.exit, Exit::Done);
@@ -46,6 +61,9 @@ async fn no_line_is_wider_than_the_terminal() {
         &["inspect", id],
         &["tree", id],
         &["tree", id, "--width", "2"],
+        &["limit", "list"],
+        &["limit", "show", "shop/order", "--keys"],
+        &["inspect", "o3"],
         &["recovery", "policy"],
     ] {
         for columns in [60, 80, 120] {
@@ -83,7 +101,7 @@ async fn headings_stay_on_one_line_and_ids_are_cut_in_the_middle() {
         "{}",
         said.out
     );
-    assert!(said.out.ends_with("\n6 pending, 2 halted, 2 rejected\n"), "{}", said.out);
+    assert!(said.out.ends_with("\n7 pending, 2 suspended, 2 halted, 2 rejected\n"), "{}", said.out);
     let said = run_in(Some(80), &server, &["tree", "nightly@1794711600000"]).await;
     // A failure that does not fit beside its node is below it, whole.
     let words: Vec<&str> = said.out.split_whitespace().collect();
