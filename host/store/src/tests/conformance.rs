@@ -7,6 +7,7 @@ use segno_core::{
     config::{Config, Exhausted, VersionRule},
     id::{ObjectId, PromiseId},
     invariants,
+    limit::LimitName,
     promise::{MessageKind, TaskStatus, Verdict},
     reply::{Orphan, Reply},
     snapshot::Snapshot,
@@ -23,8 +24,8 @@ use super::{
     sqlite,
 };
 use crate::{
-    Finding, InvocationFilter, ObjectFilter, Parent, PromiseFilter, ScheduleFilter, Standing,
-    Store, examine_pages,
+    Finding, InvocationFilter, LimitFilter, ObjectFilter, Parent, PartitionFilter, PromiseFilter,
+    ScheduleFilter, Standing, Store, examine_pages,
 };
 
 pub(super) fn configs() -> [Config; 2] {
@@ -280,6 +281,7 @@ async fn reads(store: &dyn Store, clock: &Arc<HandClock>, seen: &Snapshot) -> Ve
     ] {
         answers.push(format!("{:?}", store.read().objects(&filter).await.expect("objects")));
     }
+    answers.extend(limits(store, seen).await);
     for id in seen.schedules.keys() {
         answers.push(format!("{:?}", store.read().schedule(id).await.expect("a schedule")));
     }
@@ -300,6 +302,33 @@ async fn reads(store: &dyn Store, clock: &Arc<HandClock>, seen: &Snapshot) -> Ve
     }
     for filter in finds(ids.first()) {
         answers.push(format!("{:?}", store.read().find(&filter).await.expect("promises")));
+    }
+    answers
+}
+
+/// What is read of limits, their keys and those who are behind them.
+async fn limits(store: &dyn Store, seen: &Snapshot) -> Vec<String> {
+    let mut answers = Vec::new();
+    for limit in [0, 1] {
+        for after in [None, Some(LimitName::of("shop", "both"))] {
+            let filter = LimitFilter { after, limit };
+            answers.push(format!("{:?}", store.read().limits(&filter).await.expect("limits")));
+        }
+    }
+    let unknown = LimitName::of("shop", "nothing");
+    for name in seen.limits.keys().chain([&unknown]) {
+        answers.push(format!("{:?}", store.read().limit(name).await.expect("a limit")));
+        let keys = ["a", "б \u{0}'", "nobody"].map(|key| name.partition(key));
+        for key in &keys {
+            answers.push(format!("{:?}", store.read().partition(key).await.expect("a key")));
+        }
+        for (limit, after) in [(0, None), (1, None), (1, Some(keys[0].clone()))] {
+            let filter = PartitionFilter { name: name.clone(), after, limit };
+            answers.push(format!("{:?}", store.read().partitions(&filter).await.expect("keys")));
+        }
+    }
+    for id in seen.places.keys() {
+        answers.push(format!("{:?}", store.read().place(id, 2).await.expect("a place")));
     }
     answers
 }
