@@ -300,7 +300,8 @@ async fn an_id_that_begins_anew_after_a_start_begins_above_its_earlier_life() {
         verdict: Verdict::Resolved,
         value: Value::default(),
     };
-    let gone = Command::Prune { top: "a".into(), before: Timestamp(i64::MAX), part: false, state: false };
+    let gone =
+        Command::Prune { top: "a".into(), before: Timestamp(i64::MAX), part: false, state: false };
     let first = store.execute(vec![make(1), settle, gone]).await.expect("replies");
     store.close().await;
     drop(store);

@@ -214,7 +214,8 @@ async fn who_is_removed_leaves_nothing_that_a_later_one_could_find() {
     pair.append(1).await;
     pair.both(Command::Kill { invocation: "w1".into() }).await;
     assert_eq!(pair.rows().await, (1, 2, 1));
-    let prune = Command::Prune { top: "w1".into(), before: Timestamp::NEVER, part: false, state: false };
+    let prune =
+        Command::Prune { top: "w1".into(), before: Timestamp::NEVER, part: false, state: false };
     pair.both(prune).await;
     assert_eq!(pair.rows().await, (1, 0, 0), "the other one's row was moved");
     // The youngest is gone, so that a store that is opened again gives its number to the next.

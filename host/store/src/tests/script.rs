@@ -110,7 +110,12 @@ pub(super) fn command(dice: &mut Dice, seen: &Snapshot, now: Timestamp) -> Comma
         23 => Command::TaskContinue { id },
         26 => {
             let age = Millis(dice.of(&[0, 1, 5_000]));
-            Command::Prune { top: any(dice, seen), before: Timestamp(now.0 - age.0), part: false, state: dice.once_in(2) }
+            Command::Prune {
+                top: any(dice, seen),
+                before: Timestamp(now.0 - age.0),
+                part: false,
+                state: dice.once_in(2),
+            }
         }
         _ => match task {
             Some(task) => under_claim(dice, seen, task, &other),

@@ -37,7 +37,8 @@ pub(super) async fn remove(
     let mut open = vec![root.clone()];
     while !open.is_empty() {
         let batch = open.split_off(open.len().saturating_sub(pace.trees));
-        let command = |top: &PromiseId| Command::Prune { top: top.clone(), before, part: true, state };
+        let command =
+            |top: &PromiseId| Command::Prune { top: top.clone(), before, part: true, state };
         let replies = host.store.execute(batch.iter().map(command).collect()).await?;
         let (tried, mut gone) = (batch.len(), 0);
         for (top, reply) in batch.into_iter().zip(replies) {
