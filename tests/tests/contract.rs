@@ -4,8 +4,10 @@
 
 use std::path::Path;
 
-use segno::api::model::{Invocation, InvocationState, ReplayVerdict};
-use serde_json::json;
+use segno::api::model::{
+    Invocation, InvocationState, ReplayVerdict, SendQuery, SendUpdate, UpdateState,
+};
+use serde_json::{Value as Json, json};
 use tests::test_host::TestHost;
 use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
 use wit_parser::Resolve;
@@ -65,37 +67,145 @@ async fn a_module_written_by_hand_hears_that_it_is_cancelled() {
     host.server.stop().await.unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// A component of every version of the contract before this one, as it was built then: the workflows
-/// of `host/bench/guest`.
-const OLDER: &[(&str, &[u8])] = &[("0.1.0", include_bytes!("../contract/0.1.0.wasm"))];
+/// A component of every version of the contract, as it was built when that version was the current one.
+/// These files never change. 0.1.0 was built from `host/bench/guest`; from 0.2.0 on they are built from
+/// `tests/guests/parts`, which has to use whatever the version adds, with the command `segno` of the
+/// version's last commit:
+///
+/// ```text
+/// segno build tests/guests/parts --locked --out tests/contract/0.3.0.wasm
+/// ```
+const GOLDEN: &[(&str, &[u8])] = &[
+    ("0.1.0", include_bytes!("../contract/0.1.0.wasm")),
+    ("0.2.0", include_bytes!("../contract/0.2.0.wasm")),
+];
+
+/// A host with the golden component of a version as module `old`.
+async fn host_of(version: &str) -> TestHost {
+    let (_, component) = GOLDEN.iter().find(|(of, _)| *of == version).expect("it is kept");
+    let names = |name: &[u8]| component.windows(name.len()).any(|part| part == name);
+    assert!(names(format!("segno:workflow/functions@{version}").as_bytes()), "{version}");
+    let host = TestHost::start(SEGNO).await;
+    host.deploy("old", component.to_vec()).await;
+    host
+}
+
+async fn kill(host: &mut TestHost) {
+    host.server.kill().unwrap_or_else(|error| panic!("{error}"));
+    host.server.restart().await.unwrap_or_else(|error| panic!("{error}"));
+}
+
+/// It resolved with this, and its journal is the same when it is run again.
+async fn resolves(host: &TestHost, id: &str, output: Json) {
+    let ended = host.ended(id).await;
+    assert_eq!(ended.state, InvocationState::Resolved, "{ended:#?}");
+    assert_eq!(ended.output.as_ref().unwrap_or(&Json::Null), &output, "{ended:#?}");
+    let replay = host.client().replay(id, None).await.expect("it can be replayed");
+    assert_eq!(replay.verdict, ReplayVerdict::Identical, "{replay:#?}");
+    assert_eq!(replay.matched, replay.journal_len, "{replay:#?}");
+}
+
+/// Ends a wait for a promise, once it is waited for.
+async fn let_go(host: &TestHost, id: &str, name: &str) {
+    let promise = format!("{id}/p/{name}");
+    host.until(id, "waiting", waits_for(&promise)).await;
+    host.client().resolve(&promise, Json::Null).await.expect("it is awaited");
+}
 
 #[tokio::test(flavor = "multi_thread")]
-async fn components_of_older_versions_run_go_on_after_a_kill_and_replay() {
-    for (version, component) in OLDER {
-        let names = |name: &[u8]| component.windows(name.len()).any(|part| part == name);
-        assert!(names(format!("segno:workflow/functions@{version}").as_bytes()), "{version}");
-        let mut host = TestHost::start(SEGNO).await;
-        host.deploy("old", component.to_vec()).await;
+async fn components_of_every_version_run_go_on_after_a_kill_and_replay() {
+    for (version, _) in GOLDEN {
+        let mut host = host_of(version).await;
         host.start_as("chain", "old/chain", json!({ "children": 5 })).await.expect("it starts");
         let waiting = json!({ "steps": 3, "turns": 2 });
         host.start_as("turns", "old/turns", waiting).await.expect("it starts");
         host.until("turns", "waiting for its turn", waits_for("turns/p/turn-0")).await;
 
-        host.server.kill().unwrap_or_else(|error| panic!("{error}"));
-        host.server.restart().await.unwrap_or_else(|error| panic!("{error}"));
+        kill(&mut host).await;
 
-        for turn in ["turns/p/turn-0", "turns/p/turn-1"] {
-            host.until("turns", "waiting for its turn", waits_for(turn)).await;
-            host.client().resolve(turn, json!(null)).await.expect("it is awaited");
-        }
-        for (id, output) in [("chain", json!(10)), ("turns", json!(2))] {
-            let ended = host.ended(id).await;
-            assert_eq!(ended.state, InvocationState::Resolved, "{version}: {ended:#?}");
-            assert_eq!(ended.output, Some(output), "{version}: {ended:#?}");
-            let replay = host.client().replay(id, None).await.expect("it can be replayed");
-            assert_eq!(replay.verdict, ReplayVerdict::Identical, "{version}: {replay:#?}");
-            assert_eq!(replay.matched, replay.journal_len, "{version}: {replay:#?}");
-        }
+        let_go(&host, "turns", "turn-0").await;
+        let_go(&host, "turns", "turn-1").await;
+        resolves(&host, "chain", json!(10)).await;
+        resolves(&host, "turns", json!(2)).await;
         host.server.stop().await.unwrap_or_else(|error| panic!("{error}"));
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn objects_of_0_2_0_keep_their_state_over_a_kill() {
+    let mut host = host_of("0.2.0").await;
+    host.start_as("add", "old/Tally@a/add", json!(3)).await.expect("it starts");
+    resolves(&host, "add", json!(3)).await;
+
+    kill(&mut host).await;
+
+    host.start_as("calls", "old/calls", json!("a")).await.expect("it starts");
+    resolves(&host, "calls", json!(["a", 10, ["add", "calls/0"]])).await;
+    for (id, all, left) in [("count", false, json!(["add", "calls/0"])), ("all", true, json!([]))] {
+        host.start_as(id, "old/Tally@a/forget", json!(all)).await.expect("it starts");
+        resolves(&host, id, Json::Null).await;
+        let look = format!("after-{id}");
+        host.start_as(&look, "old/Tally@a/look", Json::Null).await.expect("it starts");
+        resolves(&host, &look, json!(["a", 0, left])).await;
+    }
+    host.server.stop().await.unwrap_or_else(|error| panic!("{error}"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn workflows_of_0_2_0_answer_queries_and_updates_over_a_kill() {
+    let mut host = host_of("0.2.0").await;
+    host.start_as("it", "old/collects", Json::Null).await.expect("it starts");
+    for (number, word) in ["one", "two", "three"].into_iter().enumerate() {
+        let update = || SendUpdate { input: json!(word), ..SendUpdate::default() };
+        let answer = host.client().update("it", "add_word", &update()).await.expect("an answer");
+        assert_eq!(
+            (answer.state, answer.output),
+            (UpdateState::Completed, Some(json!(number + 1)))
+        );
+        let words = host.client().query("it", "words", &SendQuery::default()).await;
+        let words = words.expect("an answer").value;
+        assert_eq!(words, json!(["one", "two", "three"][..=number]));
+        if number == 0 {
+            let twice = host.client().update("it", "add_word", &update()).await;
+            let twice = twice.expect_err("the validator refuses it");
+            assert_eq!(twice.code(), "update-refused", "{twice}");
+            kill(&mut host).await;
+        }
+    }
+    resolves(&host, "it", json!(["one", "two", "three"])).await;
+    host.server.stop().await.unwrap_or_else(|error| panic!("{error}"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn limits_of_0_2_0_hold_over_a_kill() {
+    let mut host = host_of("0.2.0").await;
+    let input = |urgency: u8| json!({ "guest": "ada", "urgency": urgency });
+    for (id, function, urgency) in [
+        ("first", "visits", 0),
+        ("second", "visits", 1),
+        ("calm", "settles_down", 1),
+        ("calmer", "settles_down", 2),
+        ("alone", "alone", 0),
+        ("skipped", "alone", 0),
+    ] {
+        host.start_as(id, &format!("old/{function}"), input(urgency)).await.expect("it starts");
+    }
+    for (id, said) in [("skipped", "`alone` is under way"), ("calm", "`calmer` came after it")] {
+        let failure = host.ended(id).await.failure.expect("it does not begin");
+        assert_eq!(failure.code, 409, "{id}");
+        assert!(failure.message.contains(said), "{id}: {}", failure.message);
+    }
+    host.until("first", "waiting", waits_for("first/p/go")).await;
+
+    kill(&mut host).await;
+
+    host.until("first", "waiting", waits_for("first/p/go")).await;
+    let second = host.client().invocation("second").await.expect("it is there");
+    assert_eq!((second.state, second.journal_len), (InvocationState::Suspended, 0));
+    for id in ["first", "second", "alone"] {
+        let_go(&host, id, "go").await;
+        resolves(&host, id, json!("ada")).await;
+    }
+    assert_eq!(host.ended("calmer").await.output, Some(json!(2)));
+    host.server.stop().await.unwrap_or_else(|error| panic!("{error}"));
 }
