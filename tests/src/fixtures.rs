@@ -9,7 +9,7 @@ use std::{
 use crate::guests;
 
 /// The crates, by package name.
-const FIXTURES: [&str; 11] = [
+const FIXTURES: [&str; 13] = [
     "hostile",
     "ambient",
     "gaps",
@@ -21,6 +21,8 @@ const FIXTURES: [&str; 11] = [
     "configured",
     "journey",
     "shelf",
+    "narrow",
+    "wide",
 ];
 
 /// The component of the crate `tests/guests/{name}`; all of them are built once in a run.
