@@ -13,7 +13,7 @@ use segno::{
 use segno_core::id::Digest;
 
 /// The examples, by package name.
-pub const EXAMPLES: [&str; 10] = [
+pub const EXAMPLES: [&str; 11] = [
     "hello",
     "order",
     "fan-out",
@@ -23,6 +23,7 @@ pub const EXAMPLES: [&str; 10] = [
     "trip",
     "bank",
     "auction",
+    "reports",
     "prices",
 ];
 

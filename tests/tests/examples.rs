@@ -90,6 +90,35 @@ async fn an_approved_order_is_shipped_and_a_rejected_one_refunded() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn reports_take_turns_and_an_urgent_one_goes_first() {
+    let host = host("reports").await;
+    let all = [
+        ("ada-1", 2, 0),
+        ("ada-2", 3_600, 0),
+        ("ada-3", 3_600, 0),
+        ("bob-1", 3_600, 0),
+        ("bob-2", 3_600, 0),
+        ("cleo-1", 3_600, 0),
+        ("cleo-2", 3_600, 0),
+        ("cleo-3", 3_600, 9),
+    ];
+    for (id, days, urgency) in all {
+        let customer = id.split('-').next().expect("ids name their customer");
+        let input = json!({ "customer": customer, "days": days, "urgency": urgency });
+        host.start_as(id, "reports/report", input).await.expect("it starts");
+    }
+    let begun = |seen: &Invocation| seen.journal_len > 0;
+    let waits = async |id: &str| !begun(&host.client().invocation(id).await.expect("it is there"));
+    for id in ["ada-1", "ada-2", "bob-1", "bob-2", "cleo-1"] {
+        host.until(id, "on its way", begun).await;
+    }
+    assert!(waits("ada-3").await, "two of ada's are on their way");
+    assert_eq!(host.ended("ada-1").await.output, Some(json!("2 days of ada")));
+    host.until("cleo-3", "on its way, since it is urgent", begun).await;
+    assert!(waits("cleo-2").await && waits("ada-3").await, "five are on their way");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_thousand_children_are_added_up() {
     let host = host("fan-out").await;
     host.start_as("wide", "fan-out/fan_out", json!({})).await.expect("it starts");
