@@ -161,8 +161,8 @@ impl<'a> Transaction<'a> {
         let expected = self.whole.decide(command, now, &database.config);
         if decision.reply != expected.reply || decision.delta != expected.delta {
             database.log.finding(format_args!(
-                "visibility: {command:?} was answered {:?}, and on all rows of one snapshot it is {:?}",
-                decision.reply, expected.reply
+                "visibility: {command:?} was answered {:?}, and on all rows of one snapshot it is {:?}; it writes {:?}, and on all rows {:?}",
+                decision.reply, expected.reply, decision.delta, expected.delta
             ));
         }
         self.own.merge(decision.delta.clone());
@@ -251,7 +251,7 @@ impl<'a> Transaction<'a> {
         self.load_missing(Footprint { partitions, ..Footprint::default() }).await?;
         let composites = found(&self.snapshot());
         let rows = self.held_by(wanted);
-        if !wanted.held_by.is_empty() {
+        if !(wanted.held_by.is_empty() && wanted.children.is_empty()) {
             // The statement that looks for them is the last one, where it finds none.
             self.whole = self.snapshot();
         }
