@@ -25,8 +25,8 @@ use super::{
     report::{Goal, Section},
 };
 
-/// The function that is limited.
-const FUNCTION: &str = "noop";
+/// The function that is limited: it calls nobody, and ends at once.
+const FUNCTION: &str = "chain";
 /// How many keys those who wait have.
 const KEYS: u32 = 1_000;
 /// How many are admitted, one after the other, while the time is taken.
@@ -56,6 +56,10 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
     Ok(section)
 }
 
+fn input(key: &str) -> Json {
+    json!({ "children": 0, "k": key })
+}
+
 fn limit(json: Json) -> anyhow::Result<Command> {
     let rule: Rule = serde_json::from_value(json)?;
     Ok(Command::LimitSet { name: LimitName::of("bench", FUNCTION), rule: Some(rule) })
@@ -66,7 +70,7 @@ async fn counted(context: &BenchContext, count: u32, section: &mut Section) -> a
     let of = Calls {
         name: "calls behind a limit, 64 clients",
         function: |_| FUNCTION.to_owned(),
-        input: |call| json!({ "k": call }),
+        input: |call| input(&call.to_string()),
         clients: CLIENTS,
         count,
     };
@@ -143,14 +147,14 @@ async fn fill(context: &BenchContext, folder: &Path, crowd: u32) -> anyhow::Resu
             .await?;
         let holder = Holder { node: NodeName::from("nobody"), incarnation: 1 };
         let request = ClaimRequest { holder, nonce: 1, ttl: Millis::seconds(3_600) };
-        let new = new(PromiseId::from(FIRST), FUNCTION, &json!({ "k": "first" }));
+        let new = new(PromiseId::from(FIRST), FUNCTION, &input(FIRST));
         execute(&harness, vec![Command::TaskCreate { new, request }]).await?;
     }
     for first in (0..crowd).step_by(PAGE as usize) {
         let page = first..crowd.min(first + PAGE);
         let start = |number: u32| {
-            let input = json!({ "k": format!("key-{}", number % KEYS) });
-            Command::PromiseCreate(super::harness::new(waiting_id(number), FUNCTION, &input))
+            let input = input(&format!("key-{:04}", number % KEYS));
+            Command::PromiseCreate(new(waiting_id(number), FUNCTION, &input))
         };
         execute(&harness, page.map(start).collect()).await?;
     }

@@ -11,6 +11,7 @@ mod rule;
 use super::draft::Draft;
 use crate::{
     address::{Address, ModuleRef},
+    effect::Effect,
     id::{Digest, PromiseId},
     limit::{Limit, LimitName, Partition, PartitionId, Place, PlaceState},
     promise::{Message, OutboxKey, OutboxRow},
@@ -110,7 +111,10 @@ impl Draft<'_> {
         // Due at once, also at a host whose clock is behind the store's: others wait for the place.
         let message = Message::LeaveLimit { admitted };
         let row = OutboxRow { next_at: Timestamp::default(), ..OutboxRow::new(message, self.now) };
-        self.put_outbox(OutboxKey::LeaveLimit(id.clone(), name), row);
+        let key = OutboxKey::LeaveLimit(id.clone(), name);
+        // Nothing of the timers depends on it.
+        self.effects.push(Effect::Outbox(key.clone()));
+        self.delta.outbox.insert(key, Some(row));
     }
 
     /// The key of the limit that an execution is behind, and its priority.
