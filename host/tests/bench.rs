@@ -33,6 +33,7 @@ fn every_scenario_is_measured_with_its_floor() {
         "fan",
         "graphs",
         "objects",
+        "limits",
         "timers",
         "resume",
         "long",
