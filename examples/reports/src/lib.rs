@@ -2,7 +2,7 @@
 //!
 //! It teaches: how many executions of a function may run, of one customer and in all; that urgent ones
 //! go first; a rate, for a service that takes no more; and that whatever has no room waits for it,
-//! whoever asked for it, without a line of code.
+//! without a line of code.
 //!
 //! ```text
 //! $ segno deploy examples/reports

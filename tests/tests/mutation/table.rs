@@ -1122,7 +1122,7 @@ pub const MUTATIONS: &[Mutation] = &[
         file: "limit/plan.rs",
         says: "                Room::At(at) => limit.look_at(at),\n                // Who leaves looks at it.",
         would_say: "                Room::At(_) => {}\n                // Who leaves looks at it.",
-        tests: "scripts::limits",
+        tests: "transition::tests::limits",
         killer: "nobody_waits_while_there_is_room",
     },
     Mutation {

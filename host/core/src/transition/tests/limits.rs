@@ -130,6 +130,22 @@ fn a_rate_lets_its_burst_begin_and_then_one_in_each_interval() {
 }
 
 #[test]
+fn each_who_waits_for_a_token_of_all_keys_is_given_one_in_its_time() {
+    let mut world = World::new();
+    let rule = r#"{"key":"k","total":{"rate":{"count":1,"period_ms":30,"burst":1}}}"#;
+    set(&mut world, "pack", rule);
+    settle_down(&mut world);
+    for id in ["a", "b", "c", "d"] {
+        start(&mut world, id, "pack", id, 0);
+    }
+    for number in 1..=4 {
+        assert_eq!(admitted(&world).len(), number);
+        world.wait(30);
+        settle_down(&mut world);
+    }
+}
+
+#[test]
 fn a_long_line_of_one_key_does_not_hold_up_another() {
     let mut world = World::new();
     set(&mut world, "pack", r#"{"key":"k","total":{"concurrency":1}}"#);
