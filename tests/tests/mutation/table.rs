@@ -1130,7 +1130,7 @@ pub const MUTATIONS: &[Mutation] = &[
         file: "transition/limits/join.rs",
         says: "limit.due_at.is_none_or(|due_at| due_at > now) && partition.waiting() == 0",
         would_say: "true",
-        tests: "scripts::limits",
+        tests: "transition::tests::limits",
         killer: "admissions_go_in_order",
     },
     Mutation {

@@ -130,6 +130,19 @@ fn a_rate_lets_its_burst_begin_and_then_one_in_each_interval() {
 }
 
 #[test]
+fn a_newcomer_does_not_take_the_token_of_who_waits_and_was_not_told_yet() {
+    let mut world = World::new();
+    for id in ["a", "b", "c"] {
+        start(&mut world, id, "mail", "", 0);
+    }
+    world.wait(50);
+    start(&mut world, "d", "mail", "", 0);
+    assert_eq!(state(&world, "d"), PlaceState::Waiting);
+    settle_down(&mut world);
+    assert_eq!(admitted(&world), ["a", "b", "c"]);
+}
+
+#[test]
 fn each_who_waits_for_a_token_of_all_keys_is_given_one_in_its_time() {
     let mut world = World::new();
     let rule = r#"{"key":"k","total":{"rate":{"count":1,"period_ms":30,"burst":1}}}"#;
