@@ -25,7 +25,7 @@ use super::{
     report::{Goal, Section},
 };
 
-/// The function that is limited: it calls nobody, and ends at once.
+/// The function that is limited: it makes no calls and ends at once.
 const FUNCTION: &str = "chain";
 /// How many keys those who wait have.
 const KEYS: u32 = 1_000;
@@ -65,7 +65,7 @@ fn limit(json: Json) -> anyhow::Result<Command> {
     Ok(Command::LimitSet { name: LimitName::of("bench", FUNCTION), rule: Some(rule) })
 }
 
-/// Calls that are counted, and have to wait for nobody.
+/// Calls that are counted and never wait.
 async fn counted(context: &BenchContext, count: u32, section: &mut Section) -> anyhow::Result<()> {
     let of = Calls {
         name: "calls behind a limit, 64 clients",
@@ -137,7 +137,7 @@ fn waiting_id(number: u32) -> PromiseId {
     PromiseId::new(format!("waiting-{number}"))
 }
 
-/// One that has the only place, held by nobody who is there, and `crowd` who wait.
+/// One execution has the only place, under a claim of a host that is not running; `crowd` others wait.
 async fn fill(context: &BenchContext, folder: &Path, crowd: u32) -> anyhow::Result<()> {
     let harness = Harness::unstaffed(context, &folder.join("data")).await?;
     if crowd > 0 {
@@ -162,7 +162,7 @@ async fn fill(context: &BenchContext, folder: &Path, crowd: u32) -> anyhow::Resu
     Ok(())
 }
 
-/// Ends the one that has the place, and takes the time until so many of the others have ended.
+/// Ends the execution that has the place, and takes the time until [`ADMITTED`] others have ended.
 async fn admit(context: &BenchContext, folder: &Path) -> anyhow::Result<Passed> {
     let harness = Harness::sqlite(context, &folder.join("data"), WorkerSettings::default()).await?;
     let ids: Vec<PromiseId> = (0..ADMITTED).map(waiting_id).collect();

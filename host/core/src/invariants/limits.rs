@@ -129,8 +129,8 @@ fn who_settles_leaves_the_limit(rows: &Snapshot) -> Found {
     })
 }
 
-/// Where somebody waits and there is room, or will be with time alone, the limit is looked at: it is
-/// due at some instant, or a message is owed.
+/// If an execution waits and there is room, or time alone will make room, then the limit is due at
+/// some instant, or a message is owed.
 fn nobody_waits_while_there_is_room(rows: &Snapshot) -> Found {
     let open = Rule::default();
     let rule = |name: &LimitName| rows.limits.get(name).and_then(|it| it.rule()).unwrap_or(&open);

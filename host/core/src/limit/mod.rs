@@ -1,8 +1,8 @@
 //! Limits: how many executions of a function may run, and how fast they begin.
 //!
 //! **Admission.** An execution of a limited function begins when it is *admitted*, once: it is counted
-//! then, and until it settles, also while it is suspended, waits for a retry or is halted. Whoever is
-//! not admitted at once waits in the order of arrival. What is counted is counted in the transaction
+//! then, and until it settles, also while it is suspended, waits for a retry or is halted. An
+//! execution that is not admitted at once waits in the order of arrival. What is counted is counted in the transaction
 //! that offers the execution, so no claim on it can come before.
 //!
 //! **Partitions.** A limit may take a key from the input (`customer.id`); executions with one value of
