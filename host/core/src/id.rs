@@ -409,6 +409,7 @@ macro_rules! shown_as_text {
         }
     )*};
 }
+pub(crate) use shown_as_text;
 shown_as_text!(PromiseId, NodeName, ScheduleId, ResourceName, ObjectId);
 
 impl fmt::Display for Version {

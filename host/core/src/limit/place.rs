@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::value::Text;
+use crate::{id::shown_as_text, value::Text};
 
 /// What a limit is of: `MODULE/FUNCTION`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -111,20 +111,6 @@ impl From<&str> for PartitionId {
     }
 }
 
-macro_rules! shown_as_text {
-    ($($name:ident),*) => {$(
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(self.as_str())
-            }
-        }
-        impl fmt::Debug for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                fmt::Debug::fmt(self.as_str(), f)
-            }
-        }
-    )*};
-}
 shown_as_text!(LimitName, PartitionId);
 
 #[cfg(test)]
