@@ -1,9 +1,6 @@
 //! Several hosts on one PostgreSQL database, with one payment service.
 
-use std::{
-    path::Path,
-    sync::atomic::{AtomicBool, Ordering},
-};
+use std::path::Path;
 
 use segno::{
     client::Client,
@@ -13,7 +10,6 @@ use segno::{
     },
     runtime::Env,
 };
-use segno_core::time::Millis;
 use tempfile::TempDir;
 
 use crate::payments::PaymentService;
@@ -96,21 +92,4 @@ impl HostGroup {
         let deployed = self.client(number).deploy(component, Some(alias)).await;
         deployed.unwrap_or_else(|error| panic!("{alias}: {error}"));
     }
-}
-
-/// Kills one host after the other, and starts it again, until all is over. Answers how often.
-///
-/// # Panics
-/// A host does not come up again.
-pub async fn kill_in_turn(hosts: &mut [Server], env: &Env, over: &AtomicBool) -> usize {
-    let mut kills = 0;
-    while !over.load(Ordering::Relaxed) {
-        env.runtime.sleep(Millis(250)).await;
-        let victim = kills % hosts.len();
-        hosts[victim].kill().unwrap_or_else(|error| panic!("{error}"));
-        kills += 1;
-        env.runtime.sleep(Millis(100)).await;
-        hosts[victim].restart().await.unwrap_or_else(|error| panic!("{error}"));
-    }
-    kills
 }

@@ -9,6 +9,7 @@ pub mod gate;
 pub mod graphs;
 pub mod guests;
 pub mod host_group;
+pub mod kills;
 pub mod linear;
 pub mod payments;
 pub mod planned_orders;

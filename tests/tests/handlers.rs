@@ -2,10 +2,7 @@
 //!
 //! `SEGNO_OPERATIONS` sets the number of bids of each bidder (16).
 
-use std::{
-    collections::BTreeSet,
-    sync::atomic::{AtomicBool, Ordering},
-};
+use std::collections::BTreeSet;
 
 use segno::{
     api::model::{
@@ -13,17 +10,12 @@ use segno::{
         UpdateState, UpdateWait,
     },
     client::{Client, ClientError},
-    demo::payments::PaymentsOptions,
+    demo::{payments::PaymentsOptions, server::Server},
     runtime::Env,
 };
 use segno_core::time::Millis;
 use serde_json::{Value as Json, json};
-use tests::{
-    fixtures,
-    host_group::{HostGroup, kill_in_turn},
-    seed,
-    test_host::TestHost,
-};
+use tests::{fixtures, host_group::HostGroup, kills::Kills, seed, test_host::TestHost};
 use throwaway_postgres::Cluster;
 
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
@@ -56,9 +48,10 @@ async fn leader(clients: &[Client], first: usize, env: &Env) -> Option<u64> {
 }
 
 /// The amounts that a bidder was told to be accepted.
-async fn bids(clients: &[Client], number: usize, env: &Env, count: u64) -> Vec<u64> {
+async fn bids(clients: &[Client], number: usize, env: &Env, count: u64, kills: &Kills) -> Vec<u64> {
     let mut accepted = Vec::new();
     for turn in 0..count {
+        kills.before(turn as usize, count as usize, env).await;
         let amount = leader(clients, number, env).await.map_or(100, |amount| amount + 1);
         let update = SendUpdate {
             input: json!({ "bidder": number.to_string(), "amount": amount }),
@@ -82,8 +75,8 @@ async fn bids(clients: &[Client], number: usize, env: &Env, count: u64) -> Vec<u
     accepted
 }
 
-/// Bidders at one auction, while `disturb` does what it does until all is over.
-async fn auction(clients: &[Client], env: &Env, disturb: impl AsyncFnOnce(&AtomicBool)) {
+/// Bidders at one auction, while hosts are killed.
+async fn auction(clients: &[Client], env: &Env, hosts: &mut [Server]) {
     clients[0].deploy(fixtures::example("auction"), Some("auction")).await.expect("a module");
     let start = StartInvocation {
         id: Some("lot".to_owned()),
@@ -93,14 +86,9 @@ async fn auction(clients: &[Client], env: &Env, disturb: impl AsyncFnOnce(&Atomi
     };
     clients[0].start(&start).await.expect("it starts");
     let count = seed::number("SEGNO_OPERATIONS").unwrap_or(16);
-    let over = AtomicBool::new(false);
-    let all = async {
-        let bidders = (0..BIDDERS).map(|number| bids(clients, number, env, count));
-        let accepted = futures::future::join_all(bidders).await;
-        over.store(true, Ordering::Relaxed);
-        accepted
-    };
-    let (accepted, ()) = tokio::join!(all, disturb(&over));
+    let kills = Kills::of(4);
+    let bidders = (0..BIDDERS).map(|number| bids(clients, number, env, count, &kills));
+    let accepted = kills.beside(hosts, env, futures::future::join_all(bidders)).await;
     // Each amount was taken once, of one bidder, and each that was taken is there.
     let amounts: Vec<u64> = accepted.iter().flatten().copied().collect();
     let distinct: BTreeSet<u64> = amounts.iter().copied().collect();
@@ -125,9 +113,7 @@ async fn auction(clients: &[Client], env: &Env, disturb: impl AsyncFnOnce(&Atomi
 async fn updates_of_a_host_that_is_killed_are_done_once_and_answered() {
     let mut host = TestHost::start(SEGNO).await;
     let (clients, env) = ([host.client().clone()], host.env.clone());
-    let (mut kills, hosts) = (0, std::slice::from_mut(&mut host.server));
-    auction(&clients, &env, async |over| kills = kill_in_turn(hosts, &env, over).await).await;
-    assert!(kills > 1, "{kills} kills");
+    auction(&clients, &env, std::slice::from_mut(&mut host.server)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -137,10 +123,7 @@ async fn updates_of_three_hosts_that_are_killed_are_done_once_and_answered() {
     let payments = PaymentsOptions::default();
     let mut group = HostGroup::start(SEGNO, &url, 3, payments, &["--lease", "2"]).await;
     let clients: Vec<Client> = group.hosts.iter().map(|host| host.client().clone()).collect();
-    let (env, mut kills) = (group.env.clone(), 0);
-    let hosts = &mut group.hosts;
-    auction(&clients, &env, async |over| kills = kill_in_turn(hosts, &env, over).await).await;
-    assert!(kills > 1, "{kills} kills");
+    auction(&clients, &group.env, &mut group.hosts).await;
     for host in group.hosts {
         host.stop().await.unwrap_or_else(|error| panic!("{error}"));
     }

@@ -3,32 +3,21 @@
 //!
 //! `SEGNO_JOBS` sets the number of executions that are counted (60).
 
-use std::{
-    collections::BTreeMap,
-    path::PathBuf,
-    process::Command,
-    sync::atomic::{AtomicBool, Ordering},
-};
+use std::{collections::BTreeMap, path::PathBuf, process::Command};
 
-use futures::future::{self, Either};
 use segno::{
     api::model::{
         Invocation, InvocationQuery, InvocationState, InvocationSummary, ReplayVerdict,
         StartInvocation,
     },
     client::Client,
-    demo::payments::PaymentsOptions,
+    demo::{payments::PaymentsOptions, server::Server},
     runtime::Env,
 };
 use segno_core::time::Millis;
 use serde_json::{Value as Json, json};
 use sqlx::{Connection as _, PgConnection, SqliteConnection};
-use tests::{
-    fixtures,
-    host_group::{HostGroup, kill_in_turn},
-    seed,
-    test_host::TestHost,
-};
+use tests::{fixtures, host_group::HostGroup, kills::Kills, seed, test_host::TestHost};
 use throwaway_postgres::Cluster;
 
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
@@ -46,8 +35,6 @@ const IN_A_SECOND: i64 = 8;
 const TAKES: Millis = Millis(150);
 /// How far the clocks of hosts and database are apart at most, on one machine.
 const SKEW: Millis = Millis(100);
-/// Hosts are killed for so long: the rest goes on undisturbed.
-const DISTURBED: Millis = Millis(10_000);
 
 /// Starts a function under an id, at whichever host is there.
 async fn start(clients: &[Client], first: usize, env: &Env, id: &str, function: &str) {
@@ -142,14 +129,16 @@ fn most_at_once<'a>(spans: impl Iterator<Item = &'a Span> + Clone) -> usize {
     spans.clone().map(|span| at(span.began + SKEW.0)).max().unwrap_or_default()
 }
 
-/// Executions of both functions, while `disturb` does what it does for a while.
-async fn work(clients: &[Client], env: &Env, disturb: impl AsyncFnOnce(&AtomicBool)) {
+/// Executions of both functions, while hosts are killed.
+async fn work(clients: &[Client], env: &Env, hosts: &mut [Server]) {
     clients[0].deploy(fixtures::fixture("narrow"), Some("narrow")).await.expect("a module");
     let jobs = seed::number("SEGNO_JOBS").map_or(60, |jobs| jobs as usize);
-    let over = AtomicBool::new(false);
+    let kills = Kills::of(5);
     let began = env.clock.now();
     let starting = async {
-        for number in 0..jobs.max(MAILS) {
+        let most = jobs.max(MAILS);
+        for number in 0..most {
+            kills.before(number, most, env).await;
             let customer = CUSTOMERS[number % CUSTOMERS.len()];
             for (function, most) in [("mail", MAILS), ("job", jobs)] {
                 if number < most {
@@ -163,21 +152,9 @@ async fn work(clients: &[Client], env: &Env, disturb: impl AsyncFnOnce(&AtomicBo
         let jobs = watched(clients, env, "job", jobs);
         let mails = watched(clients, env, "mail", MAILS);
         let ((), jobs, mails) = tokio::join!(starting, jobs, mails);
-        over.store(true, Ordering::Relaxed);
         (jobs, mails)
     };
-    let for_a_while = async {
-        env.runtime.sleep(DISTURBED).await;
-        over.store(true, Ordering::Relaxed);
-    };
-    let all = async {
-        futures::pin_mut!(for_a_while, all);
-        match future::select(all, for_a_while).await {
-            Either::Left((ended, _)) => ended,
-            Either::Right(((), all)) => all.await,
-        }
-    };
-    let (((jobs, seen), (mails, _)), ()) = tokio::join!(all, disturb(&over));
+    let ((jobs, seen), (mails, _)) = kills.beside(hosts, env, all).await;
     let took = env.clock.now().0 - began.0;
 
     let spans_of_jobs = spans(&clients[0], &jobs).await;
@@ -255,9 +232,7 @@ fn doctor_finds_nothing(store: &str) {
 async fn limits_of_a_host_that_is_killed_are_kept() {
     let mut host = TestHost::start(SEGNO).await;
     let (clients, env) = ([host.client().clone()], host.env.clone());
-    let (mut kills, hosts) = (0, std::slice::from_mut(&mut host.server));
-    work(&clients, &env, async |over| kills = kill_in_turn(hosts, &env, over).await).await;
-    assert!(kills > 3, "{kills} kills");
+    work(&clients, &env, std::slice::from_mut(&mut host.server)).await;
     let data = host.server.options().data.clone();
     Database::File(data.join("segno.db")).is_quiet(&env).await;
     host.server.stop().await.unwrap_or_else(|error| panic!("{error}"));
@@ -271,10 +246,8 @@ async fn limits_of_three_hosts_that_are_killed_are_kept() {
     let payments = PaymentsOptions::default();
     let mut group = HostGroup::start(SEGNO, &url, 3, payments, &["--lease", "2"]).await;
     let clients: Vec<Client> = group.hosts.iter().map(|host| host.client().clone()).collect();
-    let (env, mut kills) = (group.env.clone(), 0);
-    let hosts = &mut group.hosts;
-    work(&clients, &env, async |over| kills = kill_in_turn(hosts, &env, over).await).await;
-    assert!(kills > 3, "{kills} kills");
+    let env = group.env.clone();
+    work(&clients, &env, &mut group.hosts).await;
     Database::Server(url.clone()).is_quiet(&env).await;
     for host in group.hosts {
         host.stop().await.unwrap_or_else(|error| panic!("{error}"));

@@ -6,20 +6,20 @@
 use std::{
     collections::BTreeMap,
     hash::{DefaultHasher, Hash, Hasher},
-    sync::atomic::{AtomicBool, Ordering},
 };
 
 use segno::{
     api::model::{InvocationState, StartInvocation, WaitKind},
     client::Client,
-    demo::{payments::PaymentsOptions, rng::DemoRng},
+    demo::{payments::PaymentsOptions, rng::DemoRng, server::Server},
     runtime::Env,
 };
 use segno_core::time::Millis;
 use serde_json::{Value as Json, json};
 use tests::{
     fixtures,
-    host_group::{HostGroup, kill_in_turn},
+    host_group::HostGroup,
+    kills::Kills,
     linear::{History, Operation, Rules, Verdict, check_by},
     seed,
     test_host::TestHost,
@@ -111,8 +111,8 @@ fn account(number: usize) -> String {
     format!("bank/Account@{number}")
 }
 
-/// Clients at registers and accounts, while `disturb` does what it does until they have ended.
-async fn work(clients: &[Client], env: &Env, disturb: impl AsyncFnOnce(&AtomicBool)) -> Done {
+/// Clients at registers and accounts, while hosts are killed.
+async fn work(clients: &[Client], env: &Env, hosts: &mut [Server]) -> Done {
     let operations = seed::number("SEGNO_OPERATIONS").unwrap_or(16) as usize;
     for number in 0..ACCOUNTS {
         let id = format!("open-{number}");
@@ -120,12 +120,13 @@ async fn work(clients: &[Client], env: &Env, disturb: impl AsyncFnOnce(&AtomicBo
         settled(clients, number, env, &id, &target, &json!(MONEY)).await.expect("money is taken");
     }
     let history: History<Asked> = History::new(REGISTERS);
-    let over = AtomicBool::new(false);
+    let kills = Kills::of(4);
     let seed = seed::number("SEGNO_SEED").unwrap_or(7);
     let client = async |number: usize| {
         let mut rng = DemoRng::new(seed * 1_000 + number as u64);
         let mut moved = Vec::new();
         for turn in 0..operations {
+            kills.before(turn, operations, env).await;
             let register = rng.between(0, REGISTERS as u64 - 1) as usize;
             let id = format!("op-{number}-{turn}");
             let (asked, function, input) = match rng.between(0, 3) {
@@ -159,13 +160,11 @@ async fn work(clients: &[Client], env: &Env, disturb: impl AsyncFnOnce(&AtomicBo
         }
         moved
     };
-    let all = async {
+    let running = async {
         let mut running: Vec<_> = (0..CLIENTS).map(|number| Box::pin(client(number))).collect();
-        let ended = futures::future::join_all(running.iter_mut().map(|each| each.as_mut())).await;
-        over.store(true, Ordering::Relaxed);
-        ended
+        futures::future::join_all(running.iter_mut().map(|each| each.as_mut())).await
     };
-    let (moved, ()) = tokio::join!(all, disturb(&over));
+    let moved = kills.beside(hosts, env, running).await;
     let mut money: BTreeMap<usize, u64> = (0..ACCOUNTS).map(|number| (number, MONEY)).collect();
     let moved: Vec<_> = moved.into_iter().flatten().collect();
     // In whichever order: the sums are the same.
@@ -226,11 +225,7 @@ async fn objects_of_a_host_that_is_killed_answer_as_if_one_came_after_the_other(
     let mut host = TestHost::start(SEGNO).await;
     deploy(host.client()).await;
     let (clients, env) = ([host.client().clone()], host.env.clone());
-    let mut kills = 0;
-    let hosts = std::slice::from_mut(&mut host.server);
-    let done =
-        work(&clients, &env, async |over| kills = kill_in_turn(hosts, &env, over).await).await;
-    assert!(kills > 1, "{kills} kills");
+    let done = work(&clients, &env, std::slice::from_mut(&mut host.server)).await;
     explained(done, &clients, &env).await;
 }
 
@@ -242,11 +237,8 @@ async fn objects_of_three_hosts_that_are_killed_answer_as_if_one_came_after_the_
     let mut group = HostGroup::start(SEGNO, &url, 3, payments, &["--lease", "2"]).await;
     deploy(group.client(0)).await;
     let clients: Vec<Client> = group.hosts.iter().map(|host| host.client().clone()).collect();
-    let (env, mut kills) = (group.env.clone(), 0);
-    let hosts = &mut group.hosts;
-    let done =
-        work(&clients, &env, async |over| kills = kill_in_turn(hosts, &env, over).await).await;
-    assert!(kills > 1, "{kills} kills");
+    let env = group.env.clone();
+    let done = work(&clients, &env, &mut group.hosts).await;
     explained(done, &clients, &env).await;
     for host in group.hosts {
         host.stop().await.unwrap_or_else(|error| panic!("{error}"));
