@@ -6,6 +6,8 @@
 //! wasm://MODULE/OBJECT@KEY/FUNCTION   a function of an object, for one key; the key may contain anything
 //! segno:http, segno:graph         built into the host: an activity that sends a request, the run of a graph
 //! poll://any@GROUP, http(s)://…   a external worker, reached through the outbox
+//! restate://SERVICE/HANDLER       a handler of a registered service, which hosts call
+//! restate://OBJECT/KEY/HANDLER    the same of a virtual object or a workflow; the key may contain anything
 //! ```
 
 use std::{borrow::Cow, fmt};
@@ -26,6 +28,15 @@ pub enum Address {
         function: Text,
         /// Whose turn it is, for a function of an object.
         key: Option<Text>,
+    },
+    /// A handler of a service that is registered under its name: hosts call the deployment.
+    Service {
+        /// The service.
+        service: Text,
+        /// Which of its objects, or of its workflows.
+        key: Option<Text>,
+        /// The handler.
+        handler: Text,
     },
     /// An activity built into every host, by the name after `segno:`.
     BuiltIn(Text),
@@ -66,7 +77,7 @@ pub enum ModuleRef {
 /// Text that is not an address.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{address}` is not an address: {why}; use wasm://MODULE/FUNCTION, segno:NAME, poll://any@GROUP, http://… or https://…"
+    "`{address}` is not an address: {why}; use wasm://MODULE/FUNCTION, restate://SERVICE/HANDLER, segno:NAME, poll://any@GROUP, http://… or https://…"
 )]
 pub struct NotAnAddress {
     /// The text, or its beginning.
@@ -79,6 +90,11 @@ pub struct NotAnAddress {
 pub const GRAPH_RUN: &str = "segno:graph";
 
 const EXACT: &str = "sha256:";
+
+/// Before the name of a service in its address.
+pub const SERVICE_SCHEME: &str = "restate://";
+/// Before the name of a service in the alias of the deployment that has it.
+const SERVICE_ALIAS: &str = "restate:";
 
 /// The longest address, in bytes. Stores look addresses up.
 pub const LONGEST: usize = 2_048;
@@ -99,6 +115,9 @@ impl Address {
             let module =
                 ModuleRef::parse(module).ok_or_else(|| refuse("the digest is malformed"))?;
             return Self::of_module(module, function).map_err(refuse);
+        }
+        if let Some(rest) = address.strip_prefix(SERVICE_SCHEME) {
+            return Self::of_service(rest).map_err(refuse);
         }
         if let Some(name) = address.strip_prefix("segno:") {
             return match is_name(name) {
@@ -137,24 +156,61 @@ impl Address {
         Ok(Self::Wasm { module, function, key })
     }
 
+    /// A handler, by what stands behind the scheme.
+    fn of_service(path: &str) -> Result<Self, &'static str> {
+        let (service, rest) = path.split_once('/').ok_or("the handler is missing")?;
+        let (key, handler) = match rest.rsplit_once('/') {
+            Some((key, handler)) => (Some(key), handler),
+            None => (None, rest),
+        };
+        if !is_name(service) || !is_name(handler) {
+            return Err("the name of the service or of its handler is malformed");
+        }
+        if key == Some("") {
+            return Err("the key of the object is empty");
+        }
+        let (service, handler) = (Text::from(service), Text::from(handler));
+        Ok(Self::Service { service, key: key.map(Text::from), handler })
+    }
+
     /// The object whose function this is; none for other addresses, and where the module is not
     /// named.
     pub fn object(&self) -> Option<ObjectId> {
-        let Self::Wasm { module, function, key: Some(key) } = self else { return None };
-        let (object, _) = function.split_once('/')?;
-        let module = match module {
-            ModuleRef::Own => return None,
-            ModuleRef::Alias(alias) => alias.to_string(),
-            ModuleRef::Exact(digest) => format!("{EXACT}{digest}"),
+        let (module, object, key) = match self {
+            Self::Wasm { module, function, key: Some(key) } => {
+                let (object, _) = function.split_once('/')?;
+                let module = match module {
+                    ModuleRef::Own => return None,
+                    ModuleRef::Alias(alias) => alias.to_string(),
+                    ModuleRef::Exact(digest) => format!("{EXACT}{digest}"),
+                };
+                (module, object, key)
+            }
+            Self::Service { service, key: Some(key), .. } => {
+                (service_alias(service), service.as_str(), key)
+            }
+            _ => return None,
         };
         Some(ObjectId::new(format!("{module}/{object}@{key}")))
+    }
+
+    /// The module or the deployment that it names, and its function there.
+    pub fn named(&self) -> Option<(ModuleRef, Text)> {
+        match self {
+            Self::Wasm { module, function, .. } => Some((module.clone(), function.clone())),
+            Self::Service { service, handler, .. } => {
+                let alias = ModuleRef::Alias(Text::from(service_alias(service)));
+                Some((alias, Text::from(format!("{service}/{handler}"))))
+            }
+            Self::BuiltIn(_) | Self::Poll(_) | Self::Http(_) => None,
+        }
     }
 
     /// Whether a worker can be reached there: not under an address that no worker polls.
     pub fn is_reachable(&self) -> bool {
         match self {
             Self::Poll(address) => Poll::parse(address).is_some(),
-            Self::Wasm { .. } | Self::BuiltIn(_) | Self::Http(_) => true,
+            Self::Wasm { .. } | Self::Service { .. } | Self::BuiltIn(_) | Self::Http(_) => true,
         }
     }
 
@@ -167,7 +223,7 @@ impl Address {
     /// owed work, and no message is put in the outbox.
     pub fn is_internal(&self) -> bool {
         match self {
-            Self::Wasm { .. } | Self::BuiltIn(_) => true,
+            Self::Wasm { .. } | Self::Service { .. } | Self::BuiltIn(_) => true,
             Self::Poll(_) | Self::Http(_) => false,
         }
     }
@@ -209,9 +265,22 @@ impl<'a> Keyed<'a> {
     }
 }
 
+/// The alias under which the deployment of a service is known.
+pub fn service_alias(service: &str) -> String {
+    format!("{SERVICE_ALIAS}{service}")
+}
+
+/// The service whose deployment an alias stands for, if it is one.
+pub fn service_of_alias(alias: &str) -> Option<&str> {
+    alias.strip_prefix(SERVICE_ALIAS)
+}
+
 /// What an address says behind its module: a function, or `OBJECT@KEY/FUNCTION`; the last part of an
 /// address of another kind.
 pub fn path_of(address: &str) -> &str {
+    if let Some(path) = address.strip_prefix(SERVICE_SCHEME) {
+        return path;
+    }
     match address.strip_prefix("wasm://") {
         Some(rest) => rest.split_once('/').map_or(rest, |(_, path)| path),
         None => last_part(address),
@@ -221,6 +290,10 @@ pub fn path_of(address: &str) -> &str {
 /// The name of the function that an address names: its last part, or of an object's function
 /// `OBJECT/FUNCTION`.
 pub fn function_of(address: &str) -> Cow<'_, str> {
+    if let Some(rest) = address.strip_prefix(SERVICE_SCHEME) {
+        let service = rest.split_once('/').map_or(rest, |(service, _)| service);
+        return format!("{service}/{}", last_part(rest)).into();
+    }
     let path = match address.starts_with("wasm://") {
         true => path_of(address),
         false if is_outside(address) => return last_part(address).into(),
@@ -284,6 +357,10 @@ impl fmt::Display for Address {
                     _ => f.write_str(function),
                 }
             }
+            Self::Service { service, key, handler } => match key {
+                Some(key) => write!(f, "{SERVICE_SCHEME}{service}/{key}/{handler}"),
+                None => write!(f, "{SERVICE_SCHEME}{service}/{handler}"),
+            },
             Self::BuiltIn(name) => write!(f, "segno:{name}"),
             Self::Poll(address) | Self::Http(address) => address.fmt(f),
         }
@@ -306,6 +383,8 @@ mod tests {
             ("wasm://shop/Cart@ada/add", "wasm://shop/Cart@ada/add", true),
             ("Cart@a/b: c@d/add", "wasm:///Cart@a/b: c@d/add", true),
             ("segno:http", "segno:http", true),
+            ("restate://Greeter/greet", "restate://Greeter/greet", true),
+            ("restate://Cart/a/b@c/add", "restate://Cart/a/b@c/add", true),
             ("poll://workers@1", "poll://workers@1", false),
             ("https://example.org/run", "https://example.org/run", false),
         ] {
@@ -324,7 +403,15 @@ mod tests {
         assert_eq!((function.as_str(), key.as_deref()), ("Cart/add", Some("a/b@c")));
         let object = address.object().expect("it names one");
         assert_eq!((object.as_str(), object.key()), ("shop/Cart@a/b@c", "a/b@c"));
-        for plain in ["Cart@ada/add", "wasm://shop/ship", "poll://any@g/w", "http://h/Cart@a/add"] {
+        let object = parse("restate://Cart/a/b@c/add").object().expect("it names one");
+        assert_eq!((object.as_str(), object.key()), ("restate:Cart/Cart@a/b@c", "a/b@c"));
+        for plain in [
+            "Cart@ada/add",
+            "wasm://shop/ship",
+            "poll://any@g/w",
+            "http://h/Cart@a/add",
+            "restate://Greeter/greet",
+        ] {
             assert_eq!(parse(plain).object(), None, "{plain}");
         }
         for (address, function) in [
@@ -335,6 +422,8 @@ mod tests {
             ("ship", "ship"),
             ("segno:http", "segno:http"),
             ("poll://any@g/w", "w"),
+            ("restate://Greeter/greet", "Greeter/greet"),
+            ("restate://Cart/a/b@c/add", "Cart/add"),
             ("https://example.org/a@b/run", "run"),
         ] {
             assert_eq!(function_of(address), function, "{address}");
@@ -371,6 +460,9 @@ mod tests {
             "wasm://shop/Cart@ada/",
             "segno:",
             "poll://",
+            "restate://Greeter",
+            "restate:///greet",
+            "restate://Cart//add",
             "http:///x",
             "a b",
             "x://y",

@@ -413,6 +413,20 @@ pub enum FenceAct {
         /// Which.
         id: PromiseId,
     },
+    /// Asks an invocation to stop, whoever made it.
+    CancelLoose {
+        /// Which.
+        id: PromiseId,
+    },
+    /// Sends an invocation a signal, once for each command index.
+    Signal {
+        /// To which.
+        invocation: PromiseId,
+        /// The signal's name.
+        name: Text,
+        /// Its payload.
+        payload: Value,
+    },
     /// Publishes an event, once for each command index.
     Publish {
         /// Where.
@@ -436,9 +450,17 @@ impl FenceAct {
     pub fn promise(&self) -> Option<&PromiseId> {
         match self {
             Self::Create { new } | Self::CreateLoose { new } => Some(&new.id),
-            Self::Settle { id, .. } | Self::Cancel { id } => Some(id),
+            Self::Settle { id, .. } | Self::Cancel { id } | Self::CancelLoose { id } => Some(id),
+            Self::Signal { invocation, .. } => Some(invocation),
             Self::Publish { .. } | Self::Node { .. } | Self::State(_) => None,
         }
+    }
+}
+
+impl FenceAction {
+    /// The key under which a signal of this action is sent once, whatever is repeated.
+    pub fn signal_key(&self, claimed: &PromiseId) -> Text {
+        Text::from(claimed.command(self.index).as_str())
     }
 }
 

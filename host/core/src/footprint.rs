@@ -153,6 +153,9 @@ pub fn footprint(command: &Command) -> Footprint {
                 } else if let Some(id) = action.act.promise() {
                     rows.composite(id);
                 }
+                if let FenceAct::Signal { invocation, .. } = &action.act {
+                    rows.signal_keys.insert((invocation.clone(), action.signal_key(&claim.id)));
+                }
             }
         }
         Command::TaskSuspend { claim, awaits, .. } => {
@@ -253,12 +256,18 @@ pub fn widen(view: &View, command: &Command, named: &Footprint) -> Footprint {
         Command::TaskFence { claim, records, actions, .. } => {
             wider.repeated(view, &claim.id, records);
             let mut writes_state = false;
+            let mut sent: BTreeMap<&PromiseId, u32> = BTreeMap::new();
             let caller = Caller::of(view, &claim.id);
             for action in actions {
                 match &action.act {
                     FenceAct::Create { new } => wider.joins(view, new, caller.as_ref()),
                     FenceAct::CreateLoose { new } => wider.joins(view, new, None),
                     FenceAct::State(_) => writes_state = true,
+                    FenceAct::Signal { invocation, name, .. } => {
+                        let before = sent.entry(invocation).or_default();
+                        wider.hears(view, invocation, name, *before);
+                        *before += 1;
+                    }
                     _ => {}
                 }
             }
@@ -287,14 +296,7 @@ pub fn widen(view: &View, command: &Command, named: &Footprint) -> Footprint {
             first.iter().for_each(|command| wider.merge(widen(view, command, &named)));
         }
         Command::Signal { invocation, name, .. } => {
-            if let (Some(promise), Some(task)) = (view.promise(invocation), view.task(invocation)) {
-                let signal = match graph::is_run(promise) {
-                    true => invocation.run_signal(name),
-                    false => invocation.signal(task.signals),
-                };
-                wider.settles(view, &signal);
-                wider.composites.insert(signal);
-            }
+            wider.hears(view, invocation, name, 0);
         }
         Command::Update { invocation, .. } => {
             if let Some(task) = view.task(invocation) {
@@ -467,7 +469,9 @@ impl Footprint {
         self.lines.extend(address.object());
         self.limits.extend(limit_name(&address, None));
         let target = match address {
-            Address::Wasm { module, .. } => Some(module),
+            Address::Wasm { .. } | Address::Service { .. } => {
+                address.named().map(|(module, _)| module)
+            }
             address if address.is_graph_run() => {
                 tags.get(tags::MODULE).and_then(|module| ModuleRef::parse(module))
             }
@@ -523,6 +527,19 @@ impl Footprint {
         let partition = limit.rule().and_then(|rule| key_of(&name, rule, param).ok());
         partition.into_iter().for_each(|key| self.comes_to(view, &name.partition(&key)));
         self.limits.insert(name);
+    }
+
+    /// The promise of a signal to an invocation, after `before` others of the same transaction.
+    fn hears(&mut self, view: &View, invocation: &PromiseId, name: &str, before: u32) {
+        let (Some(promise), Some(task)) = (view.promise(invocation), view.task(invocation)) else {
+            return;
+        };
+        let signal = match graph::is_run(promise) {
+            true => invocation.run_signal(name),
+            false => invocation.signal(task.signals.saturating_add(before)),
+        };
+        self.settles(view, &signal);
+        self.composites.insert(signal);
     }
 
     /// The key of a limit that an execution comes to, and who may have to give way.

@@ -132,6 +132,9 @@ fn makes_a_promise(kind: CommandKind) -> bool {
         | CommandKind::SetState
         | CommandKind::ClearState
         | CommandKind::ClearAllState
-        | CommandKind::StateKeys => false,
+        | CommandKind::StateKeys
+        | CommandKind::Peek
+        | CommandKind::Attach
+        | CommandKind::Signal => false,
     }
 }

@@ -220,17 +220,27 @@ fn linear_chain(step: &StepView<'_>) -> Found {
                 schedule.last_id.as_ref() == Some(id) || made.any(|made| made == *id)
             })
         };
+    // One of the next signals of an invocation.
+    let is_signal = |id: &PromiseId, invocation: &PromiseId, name: &str, most: u32| {
+        if step.before.promises.get(invocation).is_some_and(graph::is_run) {
+            return *id == invocation.run_signal(name);
+        }
+        let task = step.before.tasks.get(invocation);
+        task.is_some_and(|task| {
+            (task.signals..task.signals + most).any(|n| *id == invocation.signal(n))
+        })
+    };
     each(&step.after.promises, |id, after| {
         let settled_now =
             !after.is_pending() && step.before.promises.get(id).is_none_or(Promise::is_pending);
         let allowed = || match step.command {
-            Command::Signal { invocation, name, .. } => {
-                let is_run = step.before.promises.get(invocation).is_some_and(graph::is_run);
-                let task = step.before.tasks.get(invocation);
-                match is_run {
-                    true => *id == invocation.run_signal(name),
-                    false => task.is_some_and(|task| *id == invocation.signal(task.signals)),
-                }
+            Command::Signal { invocation, name, .. } => is_signal(id, invocation, name, 1),
+            Command::TaskFence { actions, .. } => {
+                let signals = (1..).zip(actions.iter().filter_map(|action| match &action.act {
+                    FenceAct::Signal { invocation, name, .. } => Some((invocation, name)),
+                    _ => None,
+                }));
+                signals.into_iter().any(|(most, (to, name))| is_signal(id, to, name, most))
             }
             Command::Update { invocation, .. } => {
                 let task = step.before.tasks.get(invocation);
@@ -307,9 +317,9 @@ fn overdue_only_settles(step: &StepView<'_>) -> Found {
 fn may_cancel(command: &Command) -> bool {
     match command {
         Command::Cancel { .. } | Command::OutboxDue { key: OutboxKey::CancelChildren(_) } => true,
-        Command::TaskFence { actions, .. } => {
-            actions.iter().any(|action| matches!(action.act, FenceAct::Cancel { .. }))
-        }
+        Command::TaskFence { actions, .. } => actions.iter().any(|action| {
+            matches!(action.act, FenceAct::Cancel { .. } | FenceAct::CancelLoose { .. })
+        }),
         _ => false,
     }
 }

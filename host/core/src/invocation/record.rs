@@ -105,6 +105,12 @@ pub enum CommandKind {
     ClearAllState,
     /// The names of the parts of it.
     StateKeys,
+    /// Read a promise, or how another invocation ended, without waiting for it.
+    Peek,
+    /// Wait for the end of another invocation.
+    Attach,
+    /// Send another invocation a signal; nothing completes the command.
+    Signal,
 }
 
 /// How a command, or the invocation, ended.
@@ -233,13 +239,16 @@ impl CommandKind {
             Self::ClearState => "clear-state",
             Self::ClearAllState => "clear-all-state",
             Self::StateKeys => "state-keys",
+            Self::Peek => "peek",
+            Self::Attach => "attach",
+            Self::Signal => "signal",
         }
     }
 
     /// Whether something completes the command. A write is done with its record.
     pub fn completes(self) -> bool {
         match self {
-            Self::SetState | Self::ClearState | Self::ClearAllState => false,
+            Self::SetState | Self::ClearState | Self::ClearAllState | Self::Signal => false,
             Self::Call
             | Self::Send
             | Self::Sleep
@@ -250,7 +259,9 @@ impl CommandKind {
             | Self::Cancel
             | Self::Publish
             | Self::GetState
-            | Self::StateKeys => true,
+            | Self::StateKeys
+            | Self::Peek
+            | Self::Attach => true,
         }
     }
 }

@@ -68,6 +68,17 @@ impl Request {
         Self(Bytes::from(encoded))
     }
 
+    /// A request that is kept as it came, whatever its length, under one name.
+    pub fn verbatim(name: &str, value: &[u8]) -> Self {
+        let mut encoded = Vec::with_capacity(name.len() + value.len() + 8);
+        encoded.extend(varint(name.len() as u64));
+        encoded.extend_from_slice(name.as_bytes());
+        encoded.push(0);
+        encoded.extend(varint(value.len() as u64));
+        encoded.extend_from_slice(value);
+        Self(Bytes::from(encoded))
+    }
+
     /// The fields; none if the bytes are not a request.
     pub fn fields(&self) -> Option<Vec<Field>> {
         let mut rest = self.0.as_slice();
@@ -114,6 +125,17 @@ mod tests {
         assert_eq!(fields[1].value, FieldValue::Digest { len: 300, digest: Digest::of(&large) });
         assert_eq!(fields[2].value, FieldValue::Inline(Bytes::default()));
         assert!(request.as_bytes().len() < 100);
+    }
+
+    #[test]
+    fn what_is_kept_as_it_came_comes_back_whatever_its_length() {
+        let long = vec![7; 70_000];
+        for value in [&b""[..], b"abc", &long] {
+            let fields = Request::verbatim("frame", value).fields().expect("just encoded");
+            let kept = FieldValue::Inline(Bytes::from(value));
+            assert_eq!(fields, [Field { name: Text::from("frame"), value: kept }]);
+        }
+        assert_eq!(Request::verbatim("frame", b"abc"), Request::of(&[("frame", b"abc")]));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    address::GRAPH_RUN,
+    address::{self, GRAPH_RUN},
     id::PromiseId,
     tags,
     time::Timestamp,
@@ -92,6 +92,9 @@ pub fn module_named(tags: &Tags) -> Option<String> {
     let target = tags::target(tags)?;
     if target == GRAPH_RUN {
         return tags.get(tags::MODULE).cloned();
+    }
+    if let Some(rest) = target.strip_prefix(address::SERVICE_SCHEME) {
+        return rest.split_once('/').map(|(service, _)| address::service_alias(service));
     }
     let (module, _) = target.strip_prefix("wasm://")?.split_once('/')?;
     Some(module).filter(|module| !module.is_empty()).map(str::to_owned)

@@ -224,6 +224,11 @@ fn fences(world: &World, name: &str, other: &str, version: u64) -> Vec<Command> 
         new: world::new(undone.as_str(), &[(tags::TARGET, "poll://w")], Timestamp::NEVER),
     };
     let settle = |id: PromiseId, verdict| FenceAct::Settle { id, verdict, value: Value::default() };
+    let signal = |to: &str| FenceAct::Signal {
+        invocation: PromiseId::from(to),
+        name: Text::from("hint"),
+        payload: Value::default(),
+    };
     let head = world.model.head(&id);
     let next = match head.len {
         0 => world::started(),
@@ -257,6 +262,8 @@ fn fences(world: &World, name: &str, other: &str, version: u64) -> Vec<Command> 
                 new: world::new(&format!("{name}:0"), &[], Timestamp::NEVER),
             }],
         ),
+        fence(vec![], vec![FenceAct::CancelLoose { id: other_id.clone() }]),
+        fence(vec![], vec![signal(&child), signal(&child), signal(name)]),
         fence(vec![], vec![FenceAct::Cancel { id: PromiseId::from(child.as_str()) }]),
         fence(
             vec![],

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{draft::Draft, limits::Limited};
 use crate::{
-    address::{Address, ModuleRef},
+    address::{Address, ModuleRef, service_of_alias},
     command::ClaimRequest,
     effect::{Effect, Metric, SettleCause},
     id::{Digest, ObjectId, PromiseId, TooLong, Version, fits, fits_under},
@@ -250,8 +250,8 @@ impl Draft<'_> {
         if address.is_graph_run() {
             return self.module_of_run(of_run, maker);
         }
-        let Address::Wasm { module, function, .. } = address else { return Ok(None) };
-        match (module, maker) {
+        let Some((module, function)) = address.named() else { return Ok(None) };
+        match (&module, maker) {
             (ModuleRef::Own, Maker::Invocation(Task { module: Some(module), .. })) => {
                 Ok(Some(*module))
             }
@@ -259,7 +259,7 @@ impl Draft<'_> {
                 "the function `{function}` is named without a module, which only a function of that module may do; \
                  use wasm://MODULE/{function}"
             ))),
-            (ModuleRef::Alias(_) | ModuleRef::Exact(_), _) => self.known(module).map(Some),
+            (ModuleRef::Alias(_) | ModuleRef::Exact(_), _) => self.known(&module).map(Some),
         }
     }
 
@@ -287,7 +287,12 @@ impl Draft<'_> {
         let missing = match module {
             ModuleRef::Alias(alias) => match self.view.alias(alias) {
                 Some(module) => return Ok(module),
-                None => format!("the module `{alias}` is not deployed; deploy it first"),
+                None => match service_of_alias(alias) {
+                    Some(service) => format!(
+                        "no deployment is registered that has the service `{service}`; register it first"
+                    ),
+                    None => format!("the module `{alias}` is not deployed; deploy it first"),
+                },
             },
             ModuleRef::Exact(digest) if self.view.has_module(digest) => return Ok(*digest),
             ModuleRef::Exact(digest) => format!("the module `sha256:{digest}` was never uploaded"),

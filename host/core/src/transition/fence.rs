@@ -3,7 +3,9 @@
 
 use std::ops::Range;
 
-use super::{append::progressed, create::Maker, draft::Draft, promises::for_clients};
+use super::{
+    append::progressed, create::Maker, draft::Draft, promises::for_clients, signals::signal,
+};
 use crate::{
     command::{FenceAct, FenceAction},
     graph::{self, NodeState},
@@ -22,7 +24,8 @@ pub(super) fn act(
     actions: &[FenceAction],
 ) -> Result<Reply, Refusal> {
     draft.touch(&claim.id);
-    for id in actions.iter().filter_map(|action| action.act.promise()) {
+    let others = actions.iter().filter(|action| !matches!(action.act, FenceAct::Signal { .. }));
+    for id in others.filter_map(|action| action.act.promise()) {
         if *id == claim.id {
             return Err(Refusal::BadRequest(format!(
                 "an action under the claim of `{id}` cannot be about `{id}`"
@@ -101,6 +104,21 @@ impl Draft<'_> {
                     return Err(Refusal::Unprocessable(message));
                 }
                 self.ask_to_stop(id);
+                Ok(Acted::Done)
+            }
+            FenceAct::CancelLoose { id } => {
+                self.within_rights(&task.id, id)?;
+                self.existing(id)?;
+                self.ask_to_stop(id);
+                Ok(Acted::Done)
+            }
+            FenceAct::Signal { invocation, name, payload } => {
+                self.within_rights(&task.id, invocation)?;
+                let key = action.signal_key(&task.id);
+                signal(self, invocation, name, payload, Some(&key))?;
+                if *invocation == task.id {
+                    task.signals = self.existing_task(&task.id)?.signals;
+                }
                 Ok(Acted::Done)
             }
             FenceAct::Publish { topic, payload } => {

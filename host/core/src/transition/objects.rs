@@ -41,7 +41,13 @@ impl Draft<'_> {
         address: &Address,
         module: Option<&Digest>,
     ) -> Result<Option<ObjectId>, Refusal> {
-        let Address::Wasm { function, key: Some(_), .. } = address else { return Ok(None) };
+        let function = match address {
+            Address::Wasm { function, key: Some(_), .. } => function.clone(),
+            Address::Service { key: Some(_), .. } => {
+                address.named().map(|(_, function)| function).unwrap_or_default()
+            }
+            _ => return Ok(None),
+        };
         let Some(object) = address.object() else {
             return Err(Refusal::Unprocessable(format!(
                 "`{address}` is a function of an object, which is named with its module: use wasm://MODULE/OBJECT@KEY/FUNCTION"
@@ -49,7 +55,7 @@ impl Draft<'_> {
         };
         named(&object)?;
         let facts = module.and_then(|module| self.view.module_facts(module));
-        let only_reads = facts.is_some_and(|facts| facts.shared.contains(function));
+        let only_reads = facts.is_some_and(|facts| facts.shared.contains(&function));
         Ok((!only_reads).then_some(object))
     }
 

@@ -72,7 +72,7 @@ pub(super) fn register_listener(
                 reachable(&at)?;
             }
         }
-        Ok(Address::Wasm { .. } | Address::BuiltIn(_)) => {
+        Ok(Address::Wasm { .. } | Address::Service { .. } | Address::BuiltIn(_)) => {
             let message =
                 format!("a listener cannot be told at `{address}`; use poll://… or http(s)://…");
             return Err(Refusal::BadRequest(message));

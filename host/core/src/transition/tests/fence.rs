@@ -295,3 +295,45 @@ fn a_tree_acts_on_no_more_than_who_started_it_may() {
     world.done(world::fence(claim, vec![], vec![settle("b/x")]));
     assert_eq!(world.verdict("b/x"), Some(Verdict::Resolved));
 }
+
+#[test]
+fn a_signal_under_a_claim_is_sent_once_whatever_is_repeated() {
+    let (mut world, claim) = held();
+    world.done(world::workflow("other"));
+    let signal = |to: &str| FenceAct::Signal {
+        invocation: PromiseId::from(to),
+        name: Text::from("hint"),
+        payload: Value::default(),
+    };
+    let records = vec![world::started(), world::asked(1, 0), world::asked(2, 1)];
+    let acts = vec![signal("other"), signal("other"), signal("w"), signal("nobody")];
+    let batch = world::fence(claim, records, acts);
+    for time in 0..2 {
+        let decision = world.decide(&batch);
+        let done = outcomes(decision.reply);
+        assert!(done[..3].iter().all(Result::is_ok), "{done:?}");
+        assert!(matches!(done[3], Err(Refusal::NotFound(_))), "{done:?}");
+        assert_eq!(decision.delta.is_empty(), time == 1, "{:?}", decision.delta);
+        world.done(batch.clone());
+    }
+    let signals = |id: &str| world.model.task(&PromiseId::from(id)).map(|task| task.signals);
+    assert_eq!((signals("other"), signals("w")), (Some(2), Some(1)));
+    let sent = world.model.promise(&PromiseId::from("other").signal(1));
+    assert!(sent.is_some_and(|sent| !sent.is_pending()));
+}
+
+/// What an invocation did not make, it can ask to stop, as a client can; within its rights.
+#[test]
+fn who_did_not_make_an_invocation_may_ask_it_to_stop() {
+    let (mut world, claim) = held();
+    world.done(world::workflow("other"));
+    let cancel = |id: &str| FenceAct::CancelLoose { id: PromiseId::from(id) };
+    let strict = FenceAct::Cancel { id: PromiseId::from("other") };
+    let acts = vec![strict, cancel("other"), cancel("nobody")];
+    let done = outcomes(world.done(world::fence(claim, Vec::new(), acts)));
+    assert!(matches!(done[0], Err(Refusal::Unprocessable(_))), "{done:?}");
+    assert_eq!(done[1], Ok(Acted::Done));
+    assert!(matches!(done[2], Err(Refusal::NotFound(_))), "{done:?}");
+    let task = world.model.task(&PromiseId::from("other")).expect("it is there");
+    assert_eq!(task.cancel, CancelState::Requested);
+}

@@ -63,7 +63,9 @@ impl Run {
             bytes += match &act {
                 FenceAct::Create { new } | FenceAct::CreateLoose { new } => new.param.data.len(),
                 FenceAct::Settle { value, .. } => value.data.len(),
+                FenceAct::Signal { payload, .. } => payload.data.len(),
                 FenceAct::Cancel { .. }
+                | FenceAct::CancelLoose { .. }
                 | FenceAct::Publish { .. }
                 | FenceAct::Node { .. }
                 | FenceAct::State(_) => 0,
