@@ -1,0 +1,29 @@
+//! The service invocation protocol of Restate, without I/O: bytes and events in, bytes and actions
+//! out. No clock, no socket, no randomness, and nothing of Segno.
+//!
+//! A *runtime* keeps the journals of invocations and calls a *deployment*, which runs the handlers.
+//! One request is one attempt at one invocation: the runtime sends what the journal has, then both
+//! sides send what happens.
+//!
+//! In the order a newcomer should read:
+//! - [`version`]: the eight versions in their two families;
+//! - [`frame`]: the bytes that all have in common;
+//! - [`wire`], [`custom`]: messages that both families have;
+//! - [`violation`], [`failure`]: what is said of breaches;
+//! - [`id`]: ids as texts.
+
+pub mod failure;
+pub mod version;
+pub mod violation;
+
+pub mod custom;
+pub mod frame;
+pub mod wire;
+
+
+
+pub mod id;
+
+pub use version::{Family, NoCommonVersion, ProtocolVersion, VersionRange};
+pub use violation::{FrameType, Violation};
+pub use wire::{Failure, Outcome, Start};

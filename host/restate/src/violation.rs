@@ -1,0 +1,86 @@
+//! Breaches of the protocol, as values.
+
+use std::fmt;
+
+use crate::failure;
+
+/// A frame's type, with the word for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrameType {
+    /// Its number in the header.
+    pub number: u16,
+    /// What it is called; `unknown` if it is.
+    pub name: &'static str,
+}
+
+impl fmt::Display for FrameType {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{} (0x{:04x})", self.name, self.number)
+    }
+}
+
+/// One breach: which frame, where, and which rule. The attempt is over.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct Violation {
+    /// The code to report, one of [`failure`].
+    pub code: u16,
+    /// The frame at fault, if there is one.
+    pub frame: Option<FrameType>,
+    /// The index of its command or entry in the journal, if it has one.
+    pub index: Option<u32>,
+    /// The breach, as a clause.
+    pub what: String,
+}
+
+impl Violation {
+    /// A breach without a frame or an index.
+    pub fn new(what: impl Into<String>) -> Self {
+        Self { code: failure::PROTOCOL_VIOLATION, frame: None, index: None, what: what.into() }
+    }
+
+    /// A breach by this frame.
+    pub fn of(frame: FrameType, what: impl Into<String>) -> Self {
+        Self { frame: Some(frame), ..Self::new(what) }
+    }
+
+    /// The same, with its place in the journal.
+    pub fn at(self, index: u32) -> Self {
+        Self { index: Some(index), ..self }
+    }
+
+    /// The same under another code.
+    pub fn with_code(self, code: u16) -> Self {
+        Self { code, ..self }
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(frame) = &self.frame {
+            write!(out, "{frame}")?;
+        }
+        if let Some(index) = self.index {
+            write!(out, "{}at index {index}", if self.frame.is_some() { " " } else { "" })?;
+        }
+        if self.frame.is_some() || self.index.is_some() {
+            out.write_str(": ")?;
+        }
+        out.write_str(&self.what)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_violation_names_its_frame_and_its_place() {
+        let frame = FrameType { number: 0x0401, name: "Output" };
+        let whole = Violation::of(frame, "a second one").at(7);
+        assert_eq!(whole.to_string(), "Output (0x0401) at index 7: a second one");
+        assert_eq!(Violation::of(frame, "late").to_string(), "Output (0x0401): late");
+        assert_eq!(Violation::new("late").at(1).to_string(), "at index 1: late");
+        assert_eq!(Violation::new("late").to_string(), "late");
+        assert_eq!(whole.code, 571);
+    }
+}

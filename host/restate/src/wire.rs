@@ -1,0 +1,257 @@
+//! Messages that are the same in both families: `Start`, and what other messages are made of.
+//!
+//! Fields of later versions are here for all; [`Start::in_version`] and its like take away what an
+//! earlier one does not have.
+
+use bytes::Bytes;
+use prost::Message;
+
+use crate::version::ProtocolVersion;
+
+/// The first frame of an attempt, from the runtime.
+#[derive(Clone, PartialEq, Eq, Hash, Message)]
+pub struct Start {
+    /// The bytes of the invocation's id, the same in every attempt.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub id: Bytes,
+    /// The id as people see it.
+    #[prost(string, tag = "2")]
+    pub debug_id: String,
+    /// The number of stored frames that follow, the input included.
+    #[prost(uint32, tag = "3")]
+    pub known_entries: u32,
+    /// State of the key that the handler runs under.
+    #[prost(message, repeated, tag = "4")]
+    pub state_map: Vec<StateEntry>,
+    /// Whether there may be more state than `state_map` has.
+    #[prost(bool, tag = "5")]
+    pub partial_state: bool,
+    /// The key, of an object or a workflow. Empty for others.
+    #[prost(string, tag = "6")]
+    pub key: String,
+    /// Failed attempts since the journal grew. From V2.
+    #[prost(uint32, tag = "7")]
+    pub retry_count: u32,
+    /// Milliseconds since the journal grew. From V2.
+    #[prost(uint64, tag = "8")]
+    pub since_last_entry_ms: u64,
+    /// The seed of the handler's random numbers, the same in every attempt. From V6.
+    #[prost(uint64, tag = "9")]
+    pub random_seed: u64,
+    /// The scope that the invocation was called in. From V7.
+    #[prost(string, optional, tag = "10")]
+    pub scope: Option<String>,
+    /// The limit that it counts under. From V7.
+    #[prost(string, optional, tag = "11")]
+    pub limit_key: Option<String>,
+    /// The idempotency key that it was called with. From V7.
+    #[prost(string, optional, tag = "12")]
+    pub idempotency_key: Option<String>,
+}
+
+impl Start {
+    /// The same without the fields that `version` does not have.
+    pub fn in_version(mut self, version: ProtocolVersion) -> Self {
+        if version < ProtocolVersion::V2 {
+            self.retry_count = 0;
+            self.since_last_entry_ms = 0;
+        }
+        if version < ProtocolVersion::V6 {
+            self.random_seed = 0;
+        }
+        if version < ProtocolVersion::V7 {
+            self.scope = None;
+            self.limit_key = None;
+            self.idempotency_key = None;
+        }
+        self
+    }
+}
+
+/// One key of state with its value. An empty value is a value.
+#[derive(Clone, PartialEq, Eq, Hash, Message)]
+pub struct StateEntry {
+    /// The key.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub key: Bytes,
+    /// The value.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub value: Bytes,
+}
+
+/// One header of a request.
+#[derive(Clone, PartialEq, Eq, Hash, Message)]
+pub struct Header {
+    /// Its name.
+    #[prost(string, tag = "1")]
+    pub key: String,
+    /// Its value.
+    #[prost(string, tag = "2")]
+    pub value: String,
+}
+
+/// Nothing, where that is an answer.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Message)]
+pub struct Void {}
+
+/// Bytes that may be none, in a message of its own so that they can also be absent.
+#[derive(Clone, PartialEq, Eq, Hash, Message)]
+pub struct Value {
+    /// The bytes.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub content: Bytes,
+}
+
+impl From<Bytes> for Value {
+    fn from(content: Bytes) -> Self {
+        Self { content }
+    }
+}
+
+/// A failure that the handler or its caller sees, and that no retry changes.
+#[derive(Clone, PartialEq, Eq, Hash, Message)]
+pub struct Failure {
+    /// The code.
+    #[prost(uint32, tag = "1")]
+    pub code: u32,
+    /// The message.
+    #[prost(string, tag = "2")]
+    pub message: String,
+    /// More about it. From V6.
+    #[prost(message, repeated, tag = "3")]
+    pub metadata: Vec<FailureMetadata>,
+}
+
+impl Failure {
+    /// A failure without metadata.
+    pub fn new(code: u16, message: impl Into<String>) -> Self {
+        Self { code: code.into(), message: message.into(), metadata: Vec::new() }
+    }
+
+    pub(crate) fn trim(&mut self, version: ProtocolVersion) {
+        if version < ProtocolVersion::V6 {
+            self.metadata.clear();
+        }
+    }
+}
+
+/// One fact about a failure.
+#[derive(Clone, PartialEq, Eq, Hash, Message)]
+pub struct FailureMetadata {
+    /// Its name.
+    #[prost(string, tag = "1")]
+    pub key: String,
+    /// Its value.
+    #[prost(string, tag = "2")]
+    pub value: String,
+}
+
+/// The keys of all state.
+#[derive(Clone, PartialEq, Eq, Hash, Message)]
+pub struct StateKeys {
+    /// The keys.
+    #[prost(bytes = "bytes", repeated, tag = "1")]
+    pub keys: Vec<Bytes>,
+}
+
+/// An invocation by its workflow and key.
+#[derive(Clone, PartialEq, Eq, Hash, Message)]
+pub struct WorkflowTarget {
+    /// The workflow.
+    #[prost(string, tag = "1")]
+    pub workflow_name: String,
+    /// The key.
+    #[prost(string, tag = "2")]
+    pub workflow_key: String,
+    /// The scope. From V7.
+    #[prost(string, optional, tag = "3")]
+    pub scope: Option<String>,
+}
+
+/// An invocation by the idempotency key that it was called with.
+#[derive(Clone, PartialEq, Eq, Hash, Message)]
+pub struct IdempotentRequestTarget {
+    /// The service.
+    #[prost(string, tag = "1")]
+    pub service_name: String,
+    /// The key of an object or a workflow.
+    #[prost(string, optional, tag = "2")]
+    pub service_key: Option<String>,
+    /// The handler.
+    #[prost(string, tag = "3")]
+    pub handler_name: String,
+    /// The idempotency key.
+    #[prost(string, tag = "4")]
+    pub idempotency_key: String,
+    /// The scope. From V7.
+    #[prost(string, optional, tag = "5")]
+    pub scope: Option<String>,
+}
+
+/// How something ended: with bytes, or with a failure.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    /// With these bytes.
+    Success(Bytes),
+    /// With this failure.
+    Failure(Failure),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn whole() -> Start {
+        let text = || Some("t".to_owned());
+        let entry = StateEntry { key: "k".into(), value: "v".into() };
+        Start {
+            id: "id".into(),
+            debug_id: "inv".into(),
+            known_entries: 3,
+            state_map: vec![entry],
+            partial_state: true,
+            key: "key".into(),
+            retry_count: 1,
+            since_last_entry_ms: 2,
+            random_seed: 3,
+            scope: text(),
+            limit_key: text(),
+            idempotency_key: text(),
+        }
+    }
+
+    #[test]
+    fn a_start_has_the_fields_of_its_version() {
+        let rows = [
+            (ProtocolVersion::V1, (0, 0, 0, false)),
+            (ProtocolVersion::V2, (1, 2, 0, false)),
+            (ProtocolVersion::V3, (1, 2, 0, false)),
+            (ProtocolVersion::V5, (1, 2, 0, false)),
+            (ProtocolVersion::V6, (1, 2, 3, false)),
+            (ProtocolVersion::V7, (1, 2, 3, true)),
+            (ProtocolVersion::V8, (1, 2, 3, true)),
+        ];
+        for (version, (retries, since, seed, scoped)) in rows {
+            let start = whole().in_version(version);
+            let numbers = (start.retry_count, start.since_last_entry_ms, start.random_seed);
+            assert_eq!(numbers, (retries, since, seed), "{version}");
+            for field in [&start.scope, &start.limit_key, &start.idempotency_key] {
+                assert_eq!(field.is_some(), scoped, "{version}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_fields_of_a_start_have_these_numbers() {
+        let bytes = whole().encode_to_vec();
+        let mut rest = &bytes[..];
+        let mut tags = Vec::new();
+        while !rest.is_empty() {
+            let (tag, kind) = prost::encoding::decode_key(&mut rest).unwrap();
+            let limit = prost::encoding::DecodeContext::default();
+            prost::encoding::skip_field(kind, tag, &mut rest, limit).unwrap();
+            tags.push(tag);
+        }
+        assert_eq!(tags, (1..=12).collect::<Vec<_>>());
+    }
+}
