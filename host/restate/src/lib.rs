@@ -22,6 +22,8 @@ pub mod wire;
 
 
 
+pub mod immutable;
+
 pub mod id;
 
 pub use version::{Family, NoCommonVersion, ProtocolVersion, VersionRange};

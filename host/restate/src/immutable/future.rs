@@ -1,0 +1,300 @@
+//! Trees of what is waited for.
+
+use std::collections::BTreeSet;
+
+use prost::{Enumeration, Message};
+
+use super::notification::NotificationId;
+
+/// What an invocation waits for: notifications, and other such trees, combined in one way.
+///
+/// V5 and V6 wait for the first of a set; that is a tree with one node.
+#[derive(Clone, PartialEq, Eq, Hash, Message)]
+pub struct Future {
+    /// Results of commands, by completion id.
+    #[prost(uint32, repeated, tag = "1")]
+    pub completions: Vec<u32>,
+    /// Signals, by index.
+    #[prost(uint32, repeated, tag = "2")]
+    pub signals: Vec<u32>,
+    /// Signals, by name.
+    #[prost(string, repeated, tag = "3")]
+    pub named_signals: Vec<String>,
+    /// Trees.
+    #[prost(message, repeated, tag = "4")]
+    pub nested: Vec<Future>,
+    /// How many of all these are waited for.
+    #[prost(enumeration = "Combinator", tag = "5")]
+    pub combinator: i32,
+}
+
+/// How many of its parts a tree waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Enumeration)]
+#[repr(i32)]
+pub enum Combinator {
+    /// Only the deployment knows. It has to look at each part that comes.
+    Unknown = 0,
+    /// The first, whatever its outcome.
+    FirstCompleted = 1,
+    /// All, whatever their outcomes.
+    AllCompleted = 2,
+    /// The first that succeeds, or all when none does.
+    FirstSucceededOrAllFailed = 3,
+    /// All, or the first that fails.
+    AllSucceededOrFirstFailed = 4,
+}
+
+/// What is known of a notification that came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Settled {
+    /// It carries something else than a failure.
+    Succeeded,
+    /// It carries a failure.
+    Failed,
+}
+
+/// What is known of a tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Progress {
+    Pending,
+    Succeeded,
+    Failed,
+    /// It is done, and how depends on the order in which notifications came.
+    Either,
+}
+
+impl Progress {
+    fn may_succeed(self) -> bool {
+        matches!(self, Self::Succeeded | Self::Either)
+    }
+
+    fn may_fail(self) -> bool {
+        matches!(self, Self::Failed | Self::Either)
+    }
+}
+
+impl Future {
+    /// A wait for the first of these.
+    pub fn first_of(ids: impl IntoIterator<Item = NotificationId>) -> Self {
+        let mut future = Self::of(Combinator::FirstCompleted);
+        ids.into_iter().for_each(|id| future.push(id));
+        future
+    }
+
+    /// A wait for all of these, whatever their outcomes.
+    pub fn all_of(ids: impl IntoIterator<Item = NotificationId>) -> Self {
+        let mut future = Self::of(Combinator::AllCompleted);
+        ids.into_iter().for_each(|id| future.push(id));
+        future
+    }
+
+    /// A tree without parts.
+    pub fn of(combinator: Combinator) -> Self {
+        Self { combinator: combinator as i32, ..Self::default() }
+    }
+
+    /// Adds a notification to the parts.
+    pub fn push(&mut self, id: NotificationId) {
+        match id {
+            NotificationId::Completion(id) => self.completions.push(id),
+            NotificationId::Signal(index) => self.signals.push(index),
+            NotificationId::NamedSignal(name) => self.named_signals.push(name),
+        }
+    }
+
+    /// Everything that it waits for, anywhere in the tree.
+    pub fn leaves(&self) -> BTreeSet<NotificationId> {
+        let mut leaves = BTreeSet::new();
+        let mut nodes = vec![self];
+        while let Some(node) = nodes.pop() {
+            leaves.extend(node.own_leaves());
+            nodes.extend(&node.nested);
+        }
+        leaves
+    }
+
+    /// Whether the invocation can go on, by what is known of each notification: `None` is one that
+    /// did not come, or that the invocation has seen.
+    ///
+    /// It never says no to one that can. It says yes to some that then wait again: when the order
+    /// decides, and when a part is complete that only the deployment can judge.
+    pub fn is_satisfied(&self, known: impl Fn(&NotificationId) -> Option<Settled>) -> bool {
+        let mut undecided = false;
+        self.progress(&known, &mut undecided) != Progress::Pending || undecided
+    }
+
+    fn own_leaves(&self) -> impl Iterator<Item = NotificationId> {
+        let completions = self.completions.iter().map(|id| NotificationId::Completion(*id));
+        let signals = self.signals.iter().map(|index| NotificationId::Signal(*index));
+        let named = self.named_signals.iter().cloned().map(NotificationId::NamedSignal);
+        completions.chain(signals).chain(named)
+    }
+
+    /// `undecided` becomes true when something came that only the deployment can judge.
+    fn progress(
+        &self,
+        known: &impl Fn(&NotificationId) -> Option<Settled>,
+        undecided: &mut bool,
+    ) -> Progress {
+        let leaves = self.own_leaves().map(|id| match known(&id) {
+            None => Progress::Pending,
+            Some(Settled::Succeeded) => Progress::Succeeded,
+            Some(Settled::Failed) => Progress::Failed,
+        });
+        let mut parts: Vec<Progress> = leaves.collect();
+        parts.extend(self.nested.iter().map(|nested| nested.progress(known, undecided)));
+        let pending = parts.contains(&Progress::Pending);
+        let success = parts.iter().any(|part| part.may_succeed());
+        let failure = parts.iter().any(|part| part.may_fail());
+        let either = parts.contains(&Progress::Either) || (success && failure);
+        match Combinator::try_from(self.combinator).unwrap_or(Combinator::Unknown) {
+            Combinator::Unknown => {
+                *undecided |= success || failure;
+                Progress::Pending
+            }
+            Combinator::FirstCompleted => match (success, failure) {
+                (false, false) => Progress::Pending,
+                (true, false) => Progress::Succeeded,
+                (false, true) => Progress::Failed,
+                (true, true) => Progress::Either,
+            },
+            Combinator::AllCompleted if pending => Progress::Pending,
+            Combinator::AllCompleted => Progress::Succeeded,
+            Combinator::FirstSucceededOrAllFailed if success => {
+                if either && !parts.contains(&Progress::Succeeded) {
+                    Progress::Either
+                } else {
+                    Progress::Succeeded
+                }
+            }
+            Combinator::FirstSucceededOrAllFailed if pending => Progress::Pending,
+            Combinator::FirstSucceededOrAllFailed => Progress::Failed,
+            Combinator::AllSucceededOrFirstFailed if failure => {
+                if either && !parts.contains(&Progress::Failed) {
+                    Progress::Either
+                } else {
+                    Progress::Failed
+                }
+            }
+            Combinator::AllSucceededOrFirstFailed if pending => Progress::Pending,
+            Combinator::AllSucceededOrFirstFailed => Progress::Succeeded,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn leaf(id: u32) -> NotificationId {
+        NotificationId::Completion(id)
+    }
+
+    fn tree(combinator: Combinator, completions: &[u32], nested: &[Future]) -> Future {
+        Future {
+            completions: completions.to_vec(),
+            nested: nested.to_vec(),
+            ..Future::of(combinator)
+        }
+    }
+
+    /// Whether `future` is satisfied when these completions succeeded and those failed.
+    fn satisfied(future: &Future, succeeded: &[u32], failed: &[u32]) -> bool {
+        future.is_satisfied(|id| match id {
+            NotificationId::Completion(id) if succeeded.contains(id) => Some(Settled::Succeeded),
+            NotificationId::Completion(id) if failed.contains(id) => Some(Settled::Failed),
+            _ => None,
+        })
+    }
+
+    #[test]
+    fn each_combinator_has_its_table() {
+        use Combinator::*;
+        let rows: [(Combinator, [bool; 6]); 5] = [
+            // Of 1 and 2: none; 1 well; 1 badly; both well; both badly; 1 well and 2 badly.
+            (Unknown, [false, true, true, true, true, true]),
+            (FirstCompleted, [false, true, true, true, true, true]),
+            (AllCompleted, [false, false, false, true, true, true]),
+            (FirstSucceededOrAllFailed, [false, true, false, true, true, true]),
+            (AllSucceededOrFirstFailed, [false, false, true, true, true, true]),
+        ];
+        for (combinator, expected) in rows {
+            let future = tree(combinator, &[1, 2], &[]);
+            let actual = [
+                satisfied(&future, &[], &[]),
+                satisfied(&future, &[1], &[]),
+                satisfied(&future, &[], &[1]),
+                satisfied(&future, &[1, 2], &[]),
+                satisfied(&future, &[], &[1, 2]),
+                satisfied(&future, &[1], &[2]),
+            ];
+            assert_eq!(actual, expected, "{combinator:?}");
+        }
+    }
+
+    #[test]
+    fn a_tree_passes_the_outcomes_of_its_parts_on() {
+        use Combinator::*;
+        let race = tree(FirstCompleted, &[1, 2], &[]);
+        let all = tree(AllSucceededOrFirstFailed, &[3], std::slice::from_ref(&race));
+        assert!(!satisfied(&all, &[1], &[]));
+        assert!(satisfied(&all, &[1, 3], &[]));
+        assert!(satisfied(&all, &[], &[2]), "a failed race fails the whole");
+        assert!(satisfied(&all, &[1], &[2]), "who won that race is not known here");
+
+        let any = tree(FirstSucceededOrAllFailed, &[3], std::slice::from_ref(&race));
+        assert!(!satisfied(&any, &[], &[1, 2]));
+        assert!(satisfied(&any, &[], &[1, 3]));
+        assert!(satisfied(&any, &[2], &[]));
+
+        let settled = tree(AllCompleted, &[], &[tree(AllCompleted, &[1], &[]), race]);
+        assert!(!satisfied(&settled, &[2], &[]));
+        assert!(satisfied(&settled, &[1], &[]));
+
+        // An all that a failed race may have failed, in an any: either way it may be decided.
+        let nested = tree(FirstSucceededOrAllFailed, &[9], &[all]);
+        assert!(satisfied(&nested, &[1, 3], &[2]));
+    }
+
+    #[test]
+    fn what_only_the_deployment_can_judge_wakes_it_from_anywhere() {
+        use Combinator::*;
+        let mapped = tree(Unknown, &[1], &[]);
+        let all = tree(AllSucceededOrFirstFailed, &[2], &[mapped]);
+        assert!(!satisfied(&all, &[], &[]));
+        assert!(satisfied(&all, &[1], &[]), "the mapping may fail, and with it the whole");
+        assert!(!satisfied(&all, &[2], &[]));
+        let future = Future { combinator: 77, completions: vec![1, 2], ..Future::default() };
+        assert!(satisfied(&future, &[], &[2]), "a combinator of the future");
+    }
+
+    #[test]
+    fn leaves_are_those_of_the_whole_tree() {
+        let inner = Future::first_of([
+            NotificationId::Signal(1),
+            NotificationId::NamedSignal("s".into()),
+            leaf(2),
+        ]);
+        let future = tree(Combinator::AllCompleted, &[1, 2], &[inner]);
+        let expected = BTreeSet::from([
+            leaf(1),
+            leaf(2),
+            NotificationId::Signal(1),
+            NotificationId::NamedSignal("s".into()),
+        ]);
+        assert_eq!(future.leaves(), expected);
+        assert!(!Future::all_of([leaf(1)]).is_satisfied(|_| None));
+        assert!(tree(Combinator::FirstCompleted, &[], &[]).leaves().is_empty());
+    }
+
+    #[test]
+    fn signals_satisfy_as_completions_do() {
+        for id in [NotificationId::Signal(17), NotificationId::NamedSignal("go".into())] {
+            let future = Future::first_of([id.clone(), leaf(1)]);
+            assert!(future.is_satisfied(|known| (*known == id).then_some(Settled::Succeeded)));
+            assert!(!future.is_satisfied(|known| {
+                (*known == NotificationId::Signal(18)).then_some(Settled::Succeeded)
+            }));
+        }
+    }
+}

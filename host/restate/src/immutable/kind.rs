@@ -1,0 +1,265 @@
+//! The kinds of commands: their numbers, what they ask to be told, what they must have.
+
+use bytes::Bytes;
+use prost::Message as _;
+
+use super::{command::*, notification::NotificationKind};
+use crate::{custom::Custom, version::ProtocolVersion};
+
+/// A notification that a command asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// The completion id under which it comes.
+    pub id: u32,
+    /// What it is.
+    pub kind: NotificationKind,
+}
+
+macro_rules! commands {
+    ($($(#[$about:meta])* $kind:ident = $number:literal;)*) => {
+        /// One command.
+        #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+        pub enum Command {
+            $($(#[$about])* $kind($kind),)*
+            /// One of an SDK's own.
+            Custom(Custom),
+        }
+
+        /// The kind of a command.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum CommandKind {
+            $($(#[$about])* $kind,)*
+        }
+
+        impl CommandKind {
+            /// All of them, the lowest number first.
+            pub const ALL: &[Self] = &[$(Self::$kind,)*];
+
+            /// The type in the header.
+            pub const fn number(self) -> u16 {
+                match self {
+                    $(Self::$kind => $number,)*
+                }
+            }
+
+            /// What it is called.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$kind => stringify!($kind),)*
+                }
+            }
+        }
+
+        impl Command {
+            /// Its kind, unless it is an SDK's own.
+            pub fn kind(&self) -> Option<CommandKind> {
+                match self {
+                    $(Self::$kind(_) => Some(CommandKind::$kind),)*
+                    Self::Custom(_) => None,
+                }
+            }
+
+            /// The name that it was given, for people.
+            pub fn entry_name(&self) -> &str {
+                match self {
+                    $(Self::$kind(command) => &command.name,)*
+                    Self::Custom(custom) => &custom.name,
+                }
+            }
+
+            pub(crate) fn decode(kind: CommandKind, payload: Bytes) -> Result<Self, String> {
+                let command = match kind {
+                    $(CommandKind::$kind => $kind::decode(payload).map(Self::$kind),)*
+                };
+                let command = command.map_err(|error| format!("cannot be decoded: {error}"))?;
+                match command.missing() {
+                    Some(part) => Err(format!("has no {part}")),
+                    None => Ok(command),
+                }
+            }
+
+            pub(crate) fn payload(&self) -> Bytes {
+                match self {
+                    $(Self::$kind(command) => command.encode_to_vec().into(),)*
+                    Self::Custom(custom) => custom.payload.clone(),
+                }
+            }
+        }
+
+        $(
+            impl From<$kind> for Command {
+                fn from(command: $kind) -> Self {
+                    Self::$kind(command)
+                }
+            }
+        )*
+    };
+}
+
+// Stored: these numbers outlive the code.
+commands! {
+    /// What the invocation was called with.
+    Input = 0x0400;
+    /// How it ended.
+    Output = 0x0401;
+    /// A read of state, by the runtime.
+    GetLazyState = 0x0402;
+    /// A write of state.
+    SetState = 0x0403;
+    /// A removal of state.
+    ClearState = 0x0404;
+    /// The removal of all state.
+    ClearAllState = 0x0405;
+    /// A read of the keys of state, by the runtime.
+    GetLazyStateKeys = 0x0406;
+    /// A read of state, with its answer.
+    GetEagerState = 0x0407;
+    /// A read of the keys of state, with its answer.
+    GetEagerStateKeys = 0x0408;
+    /// A wait for a promise.
+    GetPromise = 0x0409;
+    /// A look at a promise.
+    PeekPromise = 0x040A;
+    /// A promise's completion.
+    CompletePromise = 0x040B;
+    /// A sleep.
+    Sleep = 0x040C;
+    /// A call.
+    Call = 0x040D;
+    /// A call without a result.
+    OneWayCall = 0x040E;
+    /// A signal to another.
+    SendSignal = 0x0410;
+    /// Something that is done once.
+    Run = 0x0411;
+    /// A wait for another invocation.
+    AttachInvocation = 0x0412;
+    /// A look at another invocation.
+    GetInvocationOutput = 0x0413;
+    /// An awakeable's completion.
+    CompleteAwakeable = 0x0414;
+}
+
+impl CommandKind {
+    /// The one with this type.
+    pub fn from_number(number: u16) -> Option<Self> {
+        Self::ALL.iter().copied().find(|kind| kind.number() == number)
+    }
+}
+
+impl Command {
+    /// The type in the header.
+    pub fn number(&self) -> u16 {
+        match self {
+            Self::Custom(custom) => custom.number,
+            known => known.kind().expect("only custom commands have no kind").number(),
+        }
+    }
+
+    /// The notifications that it asks for, in the order in which they come.
+    pub fn wanted(&self) -> Vec<Wanted> {
+        let one = |id, kind| vec![Wanted { id, kind }];
+        match self {
+            Self::GetLazyState(it) => one(it.result_completion_id, NotificationKind::LazyState),
+            Self::GetLazyStateKeys(it) => {
+                one(it.result_completion_id, NotificationKind::LazyStateKeys)
+            }
+            Self::GetPromise(it) => one(it.result_completion_id, NotificationKind::GetPromise),
+            Self::PeekPromise(it) => one(it.result_completion_id, NotificationKind::PeekPromise),
+            Self::CompletePromise(it) => {
+                one(it.result_completion_id, NotificationKind::CompletePromise)
+            }
+            Self::Sleep(it) => one(it.result_completion_id, NotificationKind::Sleep),
+            Self::Call(it) => {
+                let begun = NotificationKind::CallInvocationId;
+                let id = Wanted { id: it.invocation_id_completion_id, kind: begun };
+                vec![id, Wanted { id: it.result_completion_id, kind: NotificationKind::Call }]
+            }
+            Self::OneWayCall(it) => {
+                one(it.invocation_id_completion_id, NotificationKind::CallInvocationId)
+            }
+            Self::Run(it) => one(it.result_completion_id, NotificationKind::Run),
+            Self::AttachInvocation(it) => {
+                one(it.result_completion_id, NotificationKind::AttachInvocation)
+            }
+            Self::GetInvocationOutput(it) => {
+                one(it.result_completion_id, NotificationKind::GetInvocationOutput)
+            }
+            Self::Input(_)
+            | Self::Output(_)
+            | Self::SetState(_)
+            | Self::ClearState(_)
+            | Self::ClearAllState(_)
+            | Self::GetEagerState(_)
+            | Self::GetEagerStateKeys(_)
+            | Self::SendSignal(_)
+            | Self::CompleteAwakeable(_)
+            | Self::Custom(_) => Vec::new(),
+        }
+    }
+
+    /// The part without which it means nothing, if it lacks one.
+    pub(crate) fn missing(&self) -> Option<&'static str> {
+        let (part, absent) = match self {
+            Self::Output(it) => ("result", it.result.is_none()),
+            Self::SetState(it) => ("value", it.value.is_none()),
+            Self::GetEagerState(it) => ("result", it.result.is_none()),
+            Self::GetEagerStateKeys(it) => ("result", it.value.is_none()),
+            Self::CompletePromise(it) => ("value or failure", it.completion.is_none()),
+            Self::CompleteAwakeable(it) => ("value or failure", it.result.is_none()),
+            Self::SendSignal(it) if it.signal.is_none() => ("signal", true),
+            Self::SendSignal(it) => ("result", it.result.is_none()),
+            Self::AttachInvocation(it) => ("target", it.target.is_none()),
+            Self::GetInvocationOutput(it) => ("target", it.target.is_none()),
+            Self::Input(_)
+            | Self::GetLazyState(_)
+            | Self::ClearState(_)
+            | Self::ClearAllState(_)
+            | Self::GetLazyStateKeys(_)
+            | Self::GetPromise(_)
+            | Self::PeekPromise(_)
+            | Self::Sleep(_)
+            | Self::Call(_)
+            | Self::OneWayCall(_)
+            | Self::Run(_)
+            | Self::Custom(_) => return None,
+        };
+        absent.then_some(part)
+    }
+
+    /// Takes away the fields that `version` does not have.
+    pub(crate) fn trim(&mut self, version: ProtocolVersion) {
+        match self {
+            Self::Output(Output { result: Some(OutputResult::Failure(failure)), .. })
+            | Self::CompletePromise(CompletePromise {
+                completion: Some(Completion::Failure(failure)),
+                ..
+            })
+            | Self::CompleteAwakeable(CompleteAwakeable {
+                result: Some(Completion::Failure(failure)),
+                ..
+            })
+            | Self::SendSignal(SendSignal {
+                result: Some(SignalResult::Failure(failure)), ..
+            }) => failure.trim(version),
+            Self::Call(Call { scope, limit_key, .. })
+            | Self::OneWayCall(OneWayCall { scope, limit_key, .. })
+                if version < ProtocolVersion::V7 =>
+            {
+                *scope = None;
+                *limit_key = None;
+            }
+            Self::AttachInvocation(AttachInvocation { target: Some(target), .. })
+            | Self::GetInvocationOutput(GetInvocationOutput { target: Some(target), .. })
+                if version < ProtocolVersion::V7 =>
+            {
+                match target {
+                    InvocationTarget::InvocationId(_) => {}
+                    InvocationTarget::IdempotentRequest(target) => target.scope = None,
+                    InvocationTarget::Workflow(target) => target.scope = None,
+                }
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! V5 to V8: a journal of commands and notifications, which only grows.
+//!
+//! In the order to read: [`command`] and [`notification`], what the records are; [`kind`], the
+//! commands as one type with their table; [`future`], what is waited for; [`control`], the frames
+//! around the journal; [`message`], all frames as one type.
+
+pub mod command;
+pub mod control;
+pub mod future;
+pub mod kind;
+pub mod message;
+pub mod notification;
+
+pub use command::*;
+pub use control::*;
+pub use future::{Combinator, Future, Settled};
+pub use kind::{Command, CommandKind, Wanted};
+pub use message::{Message, frame_type};
+pub use notification::{
+    CANCEL_SIGNAL, FIRST_AWAKEABLE_SIGNAL, Notification, NotificationId, NotificationKind,
+    NotificationResult, ResultKind,
+};
+
+#[cfg(test)]
+mod tests;

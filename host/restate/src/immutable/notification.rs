@@ -1,0 +1,317 @@
+//! Notifications: results of commands, and signals. One shape for all.
+//!
+//! ```text
+//! 1 completion id | 2 signal index | 3 signal name      which one
+//! 4 void | 5 value | 6 failure | 16 invocation id | 17 state keys      with what
+//! ```
+
+use std::fmt;
+
+use bytes::Bytes;
+use prost::{Message, Oneof};
+
+use super::command::SignalResult;
+use crate::wire::{Failure, Outcome, StateKeys, Value, Void};
+
+/// The signal that asks an invocation to stop.
+pub const CANCEL_SIGNAL: u32 = 1;
+/// The first signal that is an awakeable's; those below are kept for the protocol.
+pub const FIRST_AWAKEABLE_SIGNAL: u32 = 17;
+
+/// What a deployment is told.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Notification {
+    /// What it answers.
+    pub kind: NotificationKind,
+    /// Which one.
+    pub id: NotificationId,
+    /// With what.
+    pub result: NotificationResult,
+}
+
+/// What a notification is about; a wait is a set of these.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum NotificationId {
+    /// The command that asked under this completion id.
+    Completion(u32),
+    /// The signal with this index.
+    Signal(u32),
+    /// The next signal with this name.
+    NamedSignal(String),
+}
+
+impl fmt::Display for NotificationId {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Completion(id) => write!(out, "completion {id}"),
+            Self::Signal(index) => write!(out, "signal {index}"),
+            Self::NamedSignal(name) => write!(out, "signal `{name}`"),
+        }
+    }
+}
+
+/// What a notification carries.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum NotificationResult {
+    /// Nothing.
+    Void,
+    /// Bytes.
+    Value(Bytes),
+    /// A failure.
+    Failure(Failure),
+    /// The id of an invocation that was begun.
+    InvocationId(String),
+    /// The keys of all state.
+    StateKeys(Vec<Bytes>),
+}
+
+/// What a notification can carry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ResultKind {
+    /// Nothing.
+    Void,
+    /// Bytes.
+    Value,
+    /// A failure.
+    Failure,
+    /// The id of an invocation that was begun.
+    InvocationId,
+    /// The keys of all state.
+    StateKeys,
+}
+
+impl fmt::Display for ResultKind {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Self::Void => "void",
+            Self::Value => "value",
+            Self::Failure => "failure",
+            Self::InvocationId => "invocation id",
+            Self::StateKeys => "state keys",
+        })
+    }
+}
+
+impl NotificationResult {
+    /// Which of the five it is.
+    pub fn kind(&self) -> ResultKind {
+        match self {
+            Self::Void => ResultKind::Void,
+            Self::Value(_) => ResultKind::Value,
+            Self::Failure(_) => ResultKind::Failure,
+            Self::InvocationId(_) => ResultKind::InvocationId,
+            Self::StateKeys(_) => ResultKind::StateKeys,
+        }
+    }
+}
+
+impl From<Outcome> for NotificationResult {
+    fn from(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Success(value) => Self::Value(value),
+            Outcome::Failure(failure) => Self::Failure(failure),
+        }
+    }
+}
+
+impl From<SignalResult> for NotificationResult {
+    fn from(result: SignalResult) -> Self {
+        match result {
+            SignalResult::Void(Void {}) => Self::Void,
+            SignalResult::Value(value) => Self::Value(value.content),
+            SignalResult::Failure(failure) => Self::Failure(failure),
+        }
+    }
+}
+
+macro_rules! notifications {
+    ($($(#[$about:meta])* $kind:ident = $number:literal, $name:literal, [$($result:ident)*];)*) => {
+        /// What a notification answers: a kind of command, or nothing that was asked.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum NotificationKind {
+            $($(#[$about])* $kind,)*
+        }
+
+        impl NotificationKind {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$kind,)*];
+
+            /// The type in the header.
+            pub const fn number(self) -> u16 {
+                match self {
+                    $(Self::$kind => $number,)*
+                }
+            }
+
+            /// What it is called.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$kind => $name,)*
+                }
+            }
+
+            /// What it may carry.
+            pub const fn allowed(self) -> &'static [ResultKind] {
+                match self {
+                    $(Self::$kind => &[$(ResultKind::$result,)*],)*
+                }
+            }
+        }
+    };
+}
+
+notifications! {
+    /// Of a read of state.
+    LazyState = 0x8002, "GetLazyState completion", [Void Value];
+    /// Of a read of the keys of state.
+    LazyStateKeys = 0x8006, "GetLazyStateKeys completion", [StateKeys];
+    /// Of a wait for a promise.
+    GetPromise = 0x8009, "GetPromise completion", [Value Failure];
+    /// Of a look at a promise.
+    PeekPromise = 0x800A, "PeekPromise completion", [Void Value Failure];
+    /// Of a promise's completion.
+    CompletePromise = 0x800B, "CompletePromise completion", [Void Failure];
+    /// Of a sleep.
+    Sleep = 0x800C, "Sleep completion", [Void];
+    /// Of a call: its result.
+    Call = 0x800D, "Call completion", [Value Failure];
+    /// Of a call of either kind: whom it began.
+    CallInvocationId = 0x800E, "Call invocation id", [InvocationId];
+    /// Of a run.
+    Run = 0x8011, "Run completion", [Value Failure];
+    /// Of a wait for an invocation.
+    AttachInvocation = 0x8012, "AttachInvocation completion", [Value Failure];
+    /// Of a look at an invocation.
+    GetInvocationOutput = 0x8013, "GetInvocationOutput completion", [Void Value Failure];
+    /// A signal.
+    Signal = 0xFBFF, "Signal", [Void Value Failure];
+}
+
+impl NotificationKind {
+    /// The one with this type.
+    pub fn from_number(number: u16) -> Option<Self> {
+        Self::ALL.iter().copied().find(|kind| kind.number() == number)
+    }
+}
+
+impl Notification {
+    /// The result of a command.
+    pub fn completion(kind: NotificationKind, id: u32, result: NotificationResult) -> Self {
+        Self { kind, id: NotificationId::Completion(id), result }
+    }
+
+    /// The result of a run, as its proposal becomes one.
+    pub fn run(id: u32, outcome: Outcome) -> Self {
+        Self::completion(NotificationKind::Run, id, outcome.into())
+    }
+
+    /// A signal by its index.
+    pub fn signal(index: u32, result: NotificationResult) -> Self {
+        Self { kind: NotificationKind::Signal, id: NotificationId::Signal(index), result }
+    }
+
+    /// A signal by its name.
+    pub fn named_signal(name: impl Into<String>, result: NotificationResult) -> Self {
+        let id = NotificationId::NamedSignal(name.into());
+        Self { kind: NotificationKind::Signal, id, result }
+    }
+
+    /// The signal that asks an invocation to stop.
+    pub fn cancel() -> Self {
+        Self::signal(CANCEL_SIGNAL, NotificationResult::Void)
+    }
+
+    /// Whether it fails what waits for it.
+    pub fn is_failure(&self) -> bool {
+        matches!(self.result, NotificationResult::Failure(_))
+    }
+
+    /// Which rule of its kind it breaks, as a clause.
+    pub(crate) fn fault(&self) -> Option<String> {
+        let signal = self.kind == NotificationKind::Signal;
+        match self.id {
+            NotificationId::Completion(_) if signal => Some("has a completion id".into()),
+            NotificationId::Completion(0) => Some("has the completion id 0".into()),
+            NotificationId::Completion(_) => None,
+            NotificationId::Signal(0) => Some("has the index 0".into()),
+            NotificationId::Signal(_) | NotificationId::NamedSignal(_) if signal => None,
+            NotificationId::Signal(_) | NotificationId::NamedSignal(_) => {
+                Some("names a signal".into())
+            }
+        }
+        .or_else(|| {
+            let carried = self.result.kind();
+            (!self.kind.allowed().contains(&carried)).then(|| format!("must not carry a {carried}"))
+        })
+    }
+
+    pub(crate) fn decode(kind: NotificationKind, payload: Bytes) -> Result<Self, String> {
+        let template =
+            Template::decode(payload).map_err(|error| format!("cannot be decoded: {error}"))?;
+        let id = match template.id {
+            Some(TemplateId::Completion(id)) => NotificationId::Completion(id),
+            Some(TemplateId::Signal(index)) => NotificationId::Signal(index),
+            Some(TemplateId::Name(name)) => NotificationId::NamedSignal(name),
+            None => return Err("has no id".into()),
+        };
+        let result = match template.result {
+            Some(TemplateResult::Void(Void {})) => NotificationResult::Void,
+            Some(TemplateResult::Value(value)) => NotificationResult::Value(value.content),
+            Some(TemplateResult::Failure(failure)) => NotificationResult::Failure(failure),
+            Some(TemplateResult::InvocationId(id)) => NotificationResult::InvocationId(id),
+            Some(TemplateResult::StateKeys(keys)) => NotificationResult::StateKeys(keys.keys),
+            None => return Err("has no result".into()),
+        };
+        let notification = Self { kind, id, result };
+        notification.fault().map_or(Ok(notification), Err)
+    }
+
+    pub(crate) fn payload(&self) -> Bytes {
+        let id = match &self.id {
+            NotificationId::Completion(id) => TemplateId::Completion(*id),
+            NotificationId::Signal(index) => TemplateId::Signal(*index),
+            NotificationId::NamedSignal(name) => TemplateId::Name(name.clone()),
+        };
+        let result = match self.result.clone() {
+            NotificationResult::Void => TemplateResult::Void(Void {}),
+            NotificationResult::Value(content) => TemplateResult::Value(Value { content }),
+            NotificationResult::Failure(failure) => TemplateResult::Failure(failure),
+            NotificationResult::InvocationId(id) => TemplateResult::InvocationId(id),
+            NotificationResult::StateKeys(keys) => TemplateResult::StateKeys(StateKeys { keys }),
+        };
+        Template { id: Some(id), result: Some(result) }.encode_to_vec().into()
+    }
+}
+
+/// All kinds in one message.
+#[derive(Clone, PartialEq, Message)]
+struct Template {
+    #[prost(oneof = "TemplateId", tags = "1, 2, 3")]
+    id: Option<TemplateId>,
+    #[prost(oneof = "TemplateResult", tags = "4, 5, 6, 16, 17")]
+    result: Option<TemplateResult>,
+}
+
+#[derive(Clone, PartialEq, Oneof)]
+enum TemplateId {
+    #[prost(uint32, tag = "1")]
+    Completion(u32),
+    #[prost(uint32, tag = "2")]
+    Signal(u32),
+    #[prost(string, tag = "3")]
+    Name(String),
+}
+
+#[derive(Clone, PartialEq, Oneof)]
+enum TemplateResult {
+    #[prost(message, tag = "4")]
+    Void(Void),
+    #[prost(message, tag = "5")]
+    Value(Value),
+    #[prost(message, tag = "6")]
+    Failure(Failure),
+    #[prost(string, tag = "16")]
+    InvocationId(String),
+    #[prost(message, tag = "17")]
+    StateKeys(StateKeys),
+}
