@@ -24,6 +24,8 @@ pub mod wire;
 
 pub mod immutable;
 
+pub mod runtime;
+
 pub mod id;
 
 pub use version::{Family, NoCommonVersion, ProtocolVersion, VersionRange};
