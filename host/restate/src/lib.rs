@@ -27,6 +27,7 @@ pub mod immutable;
 pub mod runtime;
 
 pub mod id;
+pub mod manifest;
 
 pub use version::{Family, NoCommonVersion, ProtocolVersion, VersionRange};
 pub use violation::{FrameType, Violation};
