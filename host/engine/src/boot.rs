@@ -30,6 +30,7 @@ use crate::{
     host::Host,
     notifier::CommitNotifier,
     recovery::{self, Recovery, retention::Retention},
+    services::HttpConnector,
     worker::{Worker, WorkerSettings},
 };
 
@@ -139,6 +140,7 @@ pub async fn boot(config: BootConfig, env: Env) -> Result<(Running, Arc<Wasm>), 
     })?);
     let outbound = Arc::new(Gate::new(policy, HttpClient::new(HttpLimits::default())?));
     let host = Host::new(env, config.engine, store, wasm.clone(), outbound, notifier);
+    host.services.connect(Arc::new(HttpConnector::new()?));
     let running = start_keeping(host, config.node.clone(), config.worker, config.retention).await?;
     if let Some(database) = shared {
         let (life, superseded) = (running.incarnation, running.superseded.clone());

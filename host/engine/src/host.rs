@@ -9,7 +9,8 @@ use segno_store::Store;
 
 use crate::{
     commit_latency::CommitLatency, delivery::Channels, metrics::Metrics, notifier::CommitNotifier,
-    quarantine::Quarantine, slots::ExecutionSlots, traces::Traces, worker::Shadows,
+    quarantine::Quarantine, services::Services, slots::ExecutionSlots, traces::Traces,
+    worker::Shadows,
 };
 
 /// Cheap to clone: all clones share the same parts.
@@ -33,6 +34,8 @@ pub struct Host {
     pub commit_latency: Arc<CommitLatency>,
     /// The channels that deliver messages.
     pub channels: Arc<Channels>,
+    /// The services that run outside.
+    pub services: Arc<Services>,
     /// Rows that this host leaves alone for a while, because handling them failed.
     pub quarantine: Arc<Quarantine>,
     /// The receiver of spans; see [`Host::traces`].
@@ -55,6 +58,7 @@ impl Host {
         notifier: Arc<CommitNotifier>,
     ) -> Self {
         Self {
+            services: Arc::new(Services::new(store.clone(), env.clone())),
             env,
             config: Arc::new(config),
             store,

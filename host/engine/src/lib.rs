@@ -13,6 +13,7 @@ pub mod notifier;
 pub mod quarantine;
 pub mod recovery;
 pub mod resend;
+pub mod services;
 pub mod slots;
 pub mod target;
 pub mod traces;

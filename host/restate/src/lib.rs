@@ -20,8 +20,6 @@ pub mod custom;
 pub mod frame;
 pub mod wire;
 
-
-
 pub mod immutable;
 
 pub mod runtime;

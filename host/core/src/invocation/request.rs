@@ -68,14 +68,16 @@ impl Request {
         Self(Bytes::from(encoded))
     }
 
-    /// A request that is kept as it came, whatever its length, under one name.
-    pub fn verbatim(name: &str, value: &[u8]) -> Self {
-        let mut encoded = Vec::with_capacity(name.len() + value.len() + 8);
-        encoded.extend(varint(name.len() as u64));
-        encoded.extend_from_slice(name.as_bytes());
-        encoded.push(0);
-        encoded.extend(varint(value.len() as u64));
-        encoded.extend_from_slice(value);
+    /// A request whose fields are kept as they came, whatever their length.
+    pub fn verbatim(fields: &[(&str, &[u8])]) -> Self {
+        let mut encoded = Vec::new();
+        for (name, value) in fields {
+            encoded.extend(varint(name.len() as u64));
+            encoded.extend_from_slice(name.as_bytes());
+            encoded.push(0);
+            encoded.extend(varint(value.len() as u64));
+            encoded.extend_from_slice(value);
+        }
         Self(Bytes::from(encoded))
     }
 
@@ -131,11 +133,16 @@ mod tests {
     fn what_is_kept_as_it_came_comes_back_whatever_its_length() {
         let long = vec![7; 70_000];
         for value in [&b""[..], b"abc", &long] {
-            let fields = Request::verbatim("frame", value).fields().expect("just encoded");
-            let kept = FieldValue::Inline(Bytes::from(value));
-            assert_eq!(fields, [Field { name: Text::from("frame"), value: kept }]);
+            let request = Request::verbatim(&[("frame", value), ("id", b"it")]);
+            let kept = |name, value| Field {
+                name: Text::from(name),
+                value: FieldValue::Inline(Bytes::from(value)),
+            };
+            let fields = request.fields().expect("just encoded");
+            assert_eq!(fields, [kept("frame", value), kept("id", b"it")]);
         }
-        assert_eq!(Request::verbatim("frame", b"abc"), Request::of(&[("frame", b"abc")]));
+        let short = [("frame", &b"abc"[..])];
+        assert_eq!(Request::verbatim(&short), Request::of(&short));
     }
 
     #[test]

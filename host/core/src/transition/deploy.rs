@@ -3,6 +3,7 @@
 
 use super::draft::Draft;
 use crate::{
+    address::service_of_alias,
     id::{Digest, fits},
     reply::{Refusal, Reply},
     value::Text,
@@ -13,7 +14,8 @@ pub(super) fn deploy(
     alias: &Text,
     module: &Digest,
 ) -> Result<Reply, Refusal> {
-    if alias.is_empty() || alias.contains(['/', ':', ' ', '?', '#']) {
+    let name = service_of_alias(alias).unwrap_or(alias);
+    if name.is_empty() || name.contains(['/', ':', ' ', '?', '#']) {
         let message = format!(
             "`{alias}` cannot name a module: it must not be empty or contain / : ? # or a space"
         );

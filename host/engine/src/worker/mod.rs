@@ -14,6 +14,7 @@ mod execution;
 mod graph_run;
 mod release;
 mod run;
+pub mod service_run;
 mod start;
 
 // The guest's journal.

@@ -2,7 +2,11 @@
 
 use std::sync::Arc;
 
-use segno_core::{address::GRAPH_RUN, id::Claim, reply::TaskReply};
+use segno_core::{
+    address::{GRAPH_RUN, SERVICE_SCHEME},
+    id::Claim,
+    reply::TaskReply,
+};
 use segno_guest::FunctionKind;
 use tracing::Instrument as _;
 
@@ -14,6 +18,7 @@ use super::{
     execution::{self, Prefetched},
     graph_run, log_span,
     release::give_back,
+    service_run,
 };
 use crate::{metrics::ClaimEnd, target};
 
@@ -67,6 +72,9 @@ pub async fn under_claim(
     }
     if named == GRAPH_RUN {
         return graph_run::run(worker, active, work).await;
+    }
+    if named.starts_with(SERVICE_SCHEME) {
+        return service_run::run(worker, active, work).await;
     }
     let Some(digest) = acquired.task.module else {
         let message = format!("this host has no built-in function `{named}`");

@@ -1,0 +1,289 @@
+//! A deployment: where it is, what it has, and how its handlers are called.
+
+use std::collections::BTreeMap;
+
+use segno_core::{
+    address::service_alias, id::Digest, object::ModuleFacts, time::Millis, value::Text,
+};
+use segno_restate::{
+    id::DeploymentId,
+    manifest::{Handler, HandlerType, Manifest, OnMaxAttempts, ProtocolMode, Service, ServiceType},
+    version::{NoCommonVersion, ProtocolVersion, VersionRange},
+};
+use serde::{Deserialize, Serialize};
+
+use super::{connector::Endpoint, ids::Called};
+
+/// The versions of the protocol that hosts speak.
+pub const SPOKEN: VersionRange = VersionRange { min: 5, max: 7 };
+/// Without a frame for so long, a deployment is asked to suspend.
+const INACTIVITY: Millis = Millis(60_000);
+/// After that, an attempt is given up when it takes so long.
+const ABORT: Millis = Millis(600_000);
+
+/// A deployment, as it is kept.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Deployment {
+    /// `1`: the form of this document.
+    format: u32,
+    /// Its address, without a slash at the end.
+    pub uri: String,
+    /// Headers of every request.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+    /// Whether HTTP/1.1 is spoken.
+    #[serde(default)]
+    pub http11: bool,
+    /// The SDK and its version, as it names itself.
+    #[serde(default)]
+    pub sdk: Option<String>,
+    /// What it has.
+    pub manifest: Manifest,
+}
+
+/// A document that is no deployment.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the deployment cannot be read: {0}")]
+pub struct Unreadable(String);
+
+impl Unreadable {
+    pub(super) fn gone(digest: Digest) -> Self {
+        Self(format!("`{digest}` is not stored"))
+    }
+}
+
+/// How a handler uses its key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HandlerKind {
+    /// It has none.
+    Plain,
+    /// One execution of a key at a time.
+    Exclusive,
+    /// It only reads, and waits for nobody.
+    Shared,
+    /// Once a key.
+    Run,
+}
+
+/// What a caller has to know of a handler.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HandlerFacts {
+    /// Whether it runs once a key.
+    pub runs_once: bool,
+    /// Whether only other handlers may call it.
+    pub is_private: bool,
+}
+
+/// When failed attempts are repeated.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RetryPolicy {
+    /// Before the first retry.
+    pub initial: Millis,
+    /// The longest interval.
+    pub longest: Millis,
+    /// By how much each is longer than the one before.
+    pub factor: f64,
+    /// Attempts in all; none: no end.
+    pub most: Option<u64>,
+    /// Whether the invocation fails after the last one, or waits for a person.
+    pub fails: bool,
+}
+
+/// How long an attempt may be quiet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timeouts {
+    /// Until the deployment is asked to suspend.
+    pub inactivity: Millis,
+    /// From then until the attempt is given up.
+    pub abort: Millis,
+}
+
+impl RetryPolicy {
+    /// The wait after this many failed attempts in a row, from 1 on.
+    pub fn wait(&self, failed: u32) -> Millis {
+        let power =
+            self.factor.max(1.0).powi(i32::try_from(failed.saturating_sub(1)).unwrap_or(i32::MAX));
+        #[expect(clippy::cast_precision_loss, reason = "an interval is far below 2^52 ms")]
+        let wait = (self.initial.0 as f64 * power).min(self.longest.0 as f64);
+        #[expect(clippy::cast_possible_truncation, reason = "it is at most the longest interval")]
+        Millis((wait as i64).max(0))
+    }
+}
+
+impl Deployment {
+    /// A deployment that was asked what it has.
+    pub fn new(endpoint: &Endpoint, sdk: Option<String>, manifest: Manifest) -> Self {
+        let Endpoint { uri, headers, http11 } = endpoint.clone();
+        Self { format: 1, uri, headers, http11, sdk, manifest }
+    }
+
+    /// Reads the document that is kept.
+    ///
+    /// # Errors
+    /// [`Unreadable`].
+    pub fn parse(kept: &[u8]) -> Result<Self, Unreadable> {
+        let deployment: Self =
+            serde_json::from_slice(kept).map_err(|error| Unreadable(error.to_string()))?;
+        match deployment.format {
+            1 => Ok(deployment),
+            other => Err(Unreadable(format!("its form {other} is newer than this host"))),
+        }
+    }
+
+    /// The document that is kept.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        serde_json::to_vec(self).expect("its keys are texts")
+    }
+
+    /// The id under which people know it.
+    pub fn id(digest: Digest) -> DeploymentId {
+        let mut id = [0; 16];
+        id.copy_from_slice(&digest.0[..16]);
+        DeploymentId(id)
+    }
+
+    /// How it is reached.
+    pub fn endpoint(&self) -> Endpoint {
+        let Self { uri, headers, http11, .. } = self.clone();
+        Endpoint { uri, headers, http11 }
+    }
+
+    /// Whether both sides may send at once.
+    pub fn is_bidirectional(&self) -> bool {
+        !self.http11 && self.manifest.protocol_mode != Some(ProtocolMode::RequestResponse)
+    }
+
+    /// The version in which invocations begin. SDKs up to 1.2.1 of the one for TypeScript say that they speak V2,
+    /// and do not.
+    ///
+    /// # Errors
+    /// There is none that both sides speak.
+    pub fn version(&self) -> Result<ProtocolVersion, NoCommonVersion> {
+        self.manifest.protocol_versions().negotiate(SPOKEN)
+    }
+
+    /// The aliases that stand for it: one a service.
+    pub fn aliases(&self) -> impl Iterator<Item = Text> {
+        self.manifest.services.iter().map(|service| Text::from(service_alias(&service.name)))
+    }
+
+    /// What decisions know of it.
+    pub fn facts(&self) -> ModuleFacts {
+        let of = |wanted: HandlerKind| {
+            let named =
+                self.handlers().filter(move |(service, handler)| kind(service, handler) == wanted);
+            named.map(|(service, handler)| Text::from(format!("{}/{}", service.name, handler.name)))
+        };
+        ModuleFacts { shared: of(HandlerKind::Shared).collect(), ..ModuleFacts::default() }
+    }
+
+    /// Every handler, with its service.
+    pub fn handlers(&self) -> impl Iterator<Item = (&Service, &Handler)> {
+        let services = self.manifest.services.iter();
+        services.flat_map(|service| service.handlers.iter().map(move |handler| (service, handler)))
+    }
+
+    /// A service.
+    pub fn service(&self, name: &str) -> Option<&Service> {
+        self.manifest.services.iter().find(|service| service.name == name)
+    }
+
+    /// A handler of a service.
+    pub fn handler(&self, service: &str, handler: &str) -> Option<(&Service, &Handler)> {
+        let service = self.service(service)?;
+        let handler = service.handlers.iter().find(|known| known.name == handler)?;
+        Some((service, handler))
+    }
+
+    /// The run of a workflow.
+    pub fn run_of(&self, workflow: &str) -> Option<String> {
+        let service = self.service(workflow)?;
+        let run =
+            service.handlers.iter().find(|handler| kind(service, handler) == HandlerKind::Run);
+        run.map(|run| run.name.clone())
+    }
+
+    /// What is known of a handler that is called.
+    ///
+    /// # Errors
+    /// There is none, or it needs a key and got none, or the other way round.
+    pub fn called(&self, called: &Called<'_>) -> Result<HandlerFacts, super::UnknownHandler> {
+        let service = self
+            .service(called.service)
+            .ok_or_else(|| super::UnknownHandler::Service(called.service.to_owned()))?;
+        let Some((_, handler)) = self.handler(called.service, called.handler) else {
+            let known: Vec<&str> =
+                service.handlers.iter().map(|handler| handler.name.as_str()).collect();
+            return Err(super::UnknownHandler::Handler {
+                service: called.service.to_owned(),
+                handler: called.handler.to_owned(),
+                known: known.join(", "),
+            });
+        };
+        match (service.ty, called.key) {
+            (ServiceType::Service, Some(_)) => Err(super::UnknownHandler::Key(format!(
+                "`{}` has no keys: leave the key out",
+                called.service
+            ))),
+            (ServiceType::VirtualObject | ServiceType::Workflow, None | Some("")) => {
+                Err(super::UnknownHandler::Key(format!("`{}` needs a key", called.service)))
+            }
+            _ => Ok(HandlerFacts {
+                runs_once: kind(service, handler) == HandlerKind::Run,
+                is_private: handler.ingress_private.or(service.ingress_private).unwrap_or_default(),
+            }),
+        }
+    }
+
+    /// Whether the state is sent along.
+    pub fn sends_state(&self, service: &Service, handler: &Handler) -> bool {
+        let is_lazy = handler.enable_lazy_state.or(service.enable_lazy_state).unwrap_or_default();
+        service.ty != ServiceType::Service && !is_lazy
+    }
+
+    /// When attempts of a handler are repeated.
+    pub fn retry_policy(service: &Service, handler: &Handler) -> RetryPolicy {
+        let millis = |given: Option<u64>, default| {
+            given.map_or(default, |ms| Millis(i64::try_from(ms).unwrap_or(i64::MAX)))
+        };
+        let initial =
+            handler.retry_policy_initial_interval.or(service.retry_policy_initial_interval);
+        let longest = handler.retry_policy_max_interval.or(service.retry_policy_max_interval);
+        let factor = handler
+            .retry_policy_exponentiation_factor
+            .or(service.retry_policy_exponentiation_factor);
+        let most = handler.retry_policy_max_attempts.or(service.retry_policy_max_attempts);
+        let end = handler.retry_policy_on_max_attempts.or(service.retry_policy_on_max_attempts);
+        RetryPolicy {
+            initial: millis(initial, Millis(500)),
+            longest: millis(longest, Millis(60_000)),
+            factor: factor.unwrap_or(2.0),
+            most: Some(most.unwrap_or(70)),
+            fails: end == Some(OnMaxAttempts::Kill),
+        }
+    }
+
+    /// How long attempts of a handler may be quiet.
+    pub fn timeouts(service: &Service, handler: &Handler) -> Timeouts {
+        let millis = |given: Option<u64>, default| {
+            given.map_or(default, |ms| Millis(i64::try_from(ms).unwrap_or(i64::MAX)))
+        };
+        Timeouts {
+            inactivity: millis(
+                handler.inactivity_timeout.or(service.inactivity_timeout),
+                INACTIVITY,
+            ),
+            abort: millis(handler.abort_timeout.or(service.abort_timeout), ABORT),
+        }
+    }
+}
+
+/// How a handler uses its key.
+pub fn kind(service: &Service, handler: &Handler) -> HandlerKind {
+    match service.handler_type(handler) {
+        None => HandlerKind::Plain,
+        Some(HandlerType::Exclusive) => HandlerKind::Exclusive,
+        Some(HandlerType::Shared) => HandlerKind::Shared,
+        Some(HandlerType::Workflow) => HandlerKind::Run,
+    }
+}

@@ -1,0 +1,190 @@
+//! Deployments over HTTP: HTTP/2 without negotiation, where both sides send at the same time, or HTTP/1.1, one
+//! request and one answer.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
+use reqwest::{Body, Client, RequestBuilder, Response};
+use segno_core::time::Millis;
+use segno_env::{Proxies, http_client};
+use tokio::sync::mpsc;
+
+use super::connector::{
+    AttemptRequest, ConnectError, Connector, Discovery, Endpoint, Exchange, Incoming,
+};
+
+/// How long a connection may take to come about.
+const CONNECT: Duration = Duration::from_secs(5);
+/// How long a deployment may take to say what it has.
+const DISCOVERY: Duration = Duration::from_secs(10);
+/// The interval of pings on open connections, and how long their answer may take.
+const KEEP_ALIVE: (Duration, Duration) = (Duration::from_secs(40), Duration::from_secs(20));
+/// The most bytes of a manifest.
+const MANIFEST: usize = 8 << 20;
+/// The most characters of an error's body that are kept.
+const EXCERPT: usize = 200;
+/// Frames on their way to the connection.
+const WINDOW: usize = 64;
+/// The header by which SDKs name themselves.
+const SERVER: &str = "x-restate-server";
+
+/// Reaches deployments over HTTP.
+pub struct HttpConnector {
+    http2: Client,
+    http11: Client,
+}
+
+impl HttpConnector {
+    /// A connector.
+    ///
+    /// # Errors
+    /// The clients cannot be set up.
+    pub fn new() -> reqwest::Result<Self> {
+        let client = || http_client(Proxies::None).connect_timeout(CONNECT);
+        let (every, within) = KEEP_ALIVE;
+        let http2 = client()
+            .http2_prior_knowledge()
+            .http2_adaptive_window(true)
+            .http2_keep_alive_interval(every)
+            .http2_keep_alive_timeout(within)
+            .build()?;
+        Ok(Self { http2, http11: client().http1_only().build()? })
+    }
+
+    fn client(&self, endpoint: &Endpoint) -> &Client {
+        if endpoint.http11 { &self.http11 } else { &self.http2 }
+    }
+}
+
+#[async_trait]
+impl Connector for HttpConnector {
+    async fn discover(&self, endpoint: &Endpoint, accept: &str) -> Result<Discovery, ConnectError> {
+        let asked = Asked { endpoint, path: "/discover" };
+        let request = self.client(endpoint).get(asked.url()).header(ACCEPT, accept);
+        let response = asked.send(request.timeout(DISCOVERY)).await?;
+        let content_type = header(&response, CONTENT_TYPE.as_str()).unwrap_or_default();
+        let server = header(&response, SERVER);
+        let mut incoming = Chunks { response, uri: endpoint.uri.clone() };
+        let mut body = Vec::new();
+        while let Some(bytes) = incoming.next().await? {
+            if body.len() + bytes.len() > MANIFEST {
+                return Err(asked.too_large(MANIFEST));
+            }
+            body.extend_from_slice(&bytes);
+        }
+        Ok(Discovery { content_type, body: body.into(), server })
+    }
+
+    async fn open(
+        &self,
+        endpoint: &Endpoint,
+        request: AttemptRequest,
+    ) -> Result<Exchange, ConnectError> {
+        let AttemptRequest { path, content_type, headers, first, is_whole } = request;
+        let asked = Asked { endpoint, path: &path };
+        let mut builder = self.client(endpoint).post(asked.url());
+        for (name, value) in headers {
+            builder = builder.header(name, value);
+        }
+        builder = builder.header(CONTENT_TYPE, &content_type).header(ACCEPT, &content_type);
+        let (builder, sender) = if is_whole || endpoint.http11 {
+            (builder.body(first), None)
+        } else {
+            let (sender, receiver) = mpsc::channel(WINDOW);
+            (builder.body(streamed(first, receiver)), Some(sender))
+        };
+        let response = asked.send(builder).await?;
+        let given = header(&response, CONTENT_TYPE.as_str()).unwrap_or_default();
+        if given != content_type {
+            return Err(ConnectError::ContentType {
+                uri: endpoint.uri.clone(),
+                path,
+                given,
+                wanted: content_type,
+            });
+        }
+        let receiver = Box::new(Chunks { response, uri: endpoint.uri.clone() });
+        Ok(Exchange { sender, receiver })
+    }
+}
+
+/// A body that begins with these bytes and goes on with what comes, until its sender is dropped.
+fn streamed(first: Bytes, receiver: mpsc::Receiver<Bytes>) -> Body {
+    let frames = futures::stream::unfold((Some(first), receiver), async |(first, mut receiver)| {
+        let next = match first {
+            Some(first) => first,
+            None => receiver.recv().await?,
+        };
+        Some((Ok::<_, std::convert::Infallible>(next), (None, receiver)))
+    });
+    Body::wrap_stream(frames)
+}
+
+struct Asked<'a> {
+    endpoint: &'a Endpoint,
+    path: &'a str,
+}
+
+impl Asked<'_> {
+    fn url(&self) -> String {
+        format!("{}{}", self.endpoint.uri, self.path)
+    }
+
+    async fn send(&self, mut request: RequestBuilder) -> Result<Response, ConnectError> {
+        for (name, value) in &self.endpoint.headers {
+            request = request.header(name, value);
+        }
+        let response =
+            request.send().await.map_err(|error| unreachable(&self.endpoint.uri, &error))?;
+        if response.status().is_success() {
+            return Ok(response);
+        }
+        let status = response.status().as_u16();
+        let retry_after = header(&response, RETRY_AFTER.as_str())
+            .and_then(|seconds| seconds.parse().ok())
+            .map(Millis::seconds);
+        let body = response.text().await.unwrap_or_default();
+        Err(ConnectError::Status {
+            uri: self.endpoint.uri.clone(),
+            path: self.path.to_owned(),
+            status,
+            retry_after,
+            body: body.chars().take(EXCERPT).collect(),
+        })
+    }
+
+    fn too_large(&self, limit: usize) -> ConnectError {
+        let (uri, path) = (self.endpoint.uri.clone(), self.path.to_owned());
+        ConnectError::TooLarge { uri, path, limit }
+    }
+}
+
+struct Chunks {
+    response: Response,
+    uri: String,
+}
+
+#[async_trait]
+impl Incoming for Chunks {
+    async fn next(&mut self) -> Result<Option<Bytes>, ConnectError> {
+        self.response.chunk().await.map_err(|error| unreachable(&self.uri, &error))
+    }
+}
+
+fn header(response: &Response, name: &str) -> Option<String> {
+    let value = response.headers().get(name)?;
+    value.to_str().ok().map(str::to_owned)
+}
+
+/// The whole chain of causes: the first one seldom says anything.
+fn unreachable(uri: &str, error: &reqwest::Error) -> ConnectError {
+    let mut reason = error.to_string();
+    let mut cause = std::error::Error::source(error);
+    while let Some(inner) = cause {
+        reason = inner.to_string();
+        cause = inner.source();
+    }
+    ConnectError::Unreachable { uri: uri.to_owned(), reason }
+}

@@ -1,0 +1,170 @@
+//! Services that run outside: which deployments are registered, and how they are reached.
+//!
+//! A deployment is kept as a module is: what it was registered with is its component, the digest of that is its name, and
+//! each of its services is an alias (`restate:SERVICE`) that stands for the deployment which new invocations go to.
+
+mod connector;
+mod deployment;
+mod http;
+pub mod ids;
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, OnceLock, PoisonError},
+};
+
+use segno_core::{
+    address::service_of_alias,
+    id::Digest,
+    time::{Millis, Timestamp},
+};
+use segno_env::Env;
+use segno_store::{Store, StoreError};
+
+pub use self::{
+    connector::{
+        AttemptRequest, ConnectError, Connector, Discovery, Endpoint, Exchange, Incoming,
+        NoConnector,
+    },
+    deployment::{Deployment, HandlerKind, RetryPolicy, Timeouts, Unreadable},
+    http::HttpConnector,
+};
+use self::{deployment::HandlerFacts, ids::Called};
+
+/// How long it is believed which deployment has a service: a newer one is seen by then.
+const FRESH: Millis = Millis(1_000);
+
+/// The deployments that are registered.
+pub struct Services {
+    store: Arc<dyn Store>,
+    env: Env,
+    connector: OnceLock<Arc<dyn Connector>>,
+    deployments: Mutex<BTreeMap<Digest, Arc<Deployment>>>,
+    names: Mutex<Option<(Timestamp, Arc<BTreeMap<String, Digest>>)>>,
+}
+
+/// Why there is no such handler.
+#[derive(Debug, thiserror::Error)]
+pub enum UnknownHandler {
+    /// No deployment has the service.
+    #[error("no deployment is registered that has the service `{0}`; register it first")]
+    Service(String),
+    /// The service has no such handler.
+    #[error("the service `{service}` has no handler `{handler}`; it has {known}")]
+    Handler {
+        /// The service.
+        service: String,
+        /// The handler.
+        handler: String,
+        /// Those that it has.
+        known: String,
+    },
+    /// It was called with a key, and has none, or the other way round.
+    #[error("{0}")]
+    Key(String),
+    /// The deployment cannot be read.
+    #[error(transparent)]
+    Unreadable(#[from] Unreadable),
+    /// The store did not answer.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Services {
+    /// The deployments of this store, none of which can be reached yet.
+    pub fn new(store: Arc<dyn Store>, env: Env) -> Self {
+        Self {
+            store,
+            env,
+            connector: OnceLock::new(),
+            deployments: Mutex::default(),
+            names: Mutex::default(),
+        }
+    }
+
+    /// Sets how they are reached. The first one set stays.
+    pub fn connect(&self, connector: Arc<dyn Connector>) {
+        let _ = self.connector.set(connector);
+    }
+
+    /// How they are reached.
+    pub fn connector(&self) -> Arc<dyn Connector> {
+        self.connector.get().cloned().unwrap_or_else(|| Arc::new(NoConnector))
+    }
+
+    /// A deployment.
+    ///
+    /// # Errors
+    /// It is no deployment, or the store did not answer.
+    pub async fn deployment(&self, digest: Digest) -> Result<Arc<Deployment>, UnknownHandler> {
+        if let Some(known) = lock(&self.deployments).get(&digest) {
+            return Ok(known.clone());
+        }
+        let kept = self.store.modules().component(digest).await?;
+        let kept = kept.ok_or_else(|| Unreadable::gone(digest))?;
+        let deployment = Arc::new(Deployment::parse(&kept)?);
+        lock(&self.deployments).insert(digest, deployment.clone());
+        Ok(deployment)
+    }
+
+    /// The deployment to which new invocations of a service go.
+    ///
+    /// # Errors
+    /// No deployment has it, or the store did not answer.
+    pub async fn of_service(
+        &self,
+        service: &str,
+    ) -> Result<(Digest, Arc<Deployment>), UnknownHandler> {
+        let names = match self.known_names() {
+            Some(names) if names.contains_key(service) => names,
+            _ => self.read_names().await?,
+        };
+        let digest =
+            names.get(service).ok_or_else(|| UnknownHandler::Service(service.to_owned()))?;
+        Ok((*digest, self.deployment(*digest).await?))
+    }
+
+    /// A handler of a service that is called.
+    ///
+    /// # Errors
+    /// [`UnknownHandler`].
+    pub async fn handler(&self, called: &Called<'_>) -> Result<HandlerFacts, UnknownHandler> {
+        let (_, deployment) = self.of_service(called.service).await?;
+        deployment.called(called)
+    }
+
+    /// The handler that is the run of a workflow.
+    pub fn run_handler(&self, workflow: &str) -> String {
+        let digest = self.known_names().and_then(|names| names.get(workflow).copied());
+        let deployment = digest.and_then(|digest| lock(&self.deployments).get(&digest).cloned());
+        let run = deployment.and_then(|deployment| deployment.run_of(workflow));
+        run.unwrap_or_else(|| "run".to_owned())
+    }
+
+    /// Forgets which deployment has which service: one was registered.
+    pub fn forget(&self) {
+        *lock(&self.names) = None;
+    }
+
+    fn known_names(&self) -> Option<Arc<BTreeMap<String, Digest>>> {
+        let now = self.env.clock.now();
+        let names = lock(&self.names);
+        names.as_ref().filter(|(at, _)| now < *at + FRESH).map(|(_, names)| names.clone())
+    }
+
+    async fn read_names(&self) -> Result<Arc<BTreeMap<String, Digest>>, StoreError> {
+        let now = self.env.clock.now();
+        let mut names = BTreeMap::new();
+        for module in self.store.modules().list().await? {
+            let services = module.aliases.iter().filter_map(|alias| service_of_alias(alias));
+            names.extend(services.map(|service| (service.to_owned(), module.digest)));
+        }
+        let names = Arc::new(names);
+        *lock(&self.names) = Some((now, names.clone()));
+        Ok(names)
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

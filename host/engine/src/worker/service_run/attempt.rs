@@ -1,0 +1,419 @@
+//! One attempt: a request to the deployment, and what comes of it.
+
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
+use segno_core::{
+    command::Command,
+    id::{CommandIndex, PromiseId},
+    reply::Reply,
+};
+use segno_guest::Outcome;
+use segno_restate::{
+    immutable::{Command as Asked, Notification, NotificationId, OutputResult},
+    runtime::immutable::{Action, Attempt, Suspended},
+    wire::{self, Start},
+};
+
+use super::{
+    AttemptFailure, ServiceRun, Stopped, outcome,
+    record::{NotRecorded, Site, Then},
+    state,
+};
+use crate::{
+    metrics::ClaimEnd,
+    services::{AttemptRequest, Exchange},
+    values::code,
+    worker::error::ExecutionError,
+};
+
+/// How an attempt ended that did not fail.
+pub(super) enum AttemptEnd {
+    /// The claim is over.
+    Over(ClaimEnd),
+    /// Another attempt has to be made at once.
+    Again,
+}
+
+/// What happened while an attempt waited.
+enum Happened {
+    /// The deployment sent this; none: its answer has ended.
+    Sent(Option<Bytes>),
+    /// A promise has settled.
+    Settled(PromiseId),
+    /// The invocation is asked to stop.
+    Cancelled,
+    /// The deployment should suspend: it was quiet for long, or the host is about to stop.
+    Quiet,
+    /// It did not.
+    Overdue,
+}
+
+/// An attempt that is going on.
+struct Live {
+    attempt: Attempt,
+    exchange: Exchange,
+    /// The outcome, when it was said.
+    output: Option<wire::Outcome>,
+    /// What is to be done when what was asked for is committed.
+    then: Vec<(CommandIndex, Then)>,
+    /// What the deployment is told when that is committed.
+    tell: Vec<Notification>,
+    /// Commands to acknowledge when they are committed.
+    acknowledge: Vec<u32>,
+    half_closed: bool,
+}
+
+impl ServiceRun {
+    /// Makes one attempt.
+    pub(super) async fn attempt(&mut self) -> Result<AttemptEnd, Stopped> {
+        self.look_around().await?;
+        if self.cancel_due() {
+            self.journal.cancel(self.worker.now());
+        }
+        self.fence().await?;
+        let mut live = self.open().await?;
+        loop {
+            match self.wait(&mut live).await? {
+                Happened::Sent(Some(bytes)) => {
+                    self.active.advance(1);
+                    if let Some(end) = self.received(&mut live, &bytes).await? {
+                        return Ok(end);
+                    }
+                }
+                Happened::Sent(None) => {
+                    live.attempt.end_of_input()?;
+                    let message =
+                        "the deployment ended its answer without saying how the attempt ended";
+                    return Err(AttemptFailure::new(code::FAILED, message).into());
+                }
+                Happened::Settled(id) => {
+                    let mut notifications = self.take_settled(id).await?;
+                    self.fence().await?;
+                    live.tell.append(&mut notifications);
+                    live.send_all().await?;
+                }
+                Happened::Cancelled => {
+                    live.tell.push(self.journal.cancel(self.worker.now()));
+                    self.fence().await?;
+                    live.send_all().await?;
+                }
+                Happened::Quiet => {
+                    live.half_closed = true;
+                    live.attempt.half_close();
+                    live.exchange.sender = None;
+                }
+                Happened::Overdue => {
+                    let message = format!(
+                        "the deployment was quiet for {} ms, and did not suspend within {} ms when it was asked to",
+                        self.handler.timeouts.inactivity.0, self.handler.timeouts.abort.0
+                    );
+                    return Err(AttemptFailure::new(code::FAILED, message).into());
+                }
+            }
+        }
+    }
+
+    /// Sends what is known to the deployment.
+    async fn open(&mut self) -> Result<Live, Stopped> {
+        let handler = &self.handler;
+        let state = match &handler.object {
+            Some(object) if handler.sends_state => {
+                state::all(&*self.worker.host.store, object).await?
+            }
+            _ => None,
+        };
+        let seed = segno_core::invocation::Seed::of(&self.id, self.promise.spec.created_at);
+        let mut random_seed = [0; 8];
+        random_seed.copy_from_slice(&seed.0[..8]);
+        let since = self.worker.now().0.saturating_sub(self.journal.last_at().0);
+        let start = Start {
+            id: Bytes::copy_from_slice(self.id.as_str().as_bytes()),
+            debug_id: self.id.to_string(),
+            known_entries: 0,
+            partial_state: state.is_none(),
+            state_map: state.unwrap_or_default(),
+            key: handler.key.clone().unwrap_or_default(),
+            retry_count: if self.journal.has_grown() { 0 } else { self.failed },
+            since_last_entry_ms: u64::try_from(since).unwrap_or_default(),
+            random_seed: u64::from_le_bytes(random_seed),
+            scope: None,
+            limit_key: None,
+            idempotency_key: None,
+        };
+        let version = self.journal.version();
+        let (attempt, first) = Attempt::open(version, start, self.journal.frames())?;
+        let mut headers = Vec::new();
+        if self.id.as_str().is_ascii() && !self.id.as_str().contains(char::is_control) {
+            headers.push(("x-restate-invocation-id".to_owned(), self.id.to_string()));
+        }
+        let key =
+            handler.key.iter().filter(|key| key.is_ascii() && !key.contains(char::is_control));
+        headers.extend(key.map(|key| ("x-restate-service-key".to_owned(), key.clone())));
+        let is_whole = !handler.deployment.is_bidirectional() || self.worker.is_draining();
+        let request = AttemptRequest {
+            path: format!("/invoke/{}/{}", handler.service, handler.name),
+            content_type: version.media_type(),
+            headers,
+            first,
+            is_whole,
+        };
+        let endpoint = handler.deployment.endpoint();
+        let connector = self.worker.host.services.connector();
+        let abort = self.active.abort.clone();
+        let limit = handler.timeouts.inactivity + handler.timeouts.abort;
+        let quiet = self.worker.host.env.runtime.sleep(limit);
+        let exchange = tokio::select! {
+            biased;
+            () = abort.cancelled() => return Err(ExecutionError::Lost.into()),
+            opened = connector.open(&endpoint, request) => opened?,
+            () = quiet => {
+                let message = format!("the deployment `{}` did not answer within {} ms", endpoint.uri, limit.0);
+                return Err(AttemptFailure::new(code::FAILED, message).into());
+            }
+        };
+        let mut live = Live {
+            attempt,
+            half_closed: exchange.sender.is_none(),
+            exchange,
+            output: None,
+            then: Vec::new(),
+            tell: Vec::new(),
+            acknowledge: Vec::new(),
+        };
+        if live.half_closed {
+            live.attempt.half_close();
+        }
+        Ok(live)
+    }
+
+    async fn wait(&mut self, live: &mut Live) -> Result<Happened, Stopped> {
+        let timeouts = self.handler.timeouts;
+        let quiet = if live.half_closed { timeouts.abort } else { timeouts.inactivity };
+        let quiet = self.worker.host.env.runtime.sleep(quiet);
+        let may_be_told = !live.half_closed;
+        let cancel_due = may_be_told && !self.journal.cancel_told();
+        Ok(tokio::select! {
+            biased;
+            () = self.active.abort.cancelled() => return Err(ExecutionError::Lost.into()),
+            sent = live.exchange.receiver.next() => Happened::Sent(sent?),
+            () = self.active.cancel_request(), if cancel_due => Happened::Cancelled,
+            id = self.watch.next(), if may_be_told => Happened::Settled(id),
+            () = self.worker.draining.cancelled(), if may_be_told => Happened::Quiet,
+            () = quiet => if live.half_closed { Happened::Overdue } else { Happened::Quiet },
+        })
+    }
+
+    /// Takes what the deployment sent. Answers how the attempt ended, if it did.
+    async fn received(
+        &mut self,
+        live: &mut Live,
+        bytes: &[u8],
+    ) -> Result<Option<AttemptEnd>, Stopped> {
+        for action in live.attempt.receive(bytes)? {
+            match action {
+                Action::Append { command: Asked::Output(output), .. } => {
+                    live.output = output.result.map(OutputResult::into);
+                }
+                Action::Append { index, command, record, requires_ack } => {
+                    self.append(live, command, record).await?;
+                    if requires_ack {
+                        live.acknowledge.push(index);
+                    }
+                }
+                Action::ProposeRun { completion_id, outcome, .. } => {
+                    let open = self.journal.open_as(completion_id).map(|(index, _)| index);
+                    let now = self.worker.now();
+                    let told =
+                        open.and_then(|index| self.journal.complete(index, outcome.into(), now));
+                    live.tell.extend(told);
+                }
+                Action::AwaitingOn(_) => {}
+                Action::ReadState { ephemeral_completion_id, key } => {
+                    let value = self.ephemeral(&key).await?;
+                    let bytes = live.attempt.answer_state(ephemeral_completion_id, value)?;
+                    live.send(bytes).await?;
+                }
+                Action::Suspend(suspended) => {
+                    self.committed(live).await?;
+                    return self.suspend(&suspended).await.map(Some);
+                }
+                Action::Failed(error) => {
+                    self.committed(live).await?;
+                    return Err(AttemptFailure::from(error).into());
+                }
+                Action::Ended => {
+                    self.committed(live).await?;
+                    let output = live.output.take().ok_or_else(|| {
+                        AttemptFailure::new(571, "the deployment ended without an output")
+                    })?;
+                    let outcome = self.ended(&output);
+                    return self.finish(&outcome).await.map(|end| Some(AttemptEnd::Over(end)));
+                }
+            }
+        }
+        self.committed(live).await?;
+        live.send_all().await?;
+        Ok(None)
+    }
+
+    async fn append(
+        &mut self,
+        live: &mut Live,
+        command: Asked,
+        frame: Bytes,
+    ) -> Result<(), Stopped> {
+        let index = self.journal.next_index();
+        let site = Site {
+            id: &self.id,
+            object: self.handler.object.as_ref(),
+            services: &self.worker.host.services,
+        };
+        let recorded = site.record(&command, index).await;
+        let (recorded, then) = match recorded {
+            Ok(recorded) => recorded,
+            Err(refused) => {
+                self.committed(live).await?;
+                let code = match &refused {
+                    NotRecorded::Unknown(_) => code::NOT_FOUND,
+                    NotRecorded::Invalid(_) => 571,
+                };
+                return Err(AttemptFailure::new(code, refused.to_string()).into());
+            }
+        };
+        let now = self.worker.now();
+        recorded.awaits.iter().for_each(|id| self.watch.add(id));
+        let (index, begun) = self.journal.command(command, frame, recorded, now);
+        live.tell.extend(begun);
+        match then {
+            Then::Answered(answer) => self.journal.answered(index, &answer, now),
+            Then::Nothing => {
+                let open = self.journal.open().find(|(of, _)| *of == index);
+                let awaits = open.and_then(|(_, open)| open.awaits.clone());
+                live.then.extend(awaits.map(|id| (index, Then::Awaits(id))));
+            }
+            then => live.then.push((index, then)),
+        }
+        Ok(())
+    }
+
+    /// Commits what was asked for; what it came to is to be told.
+    async fn committed(&mut self, live: &mut Live) -> Result<(), Stopped> {
+        let then = std::mem::take(&mut live.then);
+        let mut told = self.commit(then).await?;
+        live.tell.append(&mut told);
+        Ok(())
+    }
+
+    async fn take_settled(&mut self, first: PromiseId) -> Result<Vec<Notification>, Stopped> {
+        let mut ids = vec![first];
+        while let Some(id) = self.watch.try_next() {
+            ids.push(id);
+        }
+        let next = self.id.signal(self.journal.signals());
+        self.signal_unread |= ids.contains(&next);
+        ids.retain(|id| *id != next);
+        let mut notifications = Vec::new();
+        for row in self.worker.promises(&ids).await?.into_iter().flatten() {
+            notifications.append(&mut self.settled(&row.promise));
+        }
+        notifications.append(&mut self.read_signals().await?);
+        Ok(notifications)
+    }
+
+    /// Leaves the wait to the store; another attempt follows at once if it is over.
+    async fn suspend(&mut self, suspended: &Suspended) -> Result<AttemptEnd, Stopped> {
+        if suspended.ready {
+            return Ok(AttemptEnd::Again);
+        }
+        let mut awaits = BTreeSet::new();
+        for leaf in suspended.awaiting.leaves() {
+            match leaf {
+                NotificationId::Completion(id) => match self.journal.open_as(id) {
+                    Some((_, open)) => match &open.awaits {
+                        Some(promise) => drop(awaits.insert(promise.clone())),
+                        // A run without an outcome: only another attempt brings it.
+                        None => return Ok(AttemptEnd::Again),
+                    },
+                    // It was recorded, and could not be told any more.
+                    None => return Ok(AttemptEnd::Again),
+                },
+                // One that asks to stop wakes whoever is suspended.
+                NotificationId::Signal(segno_restate::immutable::CANCEL_SIGNAL) => {}
+                NotificationId::Signal(_) | NotificationId::NamedSignal(_) => {
+                    awaits.insert(self.id.signal(self.journal.signals()));
+                }
+            }
+        }
+        if awaits.is_empty() {
+            awaits.insert(self.id.signal(self.journal.signals()));
+        }
+        let claim = self.active.claim.clone();
+        let (records, logs) = (Vec::new(), Vec::new());
+        let suspend = Command::TaskSuspend { claim, records, logs, awaits };
+        match self.worker.submit(vec![suspend]).await?.pop() {
+            Some(Reply::Suspended) => Ok(AttemptEnd::Over(ClaimEnd::Suspended)),
+            Some(Reply::Ready { cancelled, .. }) => {
+                if cancelled {
+                    self.active.request_cancel();
+                }
+                self.signal_unread = true;
+                Ok(AttemptEnd::Again)
+            }
+            Some(Reply::Refused(refusal)) => Err(ExecutionError::refused(refusal).into()),
+            _ => Err(ExecutionError::Lost.into()),
+        }
+    }
+
+    fn cancel_due(&self) -> bool {
+        !self.journal.cancel_told() && self.active.cancel_requested()
+    }
+
+    /// How the invocation ended: who was told to stop, and did, is cancelled.
+    fn ended(&self, output: &wire::Outcome) -> Outcome {
+        let mut outcome = outcome::guest(output);
+        if let Outcome::Failure(failure) = &mut outcome
+            && failure.code == 409
+            && self.journal.cancel_told()
+        {
+            failure.code = code::CANCELLED;
+        }
+        outcome
+    }
+
+    async fn ephemeral(&self, key: &[u8]) -> Result<Option<Bytes>, Stopped> {
+        let (Some(object), Ok(name)) = (&self.handler.object, std::str::from_utf8(key)) else {
+            return Ok(None);
+        };
+        let value = state::value(&*self.worker.host.store, object, &name.into()).await?;
+        Ok(match value {
+            segno_restate::immutable::NotificationResult::Value(value) => Some(value),
+            _ => None,
+        })
+    }
+}
+
+impl Live {
+    /// Tells the deployment everything that is committed.
+    async fn send_all(&mut self) -> Result<(), Stopped> {
+        let mut bytes = bytes::BytesMut::new();
+        for index in std::mem::take(&mut self.acknowledge) {
+            bytes.extend_from_slice(&self.attempt.acknowledge(index)?);
+        }
+        for notification in std::mem::take(&mut self.tell) {
+            bytes.extend_from_slice(&self.attempt.notify(&notification)?);
+        }
+        self.send(bytes.freeze()).await
+    }
+
+    async fn send(&mut self, bytes: Bytes) -> Result<(), Stopped> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        if let Some(sender) = &self.exchange.sender {
+            // Whoever does not listen any more says so, or breaks off: that is seen when it is read.
+            let _ = sender.send(bytes).await;
+        }
+        Ok(())
+    }
+}

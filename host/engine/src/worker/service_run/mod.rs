@@ -1,0 +1,213 @@
+//! An invocation of a service under one claim: its deployment is sent the journal, asks for more, is told what
+//! happens, and ends, waits or fails.
+//!
+//! This order is the guarantee: what a deployment asks for is committed with its records before it is acted upon, and
+//! what it is told is committed before it is sent. So whatever breaks, another attempt goes on from what is stored.
+
+mod attempt;
+mod commit;
+mod journal;
+mod outcome;
+mod prepare;
+mod record;
+mod signal_name;
+mod state;
+
+use std::sync::Arc;
+
+use segno_core::{
+    id::{ObjectId, PromiseId},
+    promise::Promise,
+    time::Millis,
+};
+use segno_guest::{Failure, Outcome};
+use segno_restate::immutable::{ErrorBehavior, ErrorMessage};
+
+use self::{attempt::AttemptEnd, journal::Journal};
+pub use self::{
+    journal::Asked,
+    outcome::{guest, kept, of_guest, payload, told},
+    record::{BY, HEADER, awakeable, carried},
+    signal_name::{Carries, name as signal_name},
+};
+use super::{
+    activity,
+    claims::ActiveClaim,
+    context::WorkerContext,
+    error::{ExecutionError, HaltReport, note},
+    release::give_back,
+    run::Work,
+    settlement_watch::SettlementWatch,
+};
+use crate::{
+    metrics::ClaimEnd,
+    services::{ConnectError, Deployment, RetryPolicy, Timeouts},
+    values::code,
+};
+
+/// An invocation under a claim.
+struct ServiceRun {
+    worker: Arc<WorkerContext>,
+    active: Arc<ActiveClaim>,
+    id: PromiseId,
+    promise: Promise,
+    handler: Handler,
+    journal: Journal,
+    watch: SettlementWatch,
+    /// Failed attempts since the journal grew, before this claim.
+    failed: u32,
+    /// Whether the next signal may have been sent before it was watched.
+    signal_unread: bool,
+}
+
+/// Whom the invocation calls, and how.
+struct Handler {
+    deployment: Arc<Deployment>,
+    service: String,
+    name: String,
+    key: Option<String>,
+    object: Option<ObjectId>,
+    sends_state: bool,
+    retry: RetryPolicy,
+    timeouts: Timeouts,
+}
+
+/// Why an invocation goes no further under this claim.
+enum Stopped {
+    /// Its promise is settled with this.
+    Ended(Outcome),
+    /// The attempt failed, and may be repeated.
+    Failed(AttemptFailure),
+    /// The claim is given back.
+    Error(ExecutionError),
+}
+
+/// Why an attempt failed.
+struct AttemptFailure {
+    code: u32,
+    message: String,
+    /// When the deployment wants to be asked again.
+    retry_after: Option<Millis>,
+    behavior: ErrorBehavior,
+}
+
+/// Runs the invocation of this claim until it ends, waits or fails; the claim is given back in every case.
+pub async fn run(worker: Arc<WorkerContext>, active: Arc<ActiveClaim>, work: Work) -> ClaimEnd {
+    let stopped = match ServiceRun::prepare(worker.clone(), active.clone(), work).await {
+        Ok(mut run) => match run.go().await {
+            Ok(end) => return end,
+            Err(Stopped::Failed(failure)) => run.failed(failure),
+            Err(stopped) => stopped,
+        },
+        Err(stopped) => stopped,
+    };
+    match stopped {
+        Stopped::Ended(outcome) => activity::reject(&worker, &active, &outcome).await,
+        Stopped::Error(error) => give_back(&worker, &active.claim, error).await,
+        Stopped::Failed(failure) => give_back(&worker, &active.claim, failure.again(None)).await,
+    }
+}
+
+impl ServiceRun {
+    /// Makes attempts until the claim ends.
+    async fn go(&mut self) -> Result<ClaimEnd, Stopped> {
+        loop {
+            if self.active.abort.is_cancelled() {
+                return Err(ExecutionError::Lost.into());
+            }
+            match self.attempt().await? {
+                AttemptEnd::Over(end) => return Ok(end),
+                AttemptEnd::Again => {}
+            }
+        }
+    }
+
+    /// What follows from a failed attempt.
+    fn failed(&self, failure: AttemptFailure) -> Stopped {
+        let failed = match self.journal.has_grown() {
+            true => 1,
+            false => self.failed.saturating_add(1),
+        };
+        let policy = &self.handler.retry;
+        tracing::info!(code = failure.code, message = failure.message, failed, "an attempt failed");
+        let is_last = policy.most.is_some_and(|most| u64::from(failed) >= most);
+        match failure.behavior {
+            ErrorBehavior::Fail => Stopped::Ended(failure.outcome()),
+            ErrorBehavior::Retry if is_last && policy.fails => Stopped::Ended(failure.outcome()),
+            ErrorBehavior::Pause => HaltReport::new("paused", failure.message).into(),
+            ErrorBehavior::Retry if is_last => {
+                let message =
+                    format!("{failed} attempts failed, the last one: {}", failure.message);
+                HaltReport::new("paused", message).into()
+            }
+            ErrorBehavior::Retry => failure.again(Some(policy.wait(failed))).into(),
+        }
+    }
+}
+
+impl AttemptFailure {
+    fn new(code: u32, message: impl Into<String>) -> Self {
+        let (retry_after, behavior) = (None, ErrorBehavior::Retry);
+        Self { code, message: message.into(), retry_after, behavior }
+    }
+
+    fn outcome(self) -> Outcome {
+        let Self { code, message, .. } = self;
+        Outcome::Failure(Failure { code, message, details: None })
+    }
+
+    fn again(self, wait: Option<Millis>) -> ExecutionError {
+        let message = format!("{} (code {})", self.message, self.code);
+        let error = note("failure", &message, None);
+        ExecutionError::Failed { error, retry_after: self.retry_after.or(wait) }
+    }
+}
+
+impl From<ErrorMessage> for AttemptFailure {
+    fn from(error: ErrorMessage) -> Self {
+        let behavior = error.behavior();
+        let ErrorMessage { code, message, next_retry_delay_ms, related_command_name, .. } = error;
+        let message = match related_command_name.filter(|name| !name.is_empty()) {
+            Some(name) => format!("`{name}`: {message}"),
+            None => message,
+        };
+        let retry_after =
+            next_retry_delay_ms.map(|ms| Millis(i64::try_from(ms).unwrap_or(i64::MAX)));
+        Self { code, message, retry_after, behavior }
+    }
+}
+
+impl From<ConnectError> for AttemptFailure {
+    fn from(error: ConnectError) -> Self {
+        let retry_after = match &error {
+            ConnectError::Status { retry_after, .. } => *retry_after,
+            _ => None,
+        };
+        Self { retry_after, ..Self::new(code::FAILED, error.to_string()) }
+    }
+}
+
+impl From<AttemptFailure> for Stopped {
+    fn from(failure: AttemptFailure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+impl From<ConnectError> for Stopped {
+    fn from(error: ConnectError) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+impl From<segno_restate::Violation> for Stopped {
+    fn from(violation: segno_restate::Violation) -> Self {
+        let message = format!("the deployment broke the protocol: {violation}");
+        Self::Failed(AttemptFailure::new(violation.code.into(), message))
+    }
+}
+
+impl<E: Into<ExecutionError>> From<E> for Stopped {
+    fn from(error: E) -> Self {
+        Self::Error(error.into())
+    }
+}

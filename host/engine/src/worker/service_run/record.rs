@@ -1,0 +1,407 @@
+//! What commands of services come to: a record, and what is done in its transaction.
+
+use segno_core::{
+    address,
+    command::FenceAct,
+    id::{CommandIndex, ObjectId, PromiseId},
+    invocation::CommandKind,
+    object::StateWrite,
+    promise::NewPromise,
+    tags,
+    time::Timestamp,
+    value::{Tags, Text, Value},
+};
+use segno_guest::Payload;
+use segno_restate::{
+    id::AwakeableId,
+    immutable::{
+        CANCEL_SIGNAL, Command, Completion, InvocationTarget, NotificationId, SendSignal,
+        SignalKey, SignalResult,
+    },
+    wire::{Header, Outcome},
+};
+
+use super::{
+    journal::Recorded,
+    outcome,
+    signal_name::{self, Carries},
+};
+use crate::{
+    services::{
+        Services,
+        ids::{Called, promise_of},
+    },
+    values::{self, journals},
+};
+
+/// The header of a promise's parameter or value that names the command which made it.
+pub const BY: &str = "segno:by";
+/// Before the name of a header of a request, in the headers of the parameter.
+pub const HEADER: &str = "restate:header:";
+
+/// The invocation whose commands are recorded.
+pub struct Site<'a> {
+    /// Its id.
+    pub id: &'a PromiseId,
+    /// The object or the workflow whose handler it is.
+    pub object: Option<&'a ObjectId>,
+    /// What is registered.
+    pub services: &'a Services,
+}
+
+/// Why a command cannot be recorded: the attempt fails, and another may do better.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotRecorded {
+    /// No deployment has the handler.
+    #[error("{0}")]
+    Unknown(String),
+    /// It is not what a handler may ask for.
+    #[error("{0}")]
+    Invalid(String),
+}
+
+/// What a command needs beside its record before it can be answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Then {
+    /// Nothing: its promise settles, or nothing completes it.
+    Nothing,
+    /// The state under this name is read.
+    ReadState(Text),
+    /// The names of all state are read.
+    ReadNames,
+    /// The promise is read, and told as it is.
+    Peek(PromiseId),
+    /// The promise has to exist, and may have settled before.
+    Awaits(PromiseId),
+    /// It was the first to settle the promise, or not.
+    Settled(PromiseId),
+    /// The callee was begun by this command, or by another before.
+    Called(PromiseId),
+    /// The callee was begun; that is its result.
+    Sent(PromiseId),
+    /// It has answered itself.
+    Answered(segno_restate::immutable::NotificationResult),
+}
+
+impl Site<'_> {
+    /// The record of a command, what is done with it, and what comes then.
+    ///
+    /// # Errors
+    /// [`NotRecorded`].
+    pub async fn record(
+        &self,
+        command: &Command,
+        index: CommandIndex,
+    ) -> Result<(Recorded, Then), NotRecorded> {
+        let of = |kind, name: &str, acts, then| {
+            Ok((Recorded { kind, name: Text::from(name), awaits: None, acts }, then))
+        };
+        match command {
+            Command::GetLazyState(it) => {
+                let name = self.state_name(&it.key)?;
+                of(CommandKind::GetState, &name, Vec::new(), Then::ReadState(name.clone()))
+            }
+            Command::GetLazyStateKeys(_) => {
+                of(CommandKind::StateKeys, "", Vec::new(), Then::ReadNames)
+            }
+            Command::GetEagerState(it) => {
+                use segno_restate::immutable::{EagerState, NotificationResult};
+                let answer = match &it.result {
+                    Some(EagerState::Value(value)) => {
+                        NotificationResult::Value(value.content.clone())
+                    }
+                    _ => NotificationResult::Void,
+                };
+                let name = self.state_name(&it.key)?;
+                of(CommandKind::GetState, &name, Vec::new(), Then::Answered(answer))
+            }
+            Command::GetEagerStateKeys(it) => {
+                let keys = it.value.clone().unwrap_or_default().keys;
+                let answer = segno_restate::immutable::NotificationResult::StateKeys(keys);
+                of(CommandKind::StateKeys, "", Vec::new(), Then::Answered(answer))
+            }
+            Command::SetState(it) => {
+                let name = self.state_name(&it.key)?;
+                let value = it.value.clone().unwrap_or_default().content;
+                let value = journals::payload(&outcome::payload(&value));
+                let write =
+                    StateWrite { entries: vec![(name.clone(), Some(value))], clears: false };
+                of(CommandKind::SetState, &name, vec![FenceAct::State(write)], Then::Nothing)
+            }
+            Command::ClearState(it) => {
+                let name = self.state_name(&it.key)?;
+                let write = StateWrite { entries: vec![(name.clone(), None)], clears: false };
+                of(CommandKind::ClearState, &name, vec![FenceAct::State(write)], Then::Nothing)
+            }
+            Command::ClearAllState(_) => {
+                let write = StateWrite { entries: Vec::new(), clears: true };
+                of(CommandKind::ClearAllState, "", vec![FenceAct::State(write)], Then::Nothing)
+            }
+            Command::GetPromise(it) => {
+                let (id, new) = self.named_promise(&it.key)?;
+                let acts = vec![FenceAct::CreateLoose { new }];
+                let name = Text::from(it.key.as_str());
+                let awaits = Some(id);
+                Ok((Recorded { kind: CommandKind::Promise, name, awaits, acts }, Then::Nothing))
+            }
+            Command::PeekPromise(it) => {
+                let (id, _) = self.named_promise(&it.key)?;
+                of(CommandKind::Peek, &it.key, Vec::new(), Then::Peek(id))
+            }
+            Command::CompletePromise(it) => {
+                let (id, new) = self.named_promise(&it.key)?;
+                let (verdict, mut value) = settlement(it.completion.as_ref());
+                value.headers.insert(BY.to_owned(), self.by(index));
+                let settle = FenceAct::Settle { id: id.clone(), verdict, value };
+                let acts = vec![FenceAct::CreateLoose { new }, settle];
+                of(CommandKind::Settle, &it.key, acts, Then::Settled(id))
+            }
+            Command::Sleep(it) => {
+                let until = i64::try_from(it.wake_up_at_ms).unwrap_or(i64::MAX);
+                let id = self.id.command(index);
+                let new = NewPromise {
+                    id: id.clone(),
+                    param: Value::default(),
+                    tags: Tags::from([(tags::TIMER.to_owned(), "true".to_owned())]),
+                    timeout_at: Timestamp(until).min(Timestamp::NEVER),
+                };
+                let acts = vec![FenceAct::Create { new }];
+                let (name, awaits) = (Text::from(it.name.as_str()), Some(id));
+                Ok((Recorded { kind: CommandKind::Sleep, name, awaits, acts }, Then::Nothing))
+            }
+            Command::Call(it) => {
+                let call = Callee {
+                    service: &it.service_name,
+                    handler: &it.handler_name,
+                    key: &it.key,
+                    parameter: &it.parameter,
+                    headers: &it.headers,
+                    idempotency_key: it.idempotency_key.as_deref(),
+                    begins_at: None,
+                };
+                let (recorded, id) = self.call(CommandKind::Call, &call, index).await?;
+                let awaits = Some(id.clone());
+                Ok((Recorded { awaits, ..recorded }, Then::Called(id)))
+            }
+            Command::OneWayCall(it) => {
+                let begins_at = i64::try_from(it.invoke_at_ms).ok().filter(|at| *at > 0);
+                let call = Callee {
+                    service: &it.service_name,
+                    handler: &it.handler_name,
+                    key: &it.key,
+                    parameter: &it.parameter,
+                    headers: &it.headers,
+                    idempotency_key: it.idempotency_key.as_deref(),
+                    begins_at: begins_at.map(Timestamp),
+                };
+                let (recorded, id) = self.call(CommandKind::Send, &call, index).await?;
+                Ok((recorded, Then::Sent(id)))
+            }
+            Command::SendSignal(it) => {
+                let act = signalled(it);
+                let name = it.target_invocation_id.as_str();
+                of(CommandKind::Signal, name, vec![act], Then::Nothing)
+            }
+            Command::CompleteAwakeable(it) => {
+                let (invocation, index) = awakeable(&it.awakeable_id)?;
+                let result = it.result.clone().map(Outcome::from);
+                let (carries, payload) = carried(result.as_ref());
+                let name = signal_name::name(&NotificationId::Signal(index), carries).into();
+                let act = FenceAct::Signal { invocation, name, payload };
+                of(CommandKind::Signal, &it.awakeable_id, vec![act], Then::Nothing)
+            }
+            Command::Run(it) => of(CommandKind::Run, &it.name, Vec::new(), Then::Nothing),
+            Command::AttachInvocation(it) => {
+                let id = self.target(it.target.as_ref())?;
+                let (name, awaits) = (Text::from(id.as_str()), Some(id.clone()));
+                let recorded =
+                    Recorded { kind: CommandKind::Attach, name, awaits, acts: Vec::new() };
+                Ok((recorded, Then::Awaits(id)))
+            }
+            Command::GetInvocationOutput(it) => {
+                let id = self.target(it.target.as_ref())?;
+                of(CommandKind::Peek, id.as_str(), Vec::new(), Then::Peek(id.clone()))
+            }
+            Command::Input(_) | Command::Output(_) | Command::Custom(_) => {
+                Err(NotRecorded::Invalid(format!(
+                    "a command of type 0x{:04x} is not taken here",
+                    command.number()
+                )))
+            }
+        }
+    }
+
+    /// The invocation and the command, as one text.
+    pub fn by(&self, index: CommandIndex) -> String {
+        self.id.command(index).to_string()
+    }
+
+    async fn call(
+        &self,
+        kind: CommandKind,
+        callee: &Callee<'_>,
+        index: CommandIndex,
+    ) -> Result<(Recorded, PromiseId), NotRecorded> {
+        let (target, id) = self.callee(callee, index).await?;
+        let mut headers = Tags::from([(BY.to_owned(), self.by(index))]);
+        for header in callee.headers {
+            headers.insert(format!("{HEADER}{}", header.key), header.value.clone());
+        }
+        let input = outcome::payload(callee.parameter);
+        let param = match callee.service.strip_prefix("poll://") {
+            Some(_) => values::param_of_arguments(callee.handler, &json(input), headers),
+            None if target.starts_with("wasm://") => {
+                values::param(&address::function_of(&target), &json(input), headers)
+            }
+            None => values::param(&address::function_of(&target), &input, headers),
+        };
+        let mut tags = Tags::from([
+            (tags::TARGET.to_owned(), target.clone()),
+            // A callee goes on when its caller has ended.
+            (tags::DETACHED.to_owned(), "true".to_owned()),
+        ]);
+        if let Some(at) = callee.begins_at {
+            tags.insert(tags::DELAY.to_owned(), at.0.to_string());
+        }
+        let new = NewPromise { id: id.clone(), param, tags, timeout_at: Timestamp::NEVER };
+        let name = Text::from(address::path_of(&target));
+        let acts = vec![FenceAct::Create { new }];
+        Ok((Recorded { kind, name, awaits: None, acts }, id))
+    }
+
+    /// The address and the id of a callee.
+    async fn callee(
+        &self,
+        callee: &Callee<'_>,
+        index: CommandIndex,
+    ) -> Result<(String, PromiseId), NotRecorded> {
+        let Callee { service, handler, key, idempotency_key, .. } = *callee;
+        let key = Some(key).filter(|key| !key.is_empty());
+        if service.contains("://") {
+            let target = match (service.strip_prefix("poll://"), key) {
+                (Some(_), _) => service.to_owned(),
+                (None, Some(key)) => format!("{service}@{key}/{handler}"),
+                (None, None) => format!("{service}/{handler}"),
+            };
+            let id = match idempotency_key {
+                Some(idempotent) => PromiseId::new(format!("{target}/i/{idempotent}")),
+                None => self.id.command(index),
+            };
+            return Ok((target, id));
+        }
+        let called = Called { service, key, handler };
+        let known = self.services.handler(&called).await;
+        let known = known.map_err(|refused| NotRecorded::Unknown(refused.to_string()))?;
+        let id = match idempotency_key {
+            _ if known.runs_once => called.run(),
+            Some(idempotent) => called.idempotent(idempotent),
+            None => self.id.command(index),
+        };
+        Ok((called.address(), id))
+    }
+
+    fn named_promise(&self, name: &str) -> Result<(PromiseId, NewPromise), NotRecorded> {
+        let object = self.object.ok_or_else(|| {
+            NotRecorded::Invalid("only handlers of workflows have promises".to_owned())
+        })?;
+        let id = promise_of(object, name);
+        let tags = Tags::from([(tags::EXTERNAL.to_owned(), "true".to_owned())]);
+        let (param, timeout_at) = (Value::default(), Timestamp::NEVER);
+        Ok((id.clone(), NewPromise { id, param, tags, timeout_at }))
+    }
+
+    fn state_name(&self, key: &[u8]) -> Result<Text, NotRecorded> {
+        if self.object.is_none() {
+            let message = "only handlers of objects and workflows have state".to_owned();
+            return Err(NotRecorded::Invalid(message));
+        }
+        let name = std::str::from_utf8(key)
+            .map_err(|_| NotRecorded::Invalid("a key of state is no UTF-8 text".to_owned()))?;
+        Ok(Text::from(name))
+    }
+
+    fn target(&self, target: Option<&InvocationTarget>) -> Result<PromiseId, NotRecorded> {
+        let called = |service, key, handler| Called { service, key, handler };
+        Ok(match target {
+            Some(InvocationTarget::InvocationId(id)) => PromiseId::from(id.as_str()),
+            Some(InvocationTarget::IdempotentRequest(it)) => {
+                let key = it.service_key.as_deref().filter(|key| !key.is_empty());
+                called(&it.service_name, key, &it.handler_name).idempotent(&it.idempotency_key)
+            }
+            Some(InvocationTarget::Workflow(it)) => {
+                let run = self.services.run_handler(&it.workflow_name);
+                called(&it.workflow_name, Some(&it.workflow_key), &run).run()
+            }
+            None => {
+                return Err(NotRecorded::Invalid("the command names no invocation".to_owned()));
+            }
+        })
+    }
+}
+
+/// Whom a command calls.
+struct Callee<'a> {
+    service: &'a str,
+    handler: &'a str,
+    key: &'a str,
+    parameter: &'a [u8],
+    headers: &'a [Header],
+    idempotency_key: Option<&'a str>,
+    begins_at: Option<Timestamp>,
+}
+
+/// The invocation and the index of an awakeable.
+///
+/// # Errors
+/// It is no id of one.
+pub fn awakeable(id: &str) -> Result<(PromiseId, u32), NotRecorded> {
+    let parsed: AwakeableId =
+        id.parse().map_err(|invalid| NotRecorded::Invalid(format!("{invalid}")))?;
+    let invocation = std::str::from_utf8(&parsed.invocation)
+        .map_err(|_| NotRecorded::Invalid(format!("`{id}` is no id of an awakeable")))?;
+    Ok((PromiseId::from(invocation), parsed.index))
+}
+
+/// What a signal carries, and its payload.
+pub fn carried(outcome: Option<&Outcome>) -> (Carries, Value) {
+    match outcome {
+        None => (Carries::Nothing, Value::default()),
+        Some(Outcome::Success(value)) => (Carries::Value, values::value(&outcome::payload(value))),
+        Some(Outcome::Failure(failure)) => {
+            (Carries::Failure, values::failure_value(&outcome::kept(failure)))
+        }
+    }
+}
+
+fn signalled(it: &SendSignal) -> FenceAct {
+    let invocation = PromiseId::from(it.target_invocation_id.as_str());
+    let id = match &it.signal {
+        Some(SignalKey::Index(CANCEL_SIGNAL)) => return FenceAct::CancelLoose { id: invocation },
+        Some(SignalKey::Index(index)) => NotificationId::Signal(*index),
+        Some(SignalKey::Name(name)) => NotificationId::NamedSignal(name.clone()),
+        None => NotificationId::NamedSignal(String::new()),
+    };
+    let result = match it.result.clone() {
+        Some(SignalResult::Value(value)) => Some(Outcome::Success(value.content)),
+        Some(SignalResult::Failure(failure)) => Some(Outcome::Failure(failure)),
+        Some(SignalResult::Void(_)) | None => None,
+    };
+    let (carries, payload) = carried(result.as_ref());
+    FenceAct::Signal { invocation, name: signal_name::name(&id, carries).into(), payload }
+}
+
+fn settlement(completion: Option<&Completion>) -> (segno_core::promise::Verdict, Value) {
+    let outcome = match completion.cloned().map(Outcome::from) {
+        Some(outcome) => outcome::guest(&outcome),
+        None => journals::null(),
+    };
+    values::verdict(&outcome)
+}
+
+/// Workflows and workers take JSON: nothing is `null` there.
+fn json(input: Payload) -> Payload {
+    match input {
+        Payload::Bytes(bytes) if bytes.is_empty() => Payload::Json("null".to_owned()),
+        other => other,
+    }
+}
