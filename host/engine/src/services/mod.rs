@@ -7,6 +7,8 @@ mod connector;
 mod deployment;
 mod http;
 pub mod ids;
+pub mod outcome;
+pub mod signals;
 
 use std::{
     collections::BTreeMap,
@@ -21,15 +23,22 @@ use segno_core::{
 use segno_env::Env;
 use segno_store::{Store, StoreError};
 
+use self::ids::Called;
 pub use self::{
     connector::{
         AttemptRequest, ConnectError, Connector, Discovery, Endpoint, Exchange, Incoming,
         NoConnector,
     },
-    deployment::{Deployment, HandlerKind, RetryPolicy, Timeouts, Unreadable},
+    deployment::{
+        Deployment, HandlerFacts, HandlerKind, RetryPolicy, SPOKEN, Timeouts, Unreadable, kind,
+    },
     http::HttpConnector,
 };
-use self::{deployment::HandlerFacts, ids::Called};
+
+/// The header of a promise's parameter or value that names the command which made it.
+pub const BY: &str = "segno:by";
+/// Before the name of a header of a request, in the headers of the parameter.
+pub const HEADER: &str = "restate:header:";
 
 /// How long it is believed which deployment has a service: a newer one is seen by then.
 const FRESH: Millis = Millis(1_000);

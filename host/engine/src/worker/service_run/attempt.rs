@@ -16,13 +16,13 @@ use segno_restate::{
 };
 
 use super::{
-    AttemptFailure, ServiceRun, Stopped, outcome,
+    AttemptFailure, ServiceRun, Stopped,
     record::{NotRecorded, Site, Then},
     state,
 };
 use crate::{
     metrics::ClaimEnd,
-    services::{AttemptRequest, Exchange},
+    services::{AttemptRequest, Exchange, outcome},
     values::code,
     worker::error::ExecutionError,
 };

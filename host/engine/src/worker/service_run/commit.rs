@@ -14,9 +14,10 @@ use segno_restate::{
     wire,
 };
 
-use super::{ServiceRun, Stopped, outcome, record::Then};
+use super::{ServiceRun, Stopped, record::Then};
 use crate::{
     metrics::ClaimEnd,
+    services::outcome,
     values::{self, code, journals},
     worker::error::ExecutionError,
 };
@@ -102,7 +103,7 @@ impl ServiceRun {
     /// Whether the callee is the one that this command called: of the run of a workflow there is one, and with an
     /// idempotency key anybody's will do.
     fn is_callee(&self, promise: &Promise, index: CommandIndex) -> bool {
-        let by = promise.spec.param.headers.get(super::BY);
+        let by = promise.spec.param.headers.get(crate::services::BY);
         let runs_once =
             promise.id().as_str().starts_with("restate:") && !promise.id().as_str().contains("/i/");
         !runs_once || by.is_some_and(|by| *by == self.id.command(index).to_string())

@@ -25,11 +25,13 @@ use segno_restate::{
     wire::{Header, Value},
 };
 
-use super::{
-    outcome,
-    signal_name::{self, Carries},
+use crate::{
+    services::{
+        outcome,
+        signals::{self, Carries},
+    },
+    values::journals,
 };
-use crate::values::journals;
 
 /// The fields of a request: the frame of the command, and the promise whose settlement is its result.
 const FRAME: &str = "frame";
@@ -405,7 +407,7 @@ impl Asked {
 
 /// The notification of a signal with this name.
 fn signal(name: &str, payload: &Payload) -> Notification {
-    let (id, carries) = signal_name::parse(name);
+    let (id, carries) = signals::parse(name);
     let value = || NotificationResult::Value(Bytes::copy_from_slice(payload.as_bytes()));
     let result = match carries {
         Carries::Value => value(),

@@ -7,10 +7,8 @@
 mod attempt;
 mod commit;
 mod journal;
-mod outcome;
 mod prepare;
 mod record;
-mod signal_name;
 mod state;
 
 use std::sync::Arc;
@@ -23,13 +21,8 @@ use segno_core::{
 use segno_guest::{Failure, Outcome};
 use segno_restate::immutable::{ErrorBehavior, ErrorMessage};
 
+pub use self::journal::Asked;
 use self::{attempt::AttemptEnd, journal::Journal};
-pub use self::{
-    journal::Asked,
-    outcome::{guest, kept, of_guest, payload, told},
-    record::{BY, HEADER, awakeable, carried},
-    signal_name::{Carries, name as signal_name},
-};
 use super::{
     activity,
     claims::ActiveClaim,

@@ -12,12 +12,11 @@ use segno_core::{
 use segno_restate::immutable::NotificationResult;
 
 use super::{
-    HEADER, Handler, ServiceRun, Stopped,
+    Handler, ServiceRun, Stopped,
     journal::{Called, Journal, Started},
-    outcome,
 };
 use crate::{
-    services::{Deployment, UnknownHandler},
+    services::{Deployment, HEADER, UnknownHandler, outcome},
     values::{self, code},
     worker::{
         claims::ActiveClaim,

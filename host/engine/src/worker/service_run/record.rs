@@ -13,7 +13,6 @@ use segno_core::{
 };
 use segno_guest::Payload;
 use segno_restate::{
-    id::AwakeableId,
     immutable::{
         CANCEL_SIGNAL, Command, Completion, InvocationTarget, NotificationId, SendSignal,
         SignalKey, SignalResult,
@@ -21,23 +20,16 @@ use segno_restate::{
     wire::{Header, Outcome},
 };
 
-use super::{
-    journal::Recorded,
-    outcome,
-    signal_name::{self, Carries},
-};
+use super::journal::Recorded;
 use crate::{
     services::{
-        Services,
+        BY, HEADER, Services,
         ids::{Called, promise_of},
+        outcome,
+        signals::{self, NotAnAwakeable},
     },
     values::{self, journals},
 };
-
-/// The header of a promise's parameter or value that names the command which made it.
-pub const BY: &str = "segno:by";
-/// Before the name of a header of a request, in the headers of the parameter.
-pub const HEADER: &str = "restate:header:";
 
 /// The invocation whose commands are recorded.
 pub struct Site<'a> {
@@ -58,6 +50,12 @@ pub enum NotRecorded {
     /// It is not what a handler may ask for.
     #[error("{0}")]
     Invalid(String),
+}
+
+impl From<NotAnAwakeable> for NotRecorded {
+    fn from(refused: NotAnAwakeable) -> Self {
+        Self::Invalid(refused.to_string())
+    }
 }
 
 /// What a command needs beside its record before it can be answered.
@@ -203,10 +201,10 @@ impl Site<'_> {
                 of(CommandKind::Signal, name, vec![act], Then::Nothing)
             }
             Command::CompleteAwakeable(it) => {
-                let (invocation, index) = awakeable(&it.awakeable_id)?;
+                let (invocation, index) = signals::awakeable(&it.awakeable_id)?;
                 let result = it.result.clone().map(Outcome::from);
-                let (carries, payload) = carried(result.as_ref());
-                let name = signal_name::name(&NotificationId::Signal(index), carries).into();
+                let (carries, payload) = signals::carried(result.as_ref());
+                let name = signals::name(&NotificationId::Signal(index), carries).into();
                 let act = FenceAct::Signal { invocation, name, payload };
                 of(CommandKind::Signal, &it.awakeable_id, vec![act], Then::Nothing)
             }
@@ -350,29 +348,6 @@ struct Callee<'a> {
     begins_at: Option<Timestamp>,
 }
 
-/// The invocation and the index of an awakeable.
-///
-/// # Errors
-/// It is no id of one.
-pub fn awakeable(id: &str) -> Result<(PromiseId, u32), NotRecorded> {
-    let parsed: AwakeableId =
-        id.parse().map_err(|invalid| NotRecorded::Invalid(format!("{invalid}")))?;
-    let invocation = std::str::from_utf8(&parsed.invocation)
-        .map_err(|_| NotRecorded::Invalid(format!("`{id}` is no id of an awakeable")))?;
-    Ok((PromiseId::from(invocation), parsed.index))
-}
-
-/// What a signal carries, and its payload.
-pub fn carried(outcome: Option<&Outcome>) -> (Carries, Value) {
-    match outcome {
-        None => (Carries::Nothing, Value::default()),
-        Some(Outcome::Success(value)) => (Carries::Value, values::value(&outcome::payload(value))),
-        Some(Outcome::Failure(failure)) => {
-            (Carries::Failure, values::failure_value(&outcome::kept(failure)))
-        }
-    }
-}
-
 fn signalled(it: &SendSignal) -> FenceAct {
     let invocation = PromiseId::from(it.target_invocation_id.as_str());
     let id = match &it.signal {
@@ -386,8 +361,8 @@ fn signalled(it: &SendSignal) -> FenceAct {
         Some(SignalResult::Failure(failure)) => Some(Outcome::Failure(failure)),
         Some(SignalResult::Void(_)) | None => None,
     };
-    let (carries, payload) = carried(result.as_ref());
-    FenceAct::Signal { invocation, name: signal_name::name(&id, carries).into(), payload }
+    let (carries, payload) = signals::carried(result.as_ref());
+    FenceAct::Signal { invocation, name: signals::name(&id, carries).into(), payload }
 }
 
 fn settlement(completion: Option<&Completion>) -> (segno_core::promise::Verdict, Value) {

@@ -1,4 +1,4 @@
-//! The names of the signals of services in journals and promises.
+//! Signals of services: their names in journals and promises, what they carry, and awakeables, which are signals.
 //!
 //! ```text
 //! go            the signal `go`, with a value; as anybody sends it
@@ -7,7 +7,16 @@
 //! #=n  #!n  #~n the signal `n` with a value (where `n` begins with `#`), with a failure, with nothing
 //! ```
 
-use segno_restate::immutable::NotificationId;
+use segno_core::{id::PromiseId, value::Value};
+use segno_restate::{id::AwakeableId, immutable::NotificationId, wire::Outcome};
+
+use super::outcome;
+use crate::values;
+
+/// Text that is no id of an awakeable.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no id of an awakeable: it begins with `sign_1`")]
+pub struct NotAnAwakeable(String);
 
 /// What a signal carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,6 +64,28 @@ pub fn parse(name: &str) -> (NotificationId, Carries) {
     match digits.parse() {
         Ok(index) => (NotificationId::Signal(index), carries),
         Err(_) => (named(name), Carries::Value),
+    }
+}
+
+/// The invocation and the index of an awakeable.
+///
+/// # Errors
+/// It is no id of one.
+pub fn awakeable(id: &str) -> Result<(PromiseId, u32), NotAnAwakeable> {
+    let parsed: AwakeableId = id.parse().map_err(|_| NotAnAwakeable(id.to_owned()))?;
+    let invocation =
+        std::str::from_utf8(&parsed.invocation).map_err(|_| NotAnAwakeable(id.to_owned()))?;
+    Ok((PromiseId::from(invocation), parsed.index))
+}
+
+/// What a signal carries, and its payload.
+pub fn carried(outcome: Option<&Outcome>) -> (Carries, Value) {
+    match outcome {
+        None => (Carries::Nothing, Value::default()),
+        Some(Outcome::Success(value)) => (Carries::Value, values::value(&outcome::payload(value))),
+        Some(Outcome::Failure(failure)) => {
+            (Carries::Failure, values::failure_value(&outcome::kept(failure)))
+        }
     }
 }
 
