@@ -61,10 +61,11 @@ pub use inspector::{ComponentInspector, Rejected};
 pub use openapi::document;
 pub use reads::Reads;
 pub use routes::router;
-pub use server::{serve, serve_metrics};
+pub use server::{serve, serve_beside, serve_metrics};
 pub use state::{Api, CONNECTIONS, CONNECTIONS_OF_A_PEER};
 
 pub mod resonate;
+pub mod restate;
 
 #[doc(hidden)]
 pub mod testing;

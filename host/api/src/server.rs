@@ -34,6 +34,12 @@ pub async fn serve_metrics(listener: TcpListener, api: Api) {
     answer(listener, api.clone(), metrics_only(api), stopping.cancelled()).await;
 }
 
+/// Serves other routes on `listener`, with their own guards, until the host stops.
+pub async fn serve_beside(listener: TcpListener, api: Api, router: Router) {
+    let stopping = api.stopping.clone();
+    answer(listener, api, router, stopping.cancelled()).await;
+}
+
 async fn answer(listener: TcpListener, api: Api, router: Router, stop: impl Future<Output = ()>) {
     let env = api.host.env.clone();
     let (all, of_a_peer) = (api.connections, api.connections_of_a_peer);

@@ -52,6 +52,7 @@ mod replay;
 mod resonate;
 mod resource;
 mod restart;
+mod restate;
 mod result;
 mod saga;
 mod schedule;

@@ -17,6 +17,7 @@ use super::{
     logging::{self, LogFormat},
     node, open_files,
     resonate::ResonateOptions,
+    restate::{RestateListeners, RestateOptions},
     serve_events::{EventOptions, push},
     serve_tokens::TokenOptions,
     serve_traces::TraceOptions,
@@ -104,6 +105,8 @@ pub struct Serve {
     drain_s: u32,
     #[command(flatten)]
     resonate: ResonateOptions,
+    #[command(flatten)]
+    restate: RestateOptions,
     /// Retention rules (TOML; default: retention.toml in the data directory)
     #[arg(long, value_name = "FILE")]
     retention: Option<PathBuf>,
@@ -154,6 +157,12 @@ impl Serve {
         let address = listener.local_addr()?;
         let access = Access::signed(address, token, jwt, self.insecure, self.names.clone())
             .map_err(|error| CliError::Usage(error.to_string()))?;
+        let may_listen = |at| {
+            let jwt = self.tokens.jwt()?;
+            Access::signed(at, token, jwt, self.insecure, self.names.clone())
+                .map_err(|error| CliError::Usage(error.to_string()))
+        };
+        let restate = self.restate.listen(may_listen).await?;
         let metrics = match self.metrics_listen {
             Some(at) => Some(TcpListener::bind(at).await.map_err(|error| taken(at, &error))?),
             None => None,
@@ -191,7 +200,10 @@ impl Serve {
             let runtime = running.host.env.runtime.clone();
             runtime.spawn("metrics", Box::pin(serve_metrics(listener, api.clone())));
         }
-        self.banner(&running, address, &place, &node, console)?;
+        self.banner(&running, address, &place, &node, restate.as_ref(), console)?;
+        if let Some(listeners) = restate {
+            listeners.start(&api);
+        }
         let superseded = running.superseded.clone();
         let stop = async {
             tokio::select! {
@@ -287,9 +299,14 @@ impl Serve {
         address: SocketAddr,
         place: &str,
         node: &str,
+        restate: Option<&RestateListeners>,
         console: &mut Console,
     ) -> Result<(), CliError> {
         if console.json() {
+            let restate = restate.map(|at| {
+                let ingress = format!("http://{}", at.ingress_at);
+                serde_json::json!({ "ingress": ingress, "admin": format!("http://{}", at.admin_at) })
+            });
             return console.document(&serde_json::json!({
                 "url": format!("http://{address}"),
                 "data": self.data,
@@ -298,6 +315,7 @@ impl Serve {
                 "incarnation": running.incarnation,
                 "recovered": running.recovered,
                 "pid": std::process::id(),
+                "restate": restate,
             }));
         }
         let url = console.paint(CYAN, &format!("http://{address}"));
@@ -311,6 +329,10 @@ impl Serve {
         if matches!(self.store, Some(StoreAddress::Postgres(_))) {
             console.line(format!("  node    {node}"))?;
         }
+        if let Some(at) = restate {
+            console.line(format!("  calls   http://{} (of Restate services)", at.ingress_at))?;
+            console.line(format!("  admin   http://{} (register them)", at.admin_at))?;
+        }
         let server = match address.port() {
             7766 => String::new(),
             _ => format!(" --server http://{address}"),
@@ -320,7 +342,7 @@ impl Serve {
     }
 }
 
-fn taken(address: SocketAddr, error: &std::io::Error) -> CliError {
+pub(super) fn taken(address: SocketAddr, error: &std::io::Error) -> CliError {
     let what = match error.kind() {
         std::io::ErrorKind::AddrInUse => format!(
             "{} is taken by another program: stop it, or choose another address with --listen (port 0 takes a free one)",

@@ -142,6 +142,14 @@ impl Services {
         deployment.called(called)
     }
 
+    /// The services that are registered, by name.
+    ///
+    /// # Errors
+    /// The store did not answer.
+    pub async fn names(&self) -> Result<Vec<String>, StoreError> {
+        Ok(self.read_names().await?.keys().cloned().collect())
+    }
+
     /// The handler that is the run of a workflow.
     pub fn run_handler(&self, workflow: &str) -> String {
         let digest = self.known_names().and_then(|names| names.get(workflow).copied());

@@ -195,7 +195,7 @@ impl ServiceRun {
                 true => Payload::Bytes(value.data),
                 false => payload,
             };
-            notifications.push(self.journal.signal(name.into(), payload, self.worker.now()));
+            notifications.extend(self.journal.signal(name.into(), payload, self.worker.now()));
             self.signal_unread = true;
         }
         Ok(notifications)

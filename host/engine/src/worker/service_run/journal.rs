@@ -4,7 +4,7 @@
 //! A command is kept with its frame, byte for byte, because its deployment compares; what it was told is kept as
 //! any result is. That a call was begun is no record of its own: its id follows from the command.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use segno_core::{
@@ -48,6 +48,8 @@ pub struct Journal {
     frames: Vec<Bytes>,
     open: BTreeMap<CommandIndex, Open>,
     signals: u32,
+    /// The indexes of the signals that it was told of: each counts once.
+    told: BTreeSet<u32>,
     cancel_told: bool,
     /// Whether anything was recorded under this claim.
     has_grown: bool,
@@ -130,6 +132,7 @@ impl Journal {
             frames: Vec::new(),
             open: BTreeMap::new(),
             signals: 0,
+            told: BTreeSet::new(),
             cancel_told: false,
             has_grown: false,
             batch: Batch::default(),
@@ -177,8 +180,7 @@ impl Journal {
                     journal.tell(&Notification::completion(open.kind, open.completion, result));
                 }
                 RecordBody::Signal { name, payload } => {
-                    journal.signals += 1;
-                    journal.tell(&signal(name, payload));
+                    journal.tell_signal(name, payload);
                 }
                 RecordBody::Cancelled => {
                     journal.cancel_told = true;
@@ -299,13 +301,23 @@ impl Journal {
         self.record(RecordBody::Notified { index, outcome }, now);
     }
 
-    /// Records a signal.
-    pub fn signal(&mut self, name: Text, payload: Payload, now: Timestamp) -> Notification {
-        let notification = signal(&name, &payload);
-        self.signals += 1;
+    /// Records a signal. Answers what the deployment is told: of what is completed once, the first one.
+    pub fn signal(&mut self, name: Text, payload: Payload, now: Timestamp) -> Option<Notification> {
+        let notification = self.tell_signal(&name, &payload);
         self.record(RecordBody::Signal { name, payload }, now);
-        self.tell(&notification);
         notification
+    }
+
+    fn tell_signal(&mut self, name: &str, payload: &Payload) -> Option<Notification> {
+        self.signals += 1;
+        let notification = signal(name, payload);
+        if let NotificationId::Signal(index) = notification.id
+            && !self.told.insert(index)
+        {
+            return None;
+        }
+        self.tell(&notification);
+        Some(notification)
     }
 
     /// Records that it is told to stop.

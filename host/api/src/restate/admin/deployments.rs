@@ -1,0 +1,87 @@
+//! Deployments, as operators see them.
+
+use std::sync::Arc;
+
+use axum::{
+    Json,
+    response::{IntoResponse, Response},
+};
+use segno_core::{address::service_of_alias, id::Digest};
+use segno_engine::services::Deployment;
+use serde_json::{Value as Json_, json};
+
+use super::{super::error::AdminError, services};
+use crate::Api;
+
+/// A deployment that is registered.
+pub struct Registered {
+    /// The digest of its document.
+    pub digest: Digest,
+    /// The deployment.
+    pub deployment: Arc<Deployment>,
+    /// When it was registered.
+    pub created_at_ms: i64,
+}
+
+/// All of them that a service stands for, newest first.
+pub async fn all(api: &Api) -> Result<Vec<Registered>, AdminError> {
+    let mut all = Vec::new();
+    for entry in &api.modules().await?.0 {
+        let aliases = &entry.module.aliases;
+        if !aliases.iter().any(|alias| service_of_alias(alias).is_some()) {
+            continue;
+        }
+        let deployment = api.host.services.deployment(entry.digest).await?;
+        let created_at_ms = entry.module.created_at_ms;
+        all.push(Registered { digest: entry.digest, deployment, created_at_ms });
+    }
+    Ok(all)
+}
+
+/// Lists deployments.
+pub async fn list(api: &Api) -> Result<Response, AdminError> {
+    let all = all(api).await?;
+    let deployments: Vec<Json_> = all.iter().map(shown).collect();
+    Ok(Json(json!({ "deployments": deployments })).into_response())
+}
+
+/// Describes one.
+pub async fn describe(api: &Api, id: &str) -> Result<Response, AdminError> {
+    let all = all(api).await?;
+    let found = all.iter().find(|known| Deployment::id(known.digest).to_string() == id);
+    let found =
+        found.ok_or_else(|| AdminError::new(404, format!("there is no deployment `{id}`")))?;
+    Ok(Json(shown(found)).into_response())
+}
+
+fn shown(registered: &Registered) -> Json_ {
+    let mut shown = view(registered.digest, &registered.deployment);
+    let at = segno_core::time::Timestamp(registered.created_at_ms);
+    shown["created_at"] = super::super::ingress_time(at).into();
+    shown["uri"] = registered.deployment.uri.clone().into();
+    shown["protocol_type"] = match registered.deployment.is_bidirectional() {
+        true => "BidiStream",
+        false => "RequestResponse",
+    }
+    .into();
+    shown["http_version"] =
+        if registered.deployment.http11 { "HTTP/1.1" } else { "HTTP/2.0" }.into();
+    shown
+}
+
+/// A deployment, as registering it answers.
+pub fn view(digest: Digest, deployment: &Deployment) -> Json_ {
+    let services: Vec<Json_> = deployment
+        .manifest
+        .services
+        .iter()
+        .map(|service| services::view(digest, deployment, service))
+        .collect();
+    json!({
+        "id": Deployment::id(digest).to_string(),
+        "services": services,
+        "min_protocol_version": deployment.manifest.min_protocol_version,
+        "max_protocol_version": deployment.manifest.max_protocol_version,
+        "sdk_version": deployment.sdk,
+    })
+}

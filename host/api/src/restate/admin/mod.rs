@@ -1,0 +1,109 @@
+//! The side of operators.
+
+mod deployments;
+mod invocations;
+mod register;
+mod services;
+mod state;
+
+use axum::{
+    Json, Router,
+    extract::{DefaultBodyLimit, Request, State},
+    http::Method,
+    middleware,
+    response::{IntoResponse, Response},
+};
+use serde::de::DeserializeOwned;
+use serde_json::json;
+
+use super::{
+    error::AdminError,
+    guard,
+    path::{Segments, joined},
+};
+use crate::Api;
+
+/// The most bytes of a request.
+const LIMIT: usize = 8 << 20;
+
+/// The routes of operators.
+pub fn router(api: Api) -> Router {
+    Router::new()
+        .fallback(route)
+        .layer(DefaultBodyLimit::disable())
+        .layer(middleware::from_fn_with_state(api.clone(), guard::guard))
+        .with_state(api)
+}
+
+async fn route(State(api): State<Api>, request: Request) -> Response {
+    let routed = Box::pin(routed(api, request)).await;
+    routed.unwrap_or_else(IntoResponse::into_response)
+}
+
+async fn routed(api: Api, request: Request) -> Result<Response, AdminError> {
+    let segments = Segments::of(request.uri().path())
+        .ok_or_else(|| AdminError::new(400, "the path is no UTF-8"))?;
+    let method = request.method().clone();
+    let query = request.uri().query().unwrap_or_default().to_owned();
+    match (method.as_str(), segments.all().as_slice()) {
+        ("GET", ["health"]) => Ok(().into_response()),
+        ("GET", ["version"]) => Ok(version()),
+        ("GET", ["deployments"]) => deployments::list(&api).await,
+        ("POST", ["deployments"]) => register::register(api, request).await,
+        ("GET", ["deployments", id]) => deployments::describe(&api, id).await,
+        ("GET", ["services"]) => services::list(&api).await,
+        ("GET", ["services", name]) => services::describe(&api, name).await,
+        ("GET", ["services", name, "handlers"]) => services::handlers(&api, name).await,
+        ("GET", ["services", name, "handlers", handler]) => {
+            services::handler(&api, name, handler).await
+        }
+        ("POST", ["services", name, "state"]) => state::write(api, request, name).await,
+        ("DELETE", ["invocations", id @ ..]) if !id.is_empty() => {
+            let how = of_query(&query, "mode").unwrap_or_else(|| "Cancel".to_owned());
+            invocations::control(&api, &joined(id), &how.to_ascii_lowercase()).await
+        }
+        ("PATCH" | "POST", ["invocations", id @ .., "restart-as-new"]) if !id.is_empty() => {
+            invocations::restart(&api, &joined(id), &query).await
+        }
+        ("PATCH" | "POST", ["invocations", id @ .., how]) if !id.is_empty() => {
+            invocations::control(&api, &joined(id), how).await
+        }
+        (_, ["health" | "version" | "deployments" | "services" | "invocations", ..])
+            if known(&method) =>
+        {
+            Err(AdminError::new(405, "this is no method of that route"))
+        }
+        _ => Err(AdminError::new(404, "there is no such route")),
+    }
+}
+
+fn known(method: &Method) -> bool {
+    [Method::GET, Method::POST, Method::PATCH, Method::PUT, Method::DELETE].contains(method)
+}
+
+fn version() -> Response {
+    let version = json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "server": "segno",
+        "min_admin_api_version": 2,
+        "max_admin_api_version": 4,
+        "features": [],
+    });
+    Json(version).into_response()
+}
+
+/// The value of a name in a query.
+fn of_query(query: &str, name: &str) -> Option<String> {
+    let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+    pairs.into_iter().find(|(known, _)| *known == name).map(|(_, value)| value.to_owned())
+}
+
+/// The body of a request.
+async fn body<T: DeserializeOwned>(api: &Api, request: Request) -> Result<T, AdminError> {
+    let (parts, body) = request.into_parts();
+    let entry = api.let_in(&parts.extensions).await?;
+    let setting = "the limit of requests of operators";
+    let (bytes, _room) = api.read(&parts.headers, body, Some(entry), LIMIT, setting).await?;
+    serde_json::from_slice(&bytes)
+        .map_err(|error| AdminError::new(400, format!("the body cannot be read: {error}")))
+}

@@ -1,0 +1,186 @@
+//! Registering deployments.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use axum::{
+    Json,
+    extract::Request,
+    http::StatusCode,
+    response::{IntoResponse, Response},
+};
+use segno_core::{command::Command, id::Digest, reply::Reply};
+use segno_engine::services::{ConnectError, Deployment, Endpoint, HandlerKind, kind};
+use segno_restate::manifest::{Manifest, ManifestVersion, ServiceType};
+use segno_store::NewModule;
+use serde::Deserialize;
+
+use super::{super::error::AdminError, body, deployments};
+use crate::{
+    Api,
+    model::{Function, FunctionKind, ModuleDescription, ObjectAccess},
+    state::unexpected,
+};
+
+/// The code under which tools know that both sides have no version of the protocol in common.
+const VERSIONS: &str = "META0012";
+/// The same of a deployment that cannot be asked what it has.
+const DISCOVERY: &str = "META0003";
+/// The same of a deployment that is registered, and has other services now.
+const CHANGED: &str = "META0004";
+/// The same of a service that is of another kind now.
+const KIND: &str = "META0006";
+
+/// What is registered.
+#[derive(Deserialize)]
+struct Register {
+    uri: String,
+    #[serde(default)]
+    additional_headers: BTreeMap<String, String>,
+    #[serde(default)]
+    use_http_11: bool,
+    #[serde(default)]
+    force: bool,
+    #[serde(default)]
+    breaking: bool,
+    #[serde(default)]
+    dry_run: bool,
+}
+
+/// Asks a deployment what it has, and sends new invocations of its services there.
+pub async fn register(api: Api, request: Request) -> Result<Response, AdminError> {
+    let asked: Register = body(&api, request).await?;
+    let endpoint = endpoint(&api, &asked)?;
+    let deployment = discovered(&api, &endpoint).await?;
+    let kept: Arc<[u8]> = deployment.to_bytes().into();
+    let digest = Digest::of(&kept);
+    let known = deployments::all(&api).await?;
+    let at_this_address = known.iter().filter(|known| known.deployment.uri == deployment.uri);
+    let same = at_this_address.clone().any(|known| known.digest == digest);
+    if !same && !asked.force && at_this_address.count() > 0 {
+        let message = format!(
+            "`{}` is registered, and has other services now: register new code at an address of its own, so that invocations go on \
+             with the code they began with, or use `force`",
+            deployment.uri
+        );
+        return Err(AdminError::new(409, message).with_code(CHANGED));
+    }
+    if !asked.force && !asked.breaking {
+        of_the_same_kind(&api, &deployment).await?;
+    }
+    let status = if same { StatusCode::OK } else { StatusCode::CREATED };
+    if asked.dry_run {
+        return Ok((StatusCode::OK, Json(deployments::view(digest, &deployment))).into_response());
+    }
+    let module = NewModule {
+        facts: deployment.facts(),
+        description: serde_json::to_string(&description(&deployment))
+            .map_err(|error| AdminError::new(500, error.to_string()))?,
+        ..NewModule::plain(digest, kept, api.host.env.clock.now())
+    };
+    api.host.store.modules().put(module).await?;
+    for alias in deployment.aliases() {
+        match api.execute(Command::Deploy { alias, module: digest }).await? {
+            Reply::Done => {}
+            Reply::Refused(refusal) => return Err(refusal.into()),
+            other => return Err(unexpected(&other).into()),
+        }
+    }
+    api.host.services.forget();
+    api.modules().await?;
+    Ok((status, Json(deployments::view(digest, &deployment))).into_response())
+}
+
+fn endpoint(api: &Api, asked: &Register) -> Result<Endpoint, AdminError> {
+    let refuse = |why: &str| {
+        AdminError::new(400, format!("`{}` is no address of a deployment: {why}", asked.uri))
+    };
+    let url = reqwest::Url::parse(&asked.uri).map_err(|error| refuse(&error.to_string()))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(refuse("use http://… or https://…"));
+    }
+    api.reach.allows(&url).map_err(|private| AdminError::new(403, private.to_string()))?;
+    Ok(Endpoint {
+        uri: url.as_str().trim_end_matches('/').to_owned(),
+        headers: asked.additional_headers.clone(),
+        http11: asked.use_http_11,
+    })
+}
+
+/// What a deployment says that it has.
+async fn discovered(api: &Api, endpoint: &Endpoint) -> Result<Deployment, AdminError> {
+    let connector = api.host.services.connector();
+    let accept = ManifestVersion::accept_all();
+    let found = connector.discover(endpoint, &accept).await;
+    let found = found.map_err(|error| {
+        let status = match error {
+            ConnectError::Unreachable { .. } => 500,
+            _ => 400,
+        };
+        AdminError::new(status, error.to_string()).with_code(DISCOVERY)
+    })?;
+    let invalid = |why: String| {
+        AdminError::new(400, format!("`{}` is no deployment of services: {why}", endpoint.uri))
+            .with_code(DISCOVERY)
+    };
+    let version: ManifestVersion =
+        found.content_type.parse().map_err(|unknown| invalid(format!("{unknown}")))?;
+    let manifest =
+        Manifest::read(&found.body, version).map_err(|error| invalid(error.to_string()))?;
+    if manifest.services.is_empty() {
+        return Err(invalid("it has no services".to_owned()));
+    }
+    let deployment = Deployment::new(endpoint, found.server, manifest);
+    deployment
+        .version()
+        .map_err(|none| AdminError::new(400, none.to_string()).with_code(VERSIONS))?;
+    Ok(deployment)
+}
+
+/// Refuses services whose keys mean something else than before.
+async fn of_the_same_kind(api: &Api, deployment: &Deployment) -> Result<(), AdminError> {
+    for service in &deployment.manifest.services {
+        let Ok((_, before)) = api.host.services.of_service(&service.name).await else { continue };
+        let Some(before) = before.service(&service.name) else { continue };
+        if before.ty != service.ty {
+            let message = format!(
+                "the service `{}` was {}, and is {} now: its state and its invocations would not fit; use `breaking` if that is meant",
+                service.name,
+                said(before.ty),
+                said(service.ty)
+            );
+            return Err(AdminError::new(409, message).with_code(KIND));
+        }
+    }
+    Ok(())
+}
+
+fn said(ty: ServiceType) -> &'static str {
+    match ty {
+        ServiceType::Service => "a service without keys",
+        ServiceType::VirtualObject => "a virtual object",
+        ServiceType::Workflow => "a workflow",
+    }
+}
+
+/// The handlers, as functions of a module are described.
+fn description(deployment: &Deployment) -> ModuleDescription {
+    let functions = deployment.handlers().map(|(service, handler)| Function {
+        name: format!("{}/{}", service.name, handler.name),
+        kind: FunctionKind::Workflow,
+        summary: handler.documentation.clone(),
+        input_schema: handler.input.as_ref().and_then(|input| input.json_schema.clone()),
+        output_schema: handler.output.as_ref().and_then(|output| output.json_schema.clone()),
+        access: match kind(service, handler) {
+            HandlerKind::Plain => None,
+            HandlerKind::Exclusive | HandlerKind::Run => Some(ObjectAccess::Exclusive),
+            HandlerKind::Shared => Some(ObjectAccess::Shared),
+        },
+        signals: true,
+        messages: Vec::new(),
+        handlers: Vec::new(),
+        timeout_ms: None,
+        retry: None,
+        limit: None,
+    });
+    ModuleDescription { functions: functions.collect(), imports: Vec::new(), exports: Vec::new() }
+}

@@ -1,0 +1,153 @@
+//! Calls, and calls whose result nobody waits for.
+
+use axum::{
+    Json,
+    body::Bytes,
+    extract::Request,
+    http::{HeaderMap, HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+use segno_core::{
+    command::Command, id::PromiseId, promise::NewPromise, reply::Reply, tags, time::Timestamp,
+    value::Tags,
+};
+use segno_engine::{
+    services::{HEADER, outcome},
+    values,
+};
+use segno_restate::id::InvocationId;
+use serde_json::{json, value::RawValue};
+
+use super::{
+    super::error::{ID_HEADER, IngressError},
+    LIMIT, delay, results,
+    target::Target,
+};
+use crate::{Api, state::unexpected};
+
+/// The header under which calls are one.
+const IDEMPOTENCY: &str = "idempotency-key";
+/// Headers that concern the connection, and not the handler.
+const OWN: [&str; 6] =
+    ["connection", "content-length", "host", "transfer-encoding", "authorization", IDEMPOTENCY];
+
+/// Calls a handler, and answers with its result.
+pub async fn call(api: Api, request: Request, target: &[&str]) -> Result<Response, IngressError> {
+    let target = Target::of(&api, target).await?;
+    let began = begin(&api, request, &target, None).await?;
+    if target.facts.runs_once && !began.is_new {
+        let message = "the workflow method was already invoked";
+        return Err(IngressError::new(409, message).about(began.id.as_str()));
+    }
+    results::awaited(&api, &began.id, target.gives.as_ref()).await
+}
+
+/// Calls a handler, and answers with the id of the invocation.
+pub async fn send(api: Api, request: Request, target: &[&str]) -> Result<Response, IngressError> {
+    let target = Target::of(&api, target).await?;
+    let query = request.uri().query().unwrap_or_default();
+    let delay = delay::of_query(query).map_err(|message| IngressError::new(400, message))?;
+    let at = delay.map(|delay| api.host.env.clock.now() + delay);
+    let began = begin(&api, request, &target, at).await?;
+    let status = if began.is_new { "Accepted" } else { "PreviouslyAccepted" };
+    let mut body = json!({ "invocationId": began.id.as_str(), "status": status });
+    if let Some(at) = at {
+        body["executionTime"] = delay::rfc3339(at).into();
+    }
+    let code = if began.is_new { StatusCode::ACCEPTED } else { StatusCode::OK };
+    let id = began.id.to_string();
+    Ok((code, [(ID_HEADER, id)], Json(body)).into_response())
+}
+
+/// An invocation that was begun, now or before.
+struct Began {
+    id: PromiseId,
+    is_new: bool,
+}
+
+async fn begin(
+    api: &Api,
+    request: Request,
+    target: &Target<'_>,
+    at: Option<Timestamp>,
+) -> Result<Began, IngressError> {
+    let Target { called, facts, .. } = target;
+    if facts.is_private {
+        let message = format!("`{}` can be called by other handlers only", called.service);
+        return Err(IngressError::new(400, message));
+    }
+    let (parts, body) = request.into_parts();
+    let entry = api.let_in(&parts.extensions).await?;
+    let setting = "the limit of requests to services";
+    let (bytes, room) = api.read(&parts.headers, body, Some(entry), LIMIT, setting).await?;
+    let idempotency = parts.headers.get(IDEMPOTENCY).map(|key| key.to_str());
+    let idempotency = idempotency
+        .transpose()
+        .map_err(|_| IngressError::new(400, "the idempotency key is no text"))?;
+    let id = match idempotency {
+        _ if facts.runs_once => called.run(),
+        Some(key) => called.idempotent(key),
+        None => new_id(api),
+    };
+    let mut headers = passed_on(&parts.headers);
+    let path = parts.uri.path_and_query().map(ToString::to_string).unwrap_or_default();
+    headers.insert(format!("{HEADER}x-restate-ingress-path"), path);
+    let param = values::param(&called.function(), &outcome::payload(&bytes), headers);
+    let mut tags = Tags::from([(tags::TARGET.to_owned(), called.address())]);
+    if let Some(at) = at {
+        tags.insert(tags::DELAY.to_owned(), at.0.to_string());
+    }
+    let new = NewPromise { id: id.clone(), param, tags, timeout_at: Timestamp::NEVER };
+    let reply = api.execute(Command::PromiseCreate(new)).await?;
+    drop(room);
+    match reply {
+        Reply::Promise { changed, .. } => Ok(Began { id, is_new: changed }),
+        Reply::Refused(refusal) => Err(refusal.into()),
+        other => Err(unexpected(&other).into()),
+    }
+}
+
+/// A new id of an invocation.
+pub fn new_id(api: &Api) -> PromiseId {
+    let mut bytes = [0; 24];
+    for part in bytes.chunks_exact_mut(8) {
+        part.copy_from_slice(&api.host.env.runtime.nonce().to_le_bytes());
+    }
+    PromiseId::new(InvocationId::from_bytes(bytes).to_string())
+}
+
+/// The headers of a request that its handler sees.
+fn passed_on(headers: &HeaderMap) -> Tags {
+    let mut passed = Tags::new();
+    for (name, value) in headers {
+        if OWN.contains(&name.as_str()) {
+            continue;
+        }
+        let Ok(value) = value.to_str() else { continue };
+        let known = passed.entry(format!("{HEADER}{name}")).or_insert_with(String::new);
+        if !known.is_empty() {
+            known.push_str(", ");
+        }
+        known.push_str(value);
+    }
+    passed
+}
+
+/// A value as the body of an answer. Its content type is what the handler says, else what it looks like.
+pub fn body(bytes: Bytes, id: &str, gives: Option<&(String, bool)>) -> Response {
+    let kind = match gives {
+        Some((_, false)) if bytes.is_empty() => None,
+        Some((kind, _)) => HeaderValue::from_str(kind).ok(),
+        None if bytes.is_empty() => None,
+        None if serde_json::from_slice::<&RawValue>(&bytes).is_ok() => {
+            Some(HeaderValue::from_static("application/json"))
+        }
+        None => Some(HeaderValue::from_static("application/octet-stream")),
+    };
+    let mut response = ([(ID_HEADER, id.to_owned())], bytes).into_response();
+    response.headers_mut().remove(header::CONTENT_TYPE);
+    kind.into_iter().for_each(|kind| {
+        response.headers_mut().insert(header::CONTENT_TYPE, kind);
+    });
+    response
+}

@@ -1,0 +1,96 @@
+//! The side of callers.
+
+mod awakeables;
+mod call;
+mod delay;
+mod results;
+mod target;
+
+pub(crate) use self::{call::new_id, delay::rfc3339};
+use axum::{
+    Json, Router,
+    extract::{DefaultBodyLimit, Request, State},
+    http::Method,
+    middleware,
+    response::{IntoResponse, Response},
+};
+use serde_json::json;
+
+use super::{
+    error::IngressError,
+    guard,
+    path::{Segments, joined},
+};
+use crate::Api;
+
+/// The most bytes of a request.
+const LIMIT: usize = 32 << 20;
+
+/// The routes of callers.
+pub fn router(api: Api) -> Router {
+    Router::new()
+        .fallback(route)
+        .layer(DefaultBodyLimit::disable())
+        .layer(middleware::from_fn_with_state(api.clone(), guard::guard))
+        .with_state(api)
+}
+
+async fn route(State(api): State<Api>, request: Request) -> Response {
+    let routed = Box::pin(routed(api, request)).await;
+    routed.unwrap_or_else(IntoResponse::into_response)
+}
+
+async fn routed(api: Api, request: Request) -> Result<Response, IngressError> {
+    let segments = Segments::of(request.uri().path())
+        .ok_or_else(|| IngressError::new(400, "the path is no UTF-8"))?;
+    let (is_get, is_post) = (request.method() == Method::GET, request.method() == Method::POST);
+    let wrong_method = || Err(IngressError::new(405, "this is no method of that route"));
+    match segments.all().as_slice() {
+        ["restate", "health"] | ["health"] => match is_get {
+            true => health(&api).await,
+            false => wrong_method(),
+        },
+        ["restate", "invocation", named @ .., how @ ("attach" | "output")] => match is_get {
+            true => results::of_invocation(&api, named, *how == "attach").await,
+            false => wrong_method(),
+        },
+        ["restate", how @ ("attach" | "output"), id @ ..] if !id.is_empty() => match is_get {
+            true => results::by_id(&api, &joined(id), *how == "attach").await,
+            false => wrong_method(),
+        },
+        ["restate", "workflow", name, key, how @ ("attach" | "output")] => match is_get {
+            true => results::of_workflow(&api, name, key, *how == "attach").await,
+            false => wrong_method(),
+        },
+        ["restate", "awakeables" | "a", id, how @ ("resolve" | "reject")] => match is_post {
+            true => awakeables::complete(api, request, id, *how == "resolve").await,
+            false => wrong_method(),
+        },
+        ["restate", "call", target @ ..] => match is_post {
+            true => call::call(api, request, target).await,
+            false => wrong_method(),
+        },
+        ["restate", "send", target @ ..] => match is_post {
+            true => call::send(api, request, target).await,
+            false => wrong_method(),
+        },
+        ["restate", ..] => Err(IngressError::new(404, "there is no such route")),
+        [target @ .., "send"] if target.len() >= 2 => match is_post {
+            true => call::send(api, request, target).await,
+            false => wrong_method(),
+        },
+        target if target.len() >= 2 => match is_post {
+            true => call::call(api, request, target).await,
+            false => wrong_method(),
+        },
+        _ => Err(IngressError::new(
+            404,
+            "the path names no handler: use /SERVICE/HANDLER or /OBJECT/KEY/HANDLER",
+        )),
+    }
+}
+
+async fn health(api: &Api) -> Result<Response, IngressError> {
+    let services = api.host.services.names().await?;
+    Ok(Json(json!({ "services": services })).into_response())
+}

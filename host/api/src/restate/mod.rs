@@ -1,0 +1,21 @@
+//! The front end for services that are written for Restate: clients call them, operators register them.
+//!
+//! Two listeners of their own, because that is how clients and tools know them: the *ingress* takes calls, attaches
+//! to results and completes awakeables; the *admin* side registers deployments, lists services, and stops, pauses
+//! and resumes invocations. Nothing is decided here: a call is a promise with a target, as from anywhere else.
+//!
+//! - [`path`]: the segments of a path;
+//! - [`error`]: refusals in the form of either side;
+//! - [`ingress`]: calls, results, awakeables, promises;
+//! - [`admin`]: deployments, services, invocations, state.
+
+mod admin;
+mod error;
+mod guard;
+mod ingress;
+mod path;
+
+pub use admin::router as admin_router;
+pub use ingress::router as ingress_router;
+
+pub(crate) use ingress::{new_id, rfc3339 as ingress_time};

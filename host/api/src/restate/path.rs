@@ -1,0 +1,69 @@
+//! The segments of a path, decoded. Ids of invocations contain slashes, and clients do not encode them: so a
+//! path is read from both of its ends, and not matched against a pattern.
+
+use std::borrow::Cow;
+
+/// The segments of a path.
+pub struct Segments(Vec<String>);
+
+impl Segments {
+    /// The segments of this path; none: one of them is not UTF-8.
+    pub fn of(path: &str) -> Option<Self> {
+        let segments = path.trim_matches('/').split('/');
+        let decoded = segments.map(|segment| decoded(segment).map(Cow::into_owned));
+        decoded.collect::<Option<Vec<_>>>().map(Self)
+    }
+
+    /// All of them.
+    pub fn all(&self) -> Vec<&str> {
+        self.0.iter().map(String::as_str).collect()
+    }
+}
+
+/// Several segments that are one id.
+pub fn joined(segments: &[&str]) -> String {
+    segments.join("/")
+}
+
+fn decoded(segment: &str) -> Option<Cow<'_, str>> {
+    if !segment.contains('%') {
+        return Some(Cow::Borrowed(segment));
+    }
+    let mut bytes = Vec::with_capacity(segment.len());
+    let mut rest = segment.as_bytes();
+    while let [first, after @ ..] = rest {
+        let escaped = match (first, after) {
+            (b'%', [high, low, ..]) => {
+                let digit = |byte: &u8| char::from(*byte).to_digit(16);
+                digit(high).zip(digit(low)).map(|(high, low)| (high * 16 + low) as u8)
+            }
+            _ => None,
+        };
+        match escaped {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &after[2..];
+            }
+            None => {
+                bytes.push(*first);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8(bytes).ok().map(Cow::Owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn segments_are_decoded_each_by_itself() {
+        let all = |path: &str| Segments::of(path).map(|segments| segments.0);
+        let segments = all("/Cart/a%2Fb%20c/add").expect("a path");
+        assert_eq!(segments, ["Cart", "a/b c", "add"]);
+        assert_eq!(all("/a%zz/b%").expect("a path"), ["a%zz", "b%"], "no escapes");
+        assert_eq!(all("/caf%C3%A9").expect("a path"), ["café"]);
+        assert_eq!(all("/%ff"), None);
+    }
+}

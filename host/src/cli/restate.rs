@@ -1,0 +1,77 @@
+//! The options of `segno serve` for services that are written for Restate.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use clap::Args;
+use tokio::net::TcpListener;
+
+use super::{CliError, serve::taken};
+use crate::api::{
+    Access, Api,
+    restate::{admin_router, ingress_router},
+    serve_beside,
+};
+
+/// Where clients of services look, if they are not told otherwise.
+const INGRESS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 8080);
+/// The same of operators' tools.
+const ADMIN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 9070);
+
+/// Options for services that are written for Restate.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Restate services")]
+pub(super) struct RestateOptions {
+    /// Run services written for Restate: take calls of them, and let them be registered
+    #[arg(long)]
+    restate: bool,
+    /// Address that takes calls of services (default: 127.0.0.1:8080); port 0 takes a free port.
+    /// Implies --restate
+    #[arg(long, value_name = "ADDR")]
+    restate_ingress: Option<SocketAddr>,
+    /// Address at which deployments are registered (default: 127.0.0.1:9070); port 0 takes a free
+    /// port. Implies --restate
+    #[arg(long, value_name = "ADDR")]
+    restate_admin: Option<SocketAddr>,
+}
+
+/// The listeners of both sides.
+pub(super) struct RestateListeners {
+    ingress: TcpListener,
+    admin: TcpListener,
+    /// Where calls are taken.
+    pub(super) ingress_at: SocketAddr,
+    /// Where deployments are registered.
+    pub(super) admin_at: SocketAddr,
+}
+
+impl RestateOptions {
+    /// Listens, if services are to be run. `access` says of an address whether it may be listened on.
+    pub(super) async fn listen(
+        &self,
+        access: impl Fn(SocketAddr) -> Result<Access, CliError>,
+    ) -> Result<Option<RestateListeners>, CliError> {
+        if !self.restate && self.restate_ingress.is_none() && self.restate_admin.is_none() {
+            return Ok(None);
+        }
+        let bound = async |at: SocketAddr| {
+            let listener = TcpListener::bind(at).await.map_err(|error| taken(at, &error))?;
+            let address = listener.local_addr()?;
+            access(address)?;
+            Ok::<_, CliError>((listener, address))
+        };
+        let (ingress, ingress_at) = bound(self.restate_ingress.unwrap_or(INGRESS)).await?;
+        let (admin, admin_at) = bound(self.restate_admin.unwrap_or(ADMIN)).await?;
+        Ok(Some(RestateListeners { ingress, admin, ingress_at, admin_at }))
+    }
+}
+
+impl RestateListeners {
+    /// Answers on both, until the host stops.
+    pub(super) fn start(self, api: &Api) {
+        let runtime = api.host.env.runtime.clone();
+        let ingress = serve_beside(self.ingress, api.clone(), ingress_router(api.clone()));
+        let admin = serve_beside(self.admin, api.clone(), admin_router(api.clone()));
+        runtime.spawn("ingress", Box::pin(ingress));
+        runtime.spawn("admin", Box::pin(admin));
+    }
+}
