@@ -9,8 +9,11 @@
 //! - [`version`]: the eight versions in their two families;
 //! - [`frame`]: the bytes that all have in common;
 //! - [`wire`], [`custom`]: messages that both families have;
+//! - [`immutable`]: the messages of V5 to V8;
+//! - [`runtime`]: the runtime's side of an attempt, one machine a family;
+//! - [`deployment`]: the deployment's side, of V5 to V7;
 //! - [`violation`], [`failure`]: what is said of breaches;
-//! - [`id`]: ids as texts.
+//! - [`manifest`], [`id`]: what a deployment announces, and ids as texts.
 
 pub mod failure;
 pub mod version;
@@ -22,6 +25,7 @@ pub mod wire;
 
 pub mod immutable;
 
+pub mod deployment;
 pub mod runtime;
 
 pub mod id;

@@ -1,0 +1,374 @@
+//! What a handler can ask for, one function a command.
+//!
+//! Each takes the command's own fields; names are for people, and part of what must be the same in
+//! every attempt. All fail alike: with a divergence, with a feature that the version lacks, or
+//! because the attempt is over.
+
+use bytes::Bytes;
+
+use super::{
+    attempt::{Attempt, AttemptError},
+    difference::is_state_read,
+};
+use crate::{
+    id::{AwakeableId, AwakeableKind},
+    immutable::{
+        AttachInvocation, CANCEL_SIGNAL, Call, ClearAllState, ClearState, Command,
+        CompleteAwakeable, CompletePromise, EagerState, GetEagerState, GetEagerStateKeys,
+        GetInvocationOutput, GetLazyState, GetLazyStateKeys, GetPromise, InvocationTarget,
+        OneWayCall, PeekPromise, Run, SendSignal, SetState, SignalKey, SignalResult, Sleep,
+    },
+    version::ProtocolVersion,
+    wire::{Outcome, StateKeys, Value, Void},
+};
+
+/// What a call will be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallHandle {
+    /// The completion id under which the callee's id comes.
+    pub invocation_id: u32,
+    /// The completion id of the result.
+    pub result: u32,
+}
+
+/// A read of state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StateRead {
+    /// The value, or that there is none: known here, or from the journal.
+    Known(Option<Bytes>),
+    /// The answer comes under this completion id.
+    Asked(u32),
+}
+
+/// A read of the keys of state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeysRead {
+    /// The keys: known here, or from the journal.
+    Known(Vec<Bytes>),
+    /// The answer comes under this completion id.
+    Asked(u32),
+}
+
+/// A run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunHandle {
+    /// The completion id of the result.
+    pub completion_id: u32,
+    /// Whether the journal has no outcome of it: it has to be done, and its outcome proposed.
+    pub execute: bool,
+}
+
+/// Something that another completes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Awakeable {
+    /// The text to give to others.
+    pub id: String,
+    /// The signal that completes it.
+    pub signal: u32,
+}
+
+impl Attempt {
+    /// Calls a handler. The completion ids in `call` are written over.
+    ///
+    /// # Errors
+    /// [`AttemptError`]: see the module.
+    pub fn call(&mut self, mut call: Call) -> Result<CallHandle, AttemptError> {
+        self.supports_scope(&[&call.scope, &call.limit_key])?;
+        call.invocation_id_completion_id = self.next_completion_id;
+        call.result_completion_id = self.next_completion_id + 1;
+        let ids = self.ids(call.into())?;
+        Ok(CallHandle { invocation_id: ids[0], result: ids[1] })
+    }
+
+    /// Calls a handler without waiting for its result. Returns the completion id under which the
+    /// callee's id comes; the one in `call` is written over.
+    ///
+    /// # Errors
+    /// [`AttemptError`]: see the module.
+    pub fn send(&mut self, mut call: OneWayCall) -> Result<u32, AttemptError> {
+        self.supports_scope(&[&call.scope, &call.limit_key])?;
+        call.invocation_id_completion_id = self.next_completion_id;
+        self.id(call.into())
+    }
+
+    /// Waits until an instant, in milliseconds since the Unix epoch. In a replay the instant is the
+    /// first attempt's, whatever is asked.
+    ///
+    /// # Errors
+    /// [`AttemptError`]: see the module.
+    pub fn sleep(
+        &mut self,
+        wake_up_at_ms: u64,
+        name: impl Into<String>,
+    ) -> Result<u32, AttemptError> {
+        let result_completion_id = self.next_completion_id;
+        self.id(Sleep { wake_up_at_ms, result_completion_id, name: name.into() }.into())
+    }
+
+    /// Begins something that is done here, and whose outcome is kept.
+    ///
+    /// # Errors
+    /// [`AttemptError`]: see the module.
+    pub fn run(&mut self, name: impl Into<String>) -> Result<RunHandle, AttemptError> {
+        let result_completion_id = self.next_completion_id;
+        let completion_id = self.id(Run { result_completion_id, name: name.into() }.into())?;
+        let execute = !self.came.contains(&completion_id);
+        Ok(RunHandle { completion_id, execute })
+    }
+
+    /// Reads a key of state.
+    ///
+    /// # Errors
+    /// [`AttemptError`]: see the module.
+    pub fn state(
+        &mut self,
+        key: impl Into<Bytes>,
+        name: impl Into<String>,
+    ) -> Result<StateRead, AttemptError> {
+        let (key, name) = (key.into(), name.into());
+        // A stored read is taken as it was made: what is known here may have changed since.
+        let known = match self.recorded.front() {
+            Some(Command::GetEagerState(recorded)) => Some(recorded.result.clone()),
+            Some(recorded) if is_state_read(recorded) => None,
+            _ => self.state.get(&key).map(|value| {
+                Some(match value {
+                    Some(content) => EagerState::Value(Value { content }),
+                    None => EagerState::Void(Void {}),
+                })
+            }),
+        };
+        let Some(result) = known else {
+            let result_completion_id = self.next_completion_id;
+            let asked = GetLazyState { key, result_completion_id, name };
+            return self.id(asked.into()).map(StateRead::Asked);
+        };
+        self.issue(GetEagerState { key, result: result.clone(), name }.into())?;
+        Ok(StateRead::Known(match result {
+            Some(EagerState::Value(value)) => Some(value.content),
+            Some(EagerState::Void(_)) | None => None,
+        }))
+    }
+
+    /// Reads the keys of state.
+    ///
+    /// # Errors
+    /// [`AttemptError`]: see the module.
+    pub fn state_keys(&mut self, name: impl Into<String>) -> Result<KeysRead, AttemptError> {
+        let name = name.into();
+        let known = match self.recorded.front() {
+            Some(Command::GetEagerStateKeys(recorded)) => {
+                Some(recorded.value.clone().unwrap_or_default().keys)
+            }
+            Some(Command::GetLazyStateKeys(_)) => None,
+            _ => self.state.keys(),
+        };
+        let Some(keys) = known else {
+            let result_completion_id = self.next_completion_id;
+            let asked = GetLazyStateKeys { result_completion_id, name };
+            return self.id(asked.into()).map(KeysRead::Asked);
+        };
+        let value = Some(StateKeys { keys: keys.clone() });
+        self.issue(GetEagerStateKeys { value, name }.into())?;
+        Ok(KeysRead::Known(keys))
+    }
+
+    /// Writes a key of state.
+    ///
+    /// # Errors
+    /// [`AttemptError`]: see the module.
+    pub fn set_state(
+        &mut self,
+        key: impl Into<Bytes>,
+        content: impl Into<Bytes>,
+        name: impl Into<String>,
+    ) -> Result<(), AttemptError> {
+        let (key, content) = (key.into(), content.into());
+        let value = Some(Value { content: content.clone() });
+        self.issue(SetState { key: key.clone(), value, name: name.into() }.into())?;
+        self.state.set(key, content);
+        Ok(())
+    }
+
+    /// Removes a key of state.
+    ///
+    /// # Errors
+    /// [`AttemptError`]: see the module.
+    pub fn clear_state(
+        &mut self,
+        key: impl Into<Bytes>,
+        name: impl Into<String>,
+    ) -> Result<(), AttemptError> {
+        let key = key.into();
+        self.issue(ClearState { key: key.clone(), name: name.into() }.into())?;
+        self.state.clear(key);
+        Ok(())
+    }
+
+    /// Removes all state.
+    ///
+    /// # Errors
+    /// [`AttemptError`]: see the module.
+    pub fn clear_all_state(&mut self, name: impl Into<String>) -> Result<(), AttemptError> {
+        self.issue(ClearAllState { name: name.into() }.into())?;
+        self.state.clear_all();
+        Ok(())
+    }
+
+    /// Waits for a promise of the workflow.
+    ///
+    /// # Errors
+    /// [`AttemptError`]: see the module.
+    pub fn promise(
+        &mut self,
+        key: impl Into<String>,
+        name: impl Into<String>,
+    ) -> Result<u32, AttemptError> {
+        let result_completion_id = self.next_completion_id;
+        self.id(GetPromise { key: key.into(), result_completion_id, name: name.into() }.into())
+    }
+
+    /// Looks at a promise of the workflow.
+    ///
+    /// # Errors
+    /// [`AttemptError`]: see the module.
+    pub fn peek_promise(
+        &mut self,
+        key: impl Into<String>,
+        name: impl Into<String>,
+    ) -> Result<u32, AttemptError> {
+        let result_completion_id = self.next_completion_id;
+        self.id(PeekPromise { key: key.into(), result_completion_id, name: name.into() }.into())
+    }
+
+    /// Completes a promise of the workflow. The result says whether this was the first.
+    ///
+    /// # Errors
+    /// [`AttemptError`]: see the module.
+    pub fn complete_promise(
+        &mut self,
+        key: impl Into<String>,
+        outcome: Outcome,
+        name: impl Into<String>,
+    ) -> Result<u32, AttemptError> {
+        self.supports_outcome(&outcome)?;
+        let result_completion_id = self.next_completion_id;
+        let completion = Some(outcome.into());
+        let (key, name) = (key.into(), name.into());
+        self.id(CompletePromise { key, completion, result_completion_id, name }.into())
+    }
+
+    /// Waits for the result of another invocation.
+    ///
+    /// # Errors
+    /// [`AttemptError`]: see the module.
+    pub fn attach(
+        &mut self,
+        target: InvocationTarget,
+        name: impl Into<String>,
+    ) -> Result<u32, AttemptError> {
+        self.supports_target(&target)?;
+        let result_completion_id = self.next_completion_id;
+        let target = Some(target);
+        self.id(AttachInvocation { target, result_completion_id, name: name.into() }.into())
+    }
+
+    /// Looks at the result of another invocation.
+    ///
+    /// # Errors
+    /// [`AttemptError`]: see the module.
+    pub fn invocation_output(
+        &mut self,
+        target: InvocationTarget,
+        name: impl Into<String>,
+    ) -> Result<u32, AttemptError> {
+        self.supports_target(&target)?;
+        let result_completion_id = self.next_completion_id;
+        let target = Some(target);
+        self.id(GetInvocationOutput { target, result_completion_id, name: name.into() }.into())
+    }
+
+    /// Sends a signal to an invocation.
+    ///
+    /// # Errors
+    /// [`AttemptError`]: see the module.
+    pub fn send_signal(
+        &mut self,
+        target_invocation_id: impl Into<String>,
+        signal: SignalKey,
+        result: SignalResult,
+        name: impl Into<String>,
+    ) -> Result<(), AttemptError> {
+        if let SignalResult::Failure(failure) = &result {
+            self.supports_outcome(&Outcome::Failure(failure.clone()))?;
+        }
+        let target_invocation_id = target_invocation_id.into();
+        let (signal, result) = (Some(signal), Some(result));
+        let asked = SendSignal { target_invocation_id, signal, result, name: name.into() };
+        self.issue(asked.into()).map(drop)
+    }
+
+    /// Asks an invocation to stop.
+    ///
+    /// # Errors
+    /// [`AttemptError`]: see the module.
+    pub fn cancel_invocation(
+        &mut self,
+        target_invocation_id: impl Into<String>,
+    ) -> Result<(), AttemptError> {
+        let signal = SignalKey::Index(CANCEL_SIGNAL);
+        self.send_signal(target_invocation_id, signal, SignalResult::Void(Void {}), "")
+    }
+
+    /// Makes an awakeable. Nothing is written: its result is a signal, which comes when it comes.
+    ///
+    /// # Errors
+    /// [`AttemptError::Closed`].
+    pub fn awakeable(&mut self) -> Result<Awakeable, AttemptError> {
+        self.going_on()?;
+        let index = self.next_signal;
+        self.next_signal += 1;
+        let invocation = self.start().id.clone();
+        let id = AwakeableId { kind: AwakeableKind::Signal, invocation, index };
+        Ok(Awakeable { id: id.to_string(), signal: index })
+    }
+
+    /// Completes an awakeable, of this or another invocation.
+    ///
+    /// # Errors
+    /// [`AttemptError`]: see the module.
+    pub fn complete_awakeable(
+        &mut self,
+        awakeable_id: impl Into<String>,
+        outcome: Outcome,
+        name: impl Into<String>,
+    ) -> Result<(), AttemptError> {
+        self.supports_outcome(&outcome)?;
+        let result = Some(outcome.into());
+        let awakeable_id = awakeable_id.into();
+        self.issue(CompleteAwakeable { awakeable_id, result, name: name.into() }.into()).map(drop)
+    }
+
+    /// Issues a command and returns the completion ids that it has.
+    fn ids(&mut self, asked: Command) -> Result<Vec<u32>, AttemptError> {
+        let command = self.issue(asked)?;
+        Ok(command.wanted().into_iter().map(|wanted| wanted.id).collect())
+    }
+
+    /// The same for a command that has one.
+    fn id(&mut self, asked: Command) -> Result<u32, AttemptError> {
+        self.ids(asked).map(|ids| ids[0])
+    }
+
+    fn supports_scope(&self, fields: &[&Option<String>]) -> Result<(), AttemptError> {
+        let used = fields.iter().any(|field| field.is_some());
+        self.supports("a scope or a limit key", ProtocolVersion::V7, used)
+    }
+
+    fn supports_target(&self, target: &InvocationTarget) -> Result<(), AttemptError> {
+        match target {
+            InvocationTarget::InvocationId(_) => Ok(()),
+            InvocationTarget::IdempotentRequest(target) => self.supports_scope(&[&target.scope]),
+            InvocationTarget::Workflow(target) => self.supports_scope(&[&target.scope]),
+        }
+    }
+}

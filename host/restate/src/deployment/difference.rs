@@ -1,0 +1,312 @@
+//! A handler that does something else than the journal says, field by field.
+
+use std::fmt;
+
+use bytes::Bytes;
+
+use crate::{
+    failure,
+    immutable::{
+        Command, CommandKind, Completion, EagerState, ErrorMessage, InvocationTarget, OutputResult,
+        SignalKey, SignalResult, frame_type,
+    },
+    violation::FrameType,
+    wire::{Failure, Header},
+};
+
+/// The characters of a value that are shown.
+const SHOWN: usize = 80;
+
+/// The handler and the journal disagree.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Divergence {
+    /// The handler asked for something else.
+    #[error("{}", of_command(*index, *recorded, *asked, differences))]
+    Command {
+        /// The index among the commands.
+        index: u32,
+        /// What the journal has there.
+        recorded: FrameType,
+        /// The name that the journal has for it.
+        name: String,
+        /// What the handler asked.
+        asked: FrameType,
+        /// Where they differ; nothing when their kinds do.
+        differences: Vec<Difference>,
+    },
+    /// The handler waits, and the journal says that it asked for something there.
+    #[error(
+        "command {index}: the journal has {recorded}, but the handler waits for what it has not asked or been told"
+    )]
+    Waits {
+        /// The index among the commands.
+        index: u32,
+        /// What the journal has there.
+        recorded: FrameType,
+        /// The name that the journal has for it.
+        name: String,
+    },
+    /// The handler is to be told the result of something that it did not ask for.
+    #[error(
+        "the journal has the result of completion {completion_id} next ({kind}), but the handler asked for none"
+    )]
+    NeverAsked {
+        /// The completion id.
+        completion_id: u32,
+        /// The notification.
+        kind: FrameType,
+    },
+}
+
+/// One field in which two commands differ.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// The field.
+    pub field: &'static str,
+    /// Its value in the journal, for people.
+    pub recorded: String,
+    /// The handler's.
+    pub asked: String,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{} was {} and is now {}", self.field, self.recorded, self.asked)
+    }
+}
+
+fn of_command(
+    index: u32,
+    recorded: FrameType,
+    asked: FrameType,
+    differences: &[Difference],
+) -> String {
+    if recorded.number != asked.number {
+        return format!(
+            "command {index}: the journal has {recorded}, but the handler asks {asked}"
+        );
+    }
+    let differences: Vec<_> = differences.iter().map(ToString::to_string).collect();
+    format!("command {index}, {recorded}, is another one: {}", differences.join("; "))
+}
+
+impl Divergence {
+    /// The disagreement between two commands, if they do disagree. Instants are not compared: they
+    /// are of the attempt that was first. Neither are completion ids, which the journal's replace.
+    pub(super) fn between(index: u32, recorded: &Command, asked: &Command) -> Option<Self> {
+        let mut differences = Vec::new();
+        let other_kind = recorded.number() != asked.number();
+        if !other_kind {
+            for ((field, recorded), (_, asked)) in fields(recorded).into_iter().zip(fields(asked)) {
+                if recorded != asked {
+                    let recorded = recorded.to_string();
+                    let mut asked = asked.to_string();
+                    if recorded == asked {
+                        asked.push_str(", with a difference further on");
+                    }
+                    differences.push(Difference { field, recorded, asked });
+                }
+            }
+        }
+        (other_kind || !differences.is_empty()).then(|| Self::Command {
+            index,
+            recorded: frame_type(recorded.number()),
+            name: recorded.entry_name().to_owned(),
+            asked: frame_type(asked.number()),
+            differences,
+        })
+    }
+
+    pub(super) fn waits(index: u32, recorded: &Command) -> Self {
+        let name = recorded.entry_name().to_owned();
+        Self::Waits { index, recorded: frame_type(recorded.number()), name }
+    }
+
+    /// The error that reports it, with the command that it is about.
+    pub fn to_message(&self) -> ErrorMessage {
+        let mut error = ErrorMessage::new(failure::JOURNAL_MISMATCH, self.to_string());
+        if let Self::Command { index, recorded, name, .. } | Self::Waits { index, recorded, name } =
+            self
+        {
+            error.related_command_index = Some(*index);
+            error.related_command_type = Some(recorded.number.into());
+            error.related_command_name = (!name.is_empty()).then(|| name.clone());
+        }
+        error
+    }
+}
+
+/// A field's value, as it is compared and shown.
+#[derive(Clone, Debug, PartialEq)]
+enum Content {
+    Nothing,
+    Number(u32),
+    Text(String),
+    Bytes(Bytes),
+    Failure(Failure),
+    Headers(Vec<Header>),
+}
+
+impl Content {
+    fn optional(text: &Option<String>) -> Self {
+        text.clone().map_or(Self::Nothing, Self::Text)
+    }
+}
+
+impl fmt::Display for Content {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nothing => out.write_str("nothing"),
+            Self::Number(number) => write!(out, "{number}"),
+            Self::Text(text) => shortened(out, text),
+            Self::Bytes(bytes) => match std::str::from_utf8(bytes) {
+                Ok(text) if !text.contains(char::is_control) => shortened(out, text),
+                _ => {
+                    let hex = bytes.iter().take(SHOWN).map(|byte| format!("{byte:02x}"));
+                    shortened(out, &hex.collect::<String>())?;
+                    write!(out, " in hex, {} bytes", bytes.len())
+                }
+            },
+            Self::Failure(failure) => {
+                write!(out, "failure {} `{}`", failure.code, failure.message)?;
+                for fact in &failure.metadata {
+                    write!(out, " {}=`{}`", fact.key, fact.value)?;
+                }
+                Ok(())
+            }
+            Self::Headers(headers) if headers.is_empty() => out.write_str("none"),
+            Self::Headers(headers) => {
+                let headers: Vec<_> = headers
+                    .iter()
+                    .map(|header| format!("{}: {}", header.key, header.value))
+                    .collect();
+                shortened(out, &headers.join(", "))
+            }
+        }
+    }
+}
+
+fn shortened(out: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
+    match text.char_indices().nth(SHOWN) {
+        None => write!(out, "`{text}`"),
+        Some((end, _)) => write!(out, "`{}…` ({} bytes)", &text[..end], text.len()),
+    }
+}
+
+/// What is compared of a command. Commands of the same kind have the same fields.
+fn fields(command: &Command) -> Vec<(&'static str, Content)> {
+    let text = |text: &String| Content::Text(text.clone());
+    let bytes = |bytes: &Bytes| Content::Bytes(bytes.clone());
+    let completion = |completion: &Option<Completion>| match completion {
+        None => Content::Nothing,
+        Some(Completion::Value(value)) => Content::Bytes(value.content.clone()),
+        Some(Completion::Failure(failure)) => Content::Failure(failure.clone()),
+    };
+    let mut fields = match command {
+        // Both are of the runtime or answers of its: not the handler's to say.
+        Command::Input(_) | Command::ClearAllState(_) | Command::GetLazyStateKeys(_) => vec![],
+        Command::GetEagerStateKeys(_) | Command::Sleep(_) | Command::Run(_) => vec![],
+        Command::GetLazyState(it) => vec![("key", bytes(&it.key))],
+        Command::GetEagerState(it) => {
+            let result = match &it.result {
+                Some(EagerState::Value(value)) => Content::Bytes(value.content.clone()),
+                Some(EagerState::Void(_)) | None => Content::Nothing,
+            };
+            vec![("key", bytes(&it.key)), ("value", result)]
+        }
+        Command::Output(it) => {
+            let result = match &it.result {
+                None => Content::Nothing,
+                Some(OutputResult::Value(value)) => Content::Bytes(value.content.clone()),
+                Some(OutputResult::Failure(failure)) => Content::Failure(failure.clone()),
+            };
+            vec![("result", result)]
+        }
+        Command::SetState(it) => {
+            let value = it.value.as_ref().map(|value| value.content.clone()).unwrap_or_default();
+            vec![("key", bytes(&it.key)), ("value", Content::Bytes(value))]
+        }
+        Command::ClearState(it) => vec![("key", bytes(&it.key))],
+        Command::GetPromise(it) => vec![("promise", text(&it.key))],
+        Command::PeekPromise(it) => vec![("promise", text(&it.key))],
+        Command::CompletePromise(it) => {
+            vec![("promise", text(&it.key)), ("completion", completion(&it.completion))]
+        }
+        Command::Call(it) => vec![
+            ("service", text(&it.service_name)),
+            ("handler", text(&it.handler_name)),
+            ("key", text(&it.key)),
+            ("parameter", bytes(&it.parameter)),
+            ("headers", Content::Headers(it.headers.clone())),
+            ("idempotency key", Content::optional(&it.idempotency_key)),
+            ("scope", Content::optional(&it.scope)),
+            ("limit key", Content::optional(&it.limit_key)),
+        ],
+        Command::OneWayCall(it) => vec![
+            ("service", text(&it.service_name)),
+            ("handler", text(&it.handler_name)),
+            ("key", text(&it.key)),
+            ("parameter", bytes(&it.parameter)),
+            ("headers", Content::Headers(it.headers.clone())),
+            ("idempotency key", Content::optional(&it.idempotency_key)),
+            ("scope", Content::optional(&it.scope)),
+            ("limit key", Content::optional(&it.limit_key)),
+        ],
+        Command::SendSignal(it) => {
+            let signal = match &it.signal {
+                None => Content::Nothing,
+                Some(SignalKey::Index(index)) => Content::Number(*index),
+                Some(SignalKey::Name(name)) => text(name),
+            };
+            let result = match &it.result {
+                None | Some(SignalResult::Void(_)) => Content::Nothing,
+                Some(SignalResult::Value(value)) => Content::Bytes(value.content.clone()),
+                Some(SignalResult::Failure(failure)) => Content::Failure(failure.clone()),
+            };
+            let target = text(&it.target_invocation_id);
+            vec![("invocation", target), ("signal", signal), ("value", result)]
+        }
+        Command::AttachInvocation(it) => target(&it.target),
+        Command::GetInvocationOutput(it) => target(&it.target),
+        Command::CompleteAwakeable(it) => {
+            vec![("awakeable", text(&it.awakeable_id)), ("completion", completion(&it.result))]
+        }
+        Command::Custom(it) => vec![("content", Content::Bytes(it.payload.clone()))],
+    };
+    fields.push(("name", Content::Text(command.entry_name().to_owned())));
+    fields
+}
+
+fn target(target: &Option<InvocationTarget>) -> Vec<(&'static str, Content)> {
+    let [mut invocation, mut service, mut key, mut handler, mut idempotency, mut scope] =
+        [const { Content::Nothing }; 6];
+    match target.clone() {
+        None => {}
+        Some(InvocationTarget::InvocationId(id)) => invocation = Content::Text(id),
+        Some(InvocationTarget::Workflow(it)) => {
+            service = Content::Text(it.workflow_name);
+            key = Content::Text(it.workflow_key);
+            scope = Content::optional(&it.scope);
+        }
+        Some(InvocationTarget::IdempotentRequest(it)) => {
+            service = Content::Text(it.service_name);
+            key = Content::optional(&it.service_key);
+            handler = Content::Text(it.handler_name);
+            idempotency = Content::Text(it.idempotency_key);
+            scope = Content::optional(&it.scope);
+        }
+    }
+    vec![
+        ("invocation", invocation),
+        ("service", service),
+        ("key", key),
+        ("handler", handler),
+        ("idempotency key", idempotency),
+        ("scope", scope),
+    ]
+}
+
+/// What a command is called when the handler asks for a read of state in whichever way.
+pub(super) fn is_state_read(command: &Command) -> bool {
+    matches!(command.kind(), Some(CommandKind::GetEagerState | CommandKind::GetLazyState))
+}
