@@ -9,7 +9,7 @@
 //! - [`version`]: the eight versions in their two families;
 //! - [`frame`]: the bytes that all have in common;
 //! - [`wire`], [`custom`]: messages that both families have;
-//! - [`immutable`]: the messages of V5 to V8;
+//! - [`immutable`]: the messages of V5 to V8; [`mutable`]: those of V1 to V3;
 //! - [`runtime`]: the runtime's side of an attempt, one machine a family;
 //! - [`deployment`]: the deployment's side, of V5 to V7;
 //! - [`violation`], [`failure`]: what is said of breaches;
@@ -24,6 +24,7 @@ pub mod frame;
 pub mod wire;
 
 pub mod immutable;
+pub mod mutable;
 
 pub mod deployment;
 pub mod runtime;

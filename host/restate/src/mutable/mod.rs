@@ -1,0 +1,23 @@
+//! V1 to V3: a journal of entries, which are completed in place.
+//!
+//! In the order to read: [`entry`], what the records are; [`kind`], entries as one type with their
+//! table; [`control`], the frames around the journal; [`message`], all frames as one type, and how
+//! an entry gets its result.
+
+pub mod control;
+pub mod entry;
+pub mod kind;
+pub mod message;
+
+pub use control::{Completion, EntryAck, ErrorMessage, Suspension};
+pub use entry::{
+    AttachInvocation, Awakeable, Call, CancelInvocation, CancelTarget, ClearAllState, ClearState,
+    CompleteAwakeable, CompletePromise, EntryResult, GetCallInvocationId, GetInvocationOutput,
+    GetPromise, GetState, GetStateKeys, Input, InvocationTarget, OneWayCall, Output, PeekPromise,
+    PromiseCompletion, Run, SetState, Sleep,
+};
+pub use kind::{Completes, Entry, EntryKind, ResultKind};
+pub use message::{Message, complete, frame_type};
+
+#[cfg(test)]
+mod tests;
