@@ -16,3 +16,4 @@
 //! same piece of input asked before the breach is then not acted on, as if it had never arrived.
 
 pub mod immutable;
+pub mod mutable;

@@ -1,0 +1,386 @@
+//! An attempt of V1 to V3.
+
+use std::collections::BTreeSet;
+
+use bytes::{Bytes, BytesMut};
+
+use crate::{
+    failure,
+    frame::{Flags, Frame, FrameDecoder, MESSAGE_LIMIT},
+    mutable::{
+        CancelTarget, Completes, Completion, Entry, EntryAck, EntryKind, EntryResult, ErrorMessage,
+        InvocationTarget, Message, frame_type,
+    },
+    version::{Family, ProtocolVersion},
+    violation::{FrameType, Violation},
+    wire::Start,
+};
+
+/// What the runtime has to do.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Action {
+    /// Store this at the end of the journal, and begin what it asks for. A fallible entry that
+    /// cannot be done is not stored: end the attempt, and try again later.
+    Append {
+        /// Its index in the journal; the input has 0.
+        index: u32,
+        /// The entry.
+        entry: Entry,
+        /// Its frame, as the journal keeps it.
+        record: Bytes,
+        /// Whether to [`acknowledge`](Attempt::acknowledge) it when it is stored.
+        requires_ack: bool,
+    },
+    /// The attempt is over. Begin another when one of the entries has its result.
+    Suspend(Suspended),
+    /// The attempt is over. Try again, as the policy and the message say.
+    Failed(ErrorMessage),
+    /// The invocation is over, with the output that the journal has.
+    Ended,
+}
+
+/// A wait that is left to the runtime.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Suspended {
+    /// The entries of which one has to be completed.
+    pub indexes: BTreeSet<u32>,
+    /// Whether to begin another attempt at once: a result came when it could no longer be told, or
+    /// the deployment waits to hear that an entry is stored, which it will see in the journal.
+    pub ready: bool,
+}
+
+/// The machine.
+#[derive(Debug)]
+pub struct Attempt {
+    version: ProtocolVersion,
+    decoder: FrameDecoder,
+    /// What ended it.
+    ended_by: Option<FrameType>,
+    /// Whether the journal has an output.
+    output: bool,
+    /// Whether the request's body has ended.
+    half_closed: bool,
+    /// The journal: what can still be said of each entry.
+    entries: Vec<Slot>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    /// `None` of an SDK's own.
+    kind: Option<EntryKind>,
+    result: Told,
+    ack: Told,
+}
+
+/// How far something is that the deployment may wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Told {
+    /// It does not come: it was never asked for, or the journal had it before the attempt.
+    Never,
+    /// It is to come.
+    Open,
+    /// It was told in this attempt.
+    Told,
+    /// It came when it could no longer be told.
+    Untold,
+}
+
+impl Attempt {
+    /// Begins an attempt with the frames of the journal in their order, each with its result if it
+    /// has one. How many they are is written into `start`. Returns the bytes to send with it.
+    ///
+    /// # Errors
+    /// A [`Violation`] in the journal itself.
+    ///
+    /// # Panics
+    /// When `version` is of the other family.
+    pub fn open<'a>(
+        version: ProtocolVersion,
+        start: Start,
+        journal: impl IntoIterator<Item = &'a [u8]>,
+    ) -> Result<(Self, Bytes), Violation> {
+        Self::open_with_limit(version, start, journal, MESSAGE_LIMIT)
+    }
+
+    /// The same, with another longest message, in bytes.
+    ///
+    /// # Errors
+    /// A [`Violation`] in the journal itself.
+    ///
+    /// # Panics
+    /// When `version` is of the other family.
+    pub fn open_with_limit<'a>(
+        version: ProtocolVersion,
+        start: Start,
+        journal: impl IntoIterator<Item = &'a [u8]>,
+        limit: usize,
+    ) -> Result<(Self, Bytes), Violation> {
+        assert_eq!(version.family(), Family::Mutable, "{version} has commands and notifications");
+        let mut attempt = Self {
+            version,
+            decoder: FrameDecoder::new(limit),
+            ended_by: None,
+            output: false,
+            half_closed: false,
+            entries: Vec::new(),
+        };
+        let mut replay = BytesMut::new();
+        for record in journal {
+            let index = attempt.index();
+            let frame = attempt.replay(record).map_err(|violation| violation.at(index))?;
+            frame.write(&mut replay);
+        }
+        let known_entries = attempt.index();
+        if known_entries == 0 {
+            return Err(Violation::new("a journal has its input at least"));
+        }
+        let start = Message::Start(Start { known_entries, ..start });
+        let mut out = BytesMut::new();
+        start.encode(version).write(&mut out);
+        out.unsplit(replay);
+        Ok((attempt, out.freeze()))
+    }
+
+    /// Takes a piece of the response.
+    ///
+    /// # Errors
+    /// A [`Violation`]; the attempt is then over.
+    pub fn receive(&mut self, bytes: &[u8]) -> Result<Vec<Action>, Violation> {
+        self.decoder.feed(bytes);
+        let mut actions = Vec::new();
+        while let Some(frame) = self.next_frame()? {
+            let action = self.action(&frame).inspect_err(|violation| {
+                self.ended_by = violation.frame;
+            })?;
+            actions.push(action);
+        }
+        Ok(actions)
+    }
+
+    /// Tells the result of an entry, which is stored with it. Returns the bytes to send: none when
+    /// the attempt or the request's body is over.
+    ///
+    /// # Errors
+    /// A [`Violation`] when the entry gets none from the runtime, has one, or not such a one.
+    pub fn complete(&mut self, index: u32, result: &EntryResult) -> Result<Bytes, Violation> {
+        let completion = Completion { entry_index: index, result: Some(result.clone()) };
+        let message = Message::Completion(completion);
+        let closed = self.is_closed();
+        let violation = |what: String| Violation::of(message.frame_type(), what).at(index);
+        let Some(slot) = self.entries.get_mut(index as usize) else {
+            return Err(violation("the journal has no such entry".into()));
+        };
+        let Some(kind) = slot.kind.filter(|kind| kind.completes() == Completes::Later) else {
+            return Err(violation("the entry gets no result".into()));
+        };
+        if slot.result != Told::Open {
+            return Err(violation(format!("the {} has its result already", kind.name())));
+        }
+        if let Some(fault) = kind.fault(result) {
+            return Err(violation(format!("a {} {fault}", kind.name())));
+        }
+        slot.result = if closed { Told::Untold } else { Told::Told };
+        Ok(self.send(&message))
+    }
+
+    /// Tells that an entry is stored, which asked for that. Returns the bytes to send.
+    ///
+    /// # Errors
+    /// A [`Violation`] when it did not ask, or was told before.
+    pub fn acknowledge(&mut self, index: u32) -> Result<Bytes, Violation> {
+        let message = Message::EntryAck(EntryAck { entry_index: index });
+        let closed = self.is_closed();
+        match self.entries.get_mut(index as usize) {
+            Some(slot) if slot.ack == Told::Open => {
+                slot.ack = if closed { Told::Untold } else { Told::Told };
+                Ok(self.send(&message))
+            }
+            _ => {
+                let what = "no entry with this index waits for it";
+                Err(Violation::of(message.frame_type(), what).at(index))
+            }
+        }
+    }
+
+    /// The request's body ends here. The deployment goes on until it has to wait, and suspends.
+    pub fn half_close(&mut self) {
+        self.half_closed = true;
+    }
+
+    /// The response's body ended.
+    ///
+    /// # Errors
+    /// A [`Violation`] when it did so in the middle of a frame, or before the attempt was over.
+    pub fn end_of_input(&mut self) -> Result<(), Violation> {
+        let pending = self.decoder.pending();
+        let what = match (pending, self.ended_by) {
+            (0, Some(_)) => return Ok(()),
+            (0, None) => "the response ended without End, Suspension or Error".to_owned(),
+            _ => format!("the response was cut off {pending} bytes into a frame"),
+        };
+        let violation = Violation::new(what).with_code(failure::INTERNAL);
+        self.ended_by = self.ended_by.or(Some(FrameType { number: 0, name: "end of input" }));
+        Err(violation)
+    }
+
+    /// Whether an end, a suspension, an error or a violation came.
+    pub fn is_over(&self) -> bool {
+        self.ended_by.is_some()
+    }
+
+    fn is_closed(&self) -> bool {
+        self.half_closed || self.ended_by.is_some()
+    }
+
+    fn send(&self, message: &Message) -> Bytes {
+        if self.is_closed() { Bytes::new() } else { message.encode(self.version).to_bytes() }
+    }
+
+    /// The index of the next entry.
+    fn index(&self) -> u32 {
+        u32::try_from(self.entries.len()).expect("journals have fewer entries")
+    }
+
+    fn next_frame(&mut self) -> Result<Option<Frame>, Violation> {
+        self.decoder.next_frame().map_err(|refused| {
+            let frame = frame_type(refused.number);
+            self.ended_by = Some(frame);
+            Violation::of(frame, refused.to_string())
+        })
+    }
+
+    /// Takes one frame of the journal, and returns it as it is sent.
+    fn replay(&mut self, record: &[u8]) -> Result<Frame, Violation> {
+        let mut frame =
+            Frame::from_bytes(record).ok_or_else(|| Violation::new("is not one frame"))?;
+        frame.flags = frame.flags.without(Flags::REQUIRES_ACK);
+        let kind = frame_type(frame.number);
+        let violation = |what: &str| Violation::of(kind, what);
+        let Message::Entry(entry) = Message::decode(&frame, self.version)? else {
+            return Err(violation("is not part of a journal"));
+        };
+        match (&entry, self.entries.is_empty()) {
+            (Entry::Input(_), true) => {
+                let slot = Slot { kind: entry.kind(), result: Told::Never, ack: Told::Never };
+                self.entries.push(slot);
+            }
+            (Entry::Input(_), false) => return Err(violation("is a second input")),
+            (_, true) => return Err(violation("stands before the input")),
+            (_, false) => drop(self.record(&entry, frame.flags)?),
+        }
+        Ok(frame)
+    }
+
+    fn action(&mut self, frame: &Frame) -> Result<Action, Violation> {
+        let kind = frame_type(frame.number);
+        let violation = |what: String| Violation::of(kind, what);
+        if let Some(end) = self.ended_by {
+            return Err(violation(format!("comes after {end}")));
+        }
+        let message = Message::decode(frame, self.version).map_err(|violation| {
+            let entry = EntryKind::from_number(frame.number).is_some();
+            if entry { violation.at(self.index()) } else { violation }
+        })?;
+        match message {
+            Message::Entry(entry) => {
+                let index = self.record(&entry, frame.flags)?;
+                let requires_ack = frame.flags.has(Flags::REQUIRES_ACK);
+                let flags = frame.flags.without(Flags::REQUIRES_ACK);
+                let record = Frame { flags, ..frame.clone() }.to_bytes();
+                Ok(Action::Append { index, entry, record, requires_ack })
+            }
+            Message::Suspension(_) if self.output => {
+                Err(violation("comes after the output".into()))
+            }
+            Message::Suspension(suspension) => {
+                let suspended = self.suspend(&suspension.entry_indexes).map_err(violation)?;
+                self.ended_by = Some(kind);
+                Ok(Action::Suspend(suspended))
+            }
+            Message::Error(error) => {
+                self.ended_by = Some(kind);
+                Ok(Action::Failed(error))
+            }
+            Message::End if !self.output => Err(violation("comes without an output".into())),
+            Message::End => {
+                self.ended_by = Some(kind);
+                Ok(Action::Ended)
+            }
+            Message::Start(_) | Message::Completion(_) | Message::EntryAck(_) => {
+                Err(violation("comes from a runtime, and never from a deployment".into()))
+            }
+        }
+    }
+
+    /// Takes an entry into the journal and returns its index.
+    fn record(&mut self, entry: &Entry, flags: Flags) -> Result<u32, Violation> {
+        let index = self.index();
+        let violation = |what: String| Violation::of(frame_type(entry.number()), what).at(index);
+        if matches!(entry, Entry::Input(_)) {
+            return Err(violation("is written by the runtime alone".into()));
+        }
+        if self.output {
+            return Err(violation("comes after the output".into()));
+        }
+        if let Some(call) = call_entry_index(entry) {
+            let kind = self.entries.get(call as usize).and_then(|slot| slot.kind);
+            if !matches!(kind, Some(EntryKind::Call | EntryKind::OneWayCall)) {
+                return Err(violation(format!("names entry {call}, which is no call")));
+            }
+        }
+        let later = entry.kind().is_some_and(|kind| kind.completes() == Completes::Later);
+        let result = if later && !flags.has(Flags::COMPLETED) { Told::Open } else { Told::Never };
+        let ack = if flags.has(Flags::REQUIRES_ACK) { Told::Open } else { Told::Never };
+        self.entries.push(Slot { kind: entry.kind(), result, ack });
+        self.output = matches!(entry, Entry::Output(_));
+        Ok(index)
+    }
+
+    fn suspend(&self, indexes: &[u32]) -> Result<Suspended, String> {
+        if indexes.is_empty() {
+            return Err("waits for nothing".to_owned());
+        }
+        let mut possible = false;
+        let mut ready = false;
+        for index in indexes {
+            let Some(slot) = self.entries.get(*index as usize) else {
+                return Err(format!("waits for entry {index}, which the journal does not have"));
+            };
+            let completes = slot.kind.map(EntryKind::completes);
+            let run = slot.kind == Some(EntryKind::Run);
+            if completes != Some(Completes::Later) && slot.ack == Told::Never && !run {
+                return Err(format!("waits for entry {index}, which gets no result"));
+            }
+            possible |= slot.result == Told::Open;
+            // An entry that is stored, or will be in a moment: the next attempt has it.
+            ready |= matches!(slot.ack, Told::Open | Told::Untold) || slot.result == Told::Untold;
+            // Told to a deployment that was suspending of its own accord.
+            ready |= !self.half_closed && [slot.result, slot.ack].contains(&Told::Told);
+        }
+        if !possible && !ready {
+            return Err("waits for what it was told".to_owned());
+        }
+        Ok(Suspended { indexes: indexes.iter().copied().collect(), ready })
+    }
+}
+
+/// The entry that another one names as the call that it is about.
+fn call_entry_index(entry: &Entry) -> Option<u32> {
+    let target = match entry {
+        Entry::GetCallInvocationId(get) => return Some(get.call_entry_index),
+        Entry::CancelInvocation(cancel) => {
+            let Some(CancelTarget::CallEntryIndex(index)) = cancel.target else { return None };
+            return Some(index);
+        }
+        Entry::AttachInvocation(attach) => &attach.target,
+        Entry::GetInvocationOutput(get) => &get.target,
+        _ => return None,
+    };
+    match target {
+        Some(InvocationTarget::CallEntryIndex(index)) => Some(*index),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;
