@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::{connector::Endpoint, ids::Called};
 
 /// The versions of the protocol that hosts speak.
-pub const SPOKEN: VersionRange = VersionRange { min: 5, max: 7 };
+pub const SPOKEN: VersionRange = VersionRange { min: 1, max: 7 };
 /// Without a frame for so long, a deployment is asked to suspend.
 const INACTIVITY: Millis = Millis(60_000);
 /// After that, an attempt is given up when it takes so long.

@@ -257,7 +257,6 @@ fn an_entry_without_what_gives_it_meaning_is_refused() {
         (0x0401, "has no result"),
         (0x080A, "has no value or failure"),
         (0x0C04, "has no result"),
-        (0x0C05, "has no result"),
         (0x0C06, "has no target"),
         (0x0C08, "has no target"),
         (0x0C09, "has no target"),

@@ -10,15 +10,16 @@ use segno_core::{
 };
 use segno_guest::Outcome;
 use segno_restate::{
-    immutable::{Command as Asked, Notification, NotificationId, OutputResult},
-    runtime::immutable::{Action, Attempt, Suspended},
+    immutable::{Notification, NotificationId, NotificationKind},
     wire::{self, Start},
 };
 
 use super::{
     AttemptFailure, ServiceRun, Stopped,
-    record::{NotRecorded, Site, Then},
+    machine::{Machine, Step},
+    record::{Site, Then},
     state,
+    wish::Wish,
 };
 use crate::{
     metrics::ClaimEnd,
@@ -51,7 +52,7 @@ enum Happened {
 
 /// An attempt that is going on.
 struct Live {
-    attempt: Attempt,
+    machine: Machine,
     exchange: Exchange,
     /// The outcome, when it was said.
     output: Option<wire::Outcome>,
@@ -71,6 +72,7 @@ impl ServiceRun {
         if self.cancel_due() {
             self.journal.cancel(self.worker.now());
         }
+        self.begin_again().await?;
         self.fence().await?;
         let mut live = self.open().await?;
         loop {
@@ -82,7 +84,7 @@ impl ServiceRun {
                     }
                 }
                 Happened::Sent(None) => {
-                    live.attempt.end_of_input()?;
+                    live.machine.end_of_input()?;
                     let message =
                         "the deployment ended its answer without saying how the attempt ended";
                     return Err(AttemptFailure::new(code::FAILED, message).into());
@@ -94,13 +96,13 @@ impl ServiceRun {
                     live.send_all().await?;
                 }
                 Happened::Cancelled => {
-                    live.tell.push(self.journal.cancel(self.worker.now()));
+                    live.tell.append(&mut self.journal.cancel(self.worker.now()));
                     self.fence().await?;
                     live.send_all().await?;
                 }
                 Happened::Quiet => {
                     live.half_closed = true;
-                    live.attempt.half_close();
+                    live.machine.half_close();
                     live.exchange.sender = None;
                 }
                 Happened::Overdue => {
@@ -142,7 +144,7 @@ impl ServiceRun {
             idempotency_key: None,
         };
         let version = self.journal.version();
-        let (attempt, first) = Attempt::open(version, start, self.journal.frames())?;
+        let (machine, first) = Machine::open(version, start, self.journal.frames())?;
         let mut headers = Vec::new();
         if self.id.as_str().is_ascii() && !self.id.as_str().contains(char::is_control) {
             headers.push(("x-restate-invocation-id".to_owned(), self.id.to_string()));
@@ -173,7 +175,7 @@ impl ServiceRun {
             }
         };
         let mut live = Live {
-            attempt,
+            machine,
             half_closed: exchange.sender.is_none(),
             exchange,
             output: None,
@@ -182,7 +184,7 @@ impl ServiceRun {
             acknowledge: Vec::new(),
         };
         if live.half_closed {
-            live.attempt.half_close();
+            live.machine.half_close();
         }
         Ok(live)
     }
@@ -192,7 +194,7 @@ impl ServiceRun {
         let quiet = if live.half_closed { timeouts.abort } else { timeouts.inactivity };
         let quiet = self.worker.host.env.runtime.sleep(quiet);
         let may_be_told = !live.half_closed;
-        let cancel_due = may_be_told && !self.journal.cancel_told();
+        let cancel_due = may_be_told && self.journal.can_be_cancelled();
         Ok(tokio::select! {
             biased;
             () = self.active.abort.cancelled() => return Err(ExecutionError::Lost.into()),
@@ -210,39 +212,34 @@ impl ServiceRun {
         live: &mut Live,
         bytes: &[u8],
     ) -> Result<Option<AttemptEnd>, Stopped> {
-        for action in live.attempt.receive(bytes)? {
-            match action {
-                Action::Append { command: Asked::Output(output), .. } => {
-                    live.output = output.result.map(OutputResult::into);
+        for step in live.machine.receive(bytes)? {
+            match step {
+                Step::Output(output) => live.output = output,
+                Step::Asked { wish, frame, acknowledge } => {
+                    self.append(live, wish, frame).await?;
+                    live.acknowledge.extend(acknowledge);
                 }
-                Action::Append { index, command, record, requires_ack } => {
-                    self.append(live, command, record).await?;
-                    if requires_ack {
-                        live.acknowledge.push(index);
-                    }
-                }
-                Action::ProposeRun { completion_id, outcome, .. } => {
-                    let open = self.journal.open_as(completion_id).map(|(index, _)| index);
+                Step::Ran { completion, outcome } => {
+                    let open = self.journal.open_as(completion).map(|(index, _)| index);
                     let now = self.worker.now();
                     let told =
                         open.and_then(|index| self.journal.complete(index, outcome.into(), now));
                     live.tell.extend(told);
                 }
-                Action::AwaitingOn(_) => {}
-                Action::ReadState { ephemeral_completion_id, key } => {
+                Step::ReadState { read, key } => {
                     let value = self.ephemeral(&key).await?;
-                    let bytes = live.attempt.answer_state(ephemeral_completion_id, value)?;
+                    let bytes = live.machine.answer(read, value)?;
                     live.send(bytes).await?;
                 }
-                Action::Suspend(suspended) => {
+                Step::Suspended { awaits, ready } => {
                     self.committed(live).await?;
-                    return self.suspend(&suspended).await.map(Some);
+                    return self.suspend(&awaits, ready).await.map(Some);
                 }
-                Action::Failed(error) => {
+                Step::Failed(error) => {
                     self.committed(live).await?;
                     return Err(AttemptFailure::from(error).into());
                 }
-                Action::Ended => {
+                Step::Ended => {
                     self.committed(live).await?;
                     let output = live.output.take().ok_or_else(|| {
                         AttemptFailure::new(571, "the deployment ended without an output")
@@ -257,34 +254,21 @@ impl ServiceRun {
         Ok(None)
     }
 
-    async fn append(
-        &mut self,
-        live: &mut Live,
-        command: Asked,
-        frame: Bytes,
-    ) -> Result<(), Stopped> {
+    async fn append(&mut self, live: &mut Live, wish: Wish, frame: Bytes) -> Result<(), Stopped> {
         let index = self.journal.next_index();
-        let site = Site {
-            id: &self.id,
-            object: self.handler.object.as_ref(),
-            services: &self.worker.host.services,
-        };
-        let recorded = site.record(&command, index).await;
+        let callee = |place| self.journal.callee(place).cloned();
+        let recorded = self.site().record(&wish, index, callee).await;
         let (recorded, then) = match recorded {
             Ok(recorded) => recorded,
             Err(refused) => {
                 self.committed(live).await?;
-                let code = match &refused {
-                    NotRecorded::Unknown(_) => code::NOT_FOUND,
-                    NotRecorded::Invalid(_) => 571,
-                };
-                return Err(AttemptFailure::new(code, refused.to_string()).into());
+                return Err(refused.into());
             }
         };
         let now = self.worker.now();
         recorded.awaits.iter().for_each(|id| self.watch.add(id));
-        let (index, begun) = self.journal.command(command, frame, recorded, now);
-        live.tell.extend(begun);
+        let (index, mut told) = self.journal.command(wish, frame, recorded, now);
+        live.tell.append(&mut told);
         match then {
             Then::Answered(answer) => self.journal.answered(index, &answer, now),
             Then::Nothing => {
@@ -295,6 +279,32 @@ impl ServiceRun {
             then => live.then.push((index, then)),
         }
         Ok(())
+    }
+
+    /// What was asked for and committed by an attempt that went no further: it is answered now.
+    async fn begin_again(&mut self) -> Result<(), Stopped> {
+        let unanswered = self.journal.open().filter(|(_, open)| {
+            open.awaits.is_none()
+                && !matches!(open.kind, NotificationKind::Run | NotificationKind::Signal)
+        });
+        let unanswered: Vec<_> =
+            unanswered.map(|(index, open)| (index, open.wish.clone())).collect();
+        let mut thens = Vec::new();
+        for (index, wish) in unanswered {
+            let callee = |place| self.journal.callee(place).cloned();
+            let (recorded, then) = self.site().record(&wish, index, callee).await?;
+            self.journal.act_again(index, recorded.acts);
+            thens.push((index, then));
+        }
+        self.commit(thens).await.map(drop)
+    }
+
+    fn site(&self) -> Site<'_> {
+        Site {
+            id: &self.id,
+            object: self.handler.object.as_ref(),
+            services: &self.worker.host.services,
+        }
     }
 
     /// Commits what was asked for; what it came to is to be told.
@@ -322,16 +332,24 @@ impl ServiceRun {
     }
 
     /// Leaves the wait to the store; another attempt follows at once if it is over.
-    async fn suspend(&mut self, suspended: &Suspended) -> Result<AttemptEnd, Stopped> {
-        if suspended.ready {
+    async fn suspend(
+        &mut self,
+        leaves: &BTreeSet<NotificationId>,
+        ready: bool,
+    ) -> Result<AttemptEnd, Stopped> {
+        if ready {
             return Ok(AttemptEnd::Again);
         }
+        let next_signal = self.id.signal(self.journal.signals());
         let mut awaits = BTreeSet::new();
-        for leaf in suspended.awaiting.leaves() {
+        for leaf in leaves {
             match leaf {
-                NotificationId::Completion(id) => match self.journal.open_as(id) {
+                NotificationId::Completion(id) => match self.journal.open_as(*id) {
                     Some((_, open)) => match &open.awaits {
                         Some(promise) => drop(awaits.insert(promise.clone())),
+                        None if open.kind == NotificationKind::Signal => {
+                            awaits.insert(next_signal.clone());
+                        }
                         // A run without an outcome: only another attempt brings it.
                         None => return Ok(AttemptEnd::Again),
                     },
@@ -341,12 +359,12 @@ impl ServiceRun {
                 // One that asks to stop wakes whoever is suspended.
                 NotificationId::Signal(segno_restate::immutable::CANCEL_SIGNAL) => {}
                 NotificationId::Signal(_) | NotificationId::NamedSignal(_) => {
-                    awaits.insert(self.id.signal(self.journal.signals()));
+                    awaits.insert(next_signal.clone());
                 }
             }
         }
         if awaits.is_empty() {
-            awaits.insert(self.id.signal(self.journal.signals()));
+            awaits.insert(next_signal);
         }
         let claim = self.active.claim.clone();
         let (records, logs) = (Vec::new(), Vec::new());
@@ -366,7 +384,7 @@ impl ServiceRun {
     }
 
     fn cancel_due(&self) -> bool {
-        !self.journal.cancel_told() && self.active.cancel_requested()
+        self.journal.can_be_cancelled() && self.active.cancel_requested()
     }
 
     /// How the invocation ended: who was told to stop, and did, is cancelled.
@@ -398,10 +416,10 @@ impl Live {
     async fn send_all(&mut self) -> Result<(), Stopped> {
         let mut bytes = bytes::BytesMut::new();
         for index in std::mem::take(&mut self.acknowledge) {
-            bytes.extend_from_slice(&self.attempt.acknowledge(index)?);
+            bytes.extend_from_slice(&self.machine.acknowledge(index)?);
         }
         for notification in std::mem::take(&mut self.tell) {
-            bytes.extend_from_slice(&self.attempt.notify(&notification)?);
+            bytes.extend_from_slice(&self.machine.tell(&notification)?);
         }
         self.send(bytes.freeze()).await
     }

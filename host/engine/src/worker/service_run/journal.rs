@@ -4,7 +4,7 @@
 //! A command is kept with its frame, byte for byte, because its deployment compares; what it was told is kept as
 //! any result is. That a call was begun is no record of its own: its id follows from the command.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use segno_core::{
@@ -19,12 +19,14 @@ use segno_core::{
 use segno_restate::{
     frame::Frame,
     immutable::{
-        Command, Input, Message, Notification, NotificationId, NotificationKind, NotificationResult,
+        Input, Message, Notification, NotificationId, NotificationKind, NotificationResult,
     },
-    version::ProtocolVersion,
+    mutable,
+    version::{Family, ProtocolVersion},
     wire::{Header, Value},
 };
 
+use super::wish::{Wish, cancelled, entry_result};
 use crate::{
     services::{
         outcome,
@@ -47,9 +49,11 @@ pub struct Journal {
     /// All that is recorded, as frames.
     frames: Vec<Bytes>,
     open: BTreeMap<CommandIndex, Open>,
+    /// Whom the calls began, by their places.
+    callees: BTreeMap<u32, PromiseId>,
     signals: u32,
-    /// The indexes of the signals that it was told of: each counts once.
-    told: BTreeSet<u32>,
+    /// The signals with an index that came: each counts once.
+    told: BTreeMap<u32, NotificationResult>,
     cancel_told: bool,
     /// Whether anything was recorded under this claim.
     has_grown: bool,
@@ -57,14 +61,17 @@ pub struct Journal {
 }
 
 /// A command that was not told its result.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Open {
     /// What its notification is.
     pub kind: NotificationKind,
     /// Its completion id.
     pub completion: u32,
-    /// The promise whose settlement is its result; none: it is told by the deployment (a run), or at once.
+    /// The promise whose settlement is its result; none: it is told by the deployment (a run), by a signal, or at
+    /// once.
     pub awaits: Option<PromiseId>,
+    /// What it asked for.
+    pub wish: Wish,
 }
 
 /// What is still to be committed.
@@ -131,8 +138,9 @@ impl Journal {
             at: Timestamp::default(),
             frames: Vec::new(),
             open: BTreeMap::new(),
+            callees: BTreeMap::new(),
             signals: 0,
-            told: BTreeSet::new(),
+            told: BTreeMap::new(),
             cancel_told: false,
             has_grown: false,
             batch: Batch::default(),
@@ -160,7 +168,7 @@ impl Journal {
                     journal.input(called);
                 }
                 RecordBody::Command { index, request, .. } => {
-                    let asked = Asked::of(request, journal.version)
+                    let asked = Asked::of(request, journal.version, place(*index))
                         .ok_or_else(|| unreadable("has no frame of a command"))?;
                     journal.commands += 1;
                     journal.asked(*index, asked);
@@ -184,7 +192,9 @@ impl Journal {
                 }
                 RecordBody::Cancelled => {
                     journal.cancel_told = true;
-                    journal.tell(&Notification::cancel());
+                    if journal.version.family() == Family::Immutable {
+                        journal.tell(&Notification::cancel());
+                    }
                 }
                 RecordBody::Finished { .. } => return Err(unreadable("says that it has ended")),
             }
@@ -194,12 +204,20 @@ impl Journal {
 
     fn input(&mut self, called: &Called) {
         let headers = called.headers.iter().cloned();
-        let input = Input {
-            headers: headers.map(|(key, value)| Header { key, value }).collect(),
-            value: Some(Value { content: outcome::bytes(&called.input) }),
-            name: String::new(),
+        let headers = headers.map(|(key, value)| Header { key, value }).collect();
+        let (content, name) = (outcome::bytes(&called.input), String::new());
+        let frame = match self.version.family() {
+            Family::Immutable => {
+                let input = Input { headers, value: Some(Value { content }), name };
+                Message::Command(input.into()).encode(self.version)
+            }
+            Family::Mutable => {
+                let result = Some(mutable::EntryResult::Value(content));
+                let input = mutable::Input { headers, name, result };
+                mutable::Message::Entry(input.into()).encode(self.version)
+            }
         };
-        self.push(&Message::Command(input.into()));
+        self.frames.push(frame.to_bytes());
     }
 
     /// The version of the protocol in which its frames are.
@@ -249,7 +267,7 @@ impl Journal {
 
     /// Whether there is anything to commit.
     pub fn is_dirty(&self) -> bool {
-        !self.batch.records.is_empty()
+        !self.batch.records.is_empty() || !self.batch.actions.is_empty()
     }
 
     /// What is to be committed.
@@ -260,19 +278,24 @@ impl Journal {
     /// Records a command that the deployment asked for. Answers what it is told at once.
     pub fn command(
         &mut self,
-        command: Command,
+        wish: Wish,
         frame: Bytes,
         recorded: Recorded,
         now: Timestamp,
-    ) -> (CommandIndex, Option<Notification>) {
+    ) -> (CommandIndex, Vec<Notification>) {
         let Recorded { kind, name, awaits, acts } = recorded;
         let index = self.next_index();
         self.commands += 1;
-        let asked = Asked { frame, command, awaits };
+        let asked = Asked { frame, wish, awaits };
         let request = asked.request();
         self.record(RecordBody::Command { index, kind, name, request }, now);
         self.batch.actions.extend(acts.into_iter().map(|act| FenceAction { index, act }));
         (index, self.asked(index, asked))
+    }
+
+    /// Does once more what a command that is recorded asked for.
+    pub fn act_again(&mut self, index: CommandIndex, acts: Vec<FenceAct>) {
+        self.batch.actions.extend(acts.into_iter().map(|act| FenceAction { index, act }));
     }
 
     /// Records the result of a command that is open. Answers what the deployment is told.
@@ -291,8 +314,7 @@ impl Journal {
         };
         self.record(RecordBody::Notified { index, outcome }, now);
         let notification = Notification::completion(open.kind, open.completion, result);
-        self.tell(&notification);
-        Some(notification)
+        self.tell(&notification).then_some(notification)
     }
 
     /// Records the answer that a deployment gave itself.
@@ -311,22 +333,62 @@ impl Journal {
     fn tell_signal(&mut self, name: &str, payload: &Payload) -> Option<Notification> {
         self.signals += 1;
         let notification = signal(name, payload);
-        if let NotificationId::Signal(index) = notification.id
-            && !self.told.insert(index)
-        {
-            return None;
+        if let NotificationId::Signal(index) = notification.id {
+            if self.told.contains_key(&index) {
+                return None;
+            }
+            self.told.insert(index, notification.result.clone());
         }
-        self.tell(&notification);
-        Some(notification)
+        match (self.version.family(), &notification.id) {
+            (Family::Immutable, _) => {
+                self.tell(&notification);
+                Some(notification)
+            }
+            // An entry that is completed; one that is not there yet is, when it comes.
+            (Family::Mutable, NotificationId::Signal(place)) => {
+                let (index, _) = self.awakeable(*place)?;
+                self.open.remove(&index);
+                self.tell(&notification);
+                Some(notification)
+            }
+            (Family::Mutable, _) => None,
+        }
     }
 
-    /// Records that it is told to stop.
-    pub fn cancel(&mut self, now: Timestamp) -> Notification {
+    /// The awakeable with this place that is open.
+    fn awakeable(&self, place: u32) -> Option<(CommandIndex, &Open)> {
+        self.open_as(place).filter(|(_, open)| open.kind == NotificationKind::Signal)
+    }
+
+    /// Whether it can be told to stop now: in V1 to V3 only whatever it waits for can tell it.
+    pub fn can_be_cancelled(&self) -> bool {
+        !self.cancel_told
+            && (self.version.family() == Family::Immutable
+                || self.open().any(|(_, open)| is_cancellable(open.kind)))
+    }
+
+    /// Records that it is told to stop. Answers what the deployment is told.
+    pub fn cancel(&mut self, now: Timestamp) -> Vec<Notification> {
         self.cancel_told = true;
         self.record(RecordBody::Cancelled, now);
-        let notification = Notification::cancel();
-        self.tell(&notification);
-        notification
+        if self.version.family() == Family::Immutable {
+            let notification = Notification::cancel();
+            self.tell(&notification);
+            return vec![notification];
+        }
+        let open = self.open().filter(|(_, open)| is_cancellable(open.kind));
+        let open: Vec<(CommandIndex, Open)> =
+            open.map(|(index, open)| (index, open.clone())).collect();
+        let mut told = Vec::new();
+        for (index, open) in open {
+            if open.wish.is_call()
+                && let Some(id) = open.awaits
+            {
+                self.batch.actions.push(FenceAction { index, act: FenceAct::CancelLoose { id } });
+            }
+            told.extend(self.complete(index, cancelled(), now));
+        }
+        told
     }
 
     /// The last record.
@@ -342,33 +404,62 @@ impl Journal {
         self.len += 1;
     }
 
-    fn asked(&mut self, index: CommandIndex, asked: Asked) -> Option<Notification> {
-        let Asked { frame, command, awaits } = asked;
+    fn asked(&mut self, index: CommandIndex, asked: Asked) -> Vec<Notification> {
+        let Asked { frame, wish, awaits } = asked;
         self.frames.push(frame);
-        let mut begun = None;
-        let is_call = matches!(command, Command::Call(_));
-        for wanted in command.wanted() {
-            if is_call && wanted.kind == NotificationKind::CallInvocationId {
+        if let Some(callee) = &awaits {
+            self.callees.insert(place(index), callee.clone());
+        }
+        let mut told = Vec::new();
+        for wanted in wish.wanted() {
+            let (kind, completion) = (wanted.kind, wanted.id);
+            if wish.is_call() && kind == NotificationKind::CallInvocationId {
                 let id = awaits.as_ref().map(ToString::to_string).unwrap_or_default();
                 let result = NotificationResult::InvocationId(id);
-                let notification = Notification::completion(wanted.kind, wanted.id, result);
-                self.tell(&notification);
-                begun = Some(notification);
+                let notification = Notification::completion(kind, completion, result);
+                told.extend(self.tell(&notification).then_some(notification));
                 continue;
             }
-            let (kind, completion) = (wanted.kind, wanted.id);
-            self.open.insert(index, Open { kind, completion, awaits: awaits.clone() });
+            let early = self.told.get(&completion).filter(|_| kind == NotificationKind::Signal);
+            if let Some(result) = early.cloned() {
+                let notification = Notification::signal(completion, result);
+                self.tell(&notification);
+                told.push(notification);
+                continue;
+            }
+            let open = Open { kind, completion, awaits: awaits.clone(), wish: wish.clone() };
+            self.open.insert(index, open);
         }
-        begun
+        told
     }
 
-    fn tell(&mut self, notification: &Notification) {
-        let message = Message::Notification(notification.clone());
-        self.push(&message);
+    /// Whom the call at this place began.
+    pub fn callee(&self, place: u32) -> Option<&PromiseId> {
+        self.callees.get(&place)
     }
 
-    fn push(&mut self, message: &Message) {
-        self.frames.push(message.encode(self.version).to_bytes());
+    /// Puts what the deployment is told into its frames; answers whether there is anything to tell.
+    fn tell(&mut self, notification: &Notification) -> bool {
+        if self.version.family() == Family::Immutable {
+            let message = Message::Notification(notification.clone());
+            self.frames.push(message.encode(self.version).to_bytes());
+            return true;
+        }
+        let (NotificationId::Completion(place) | NotificationId::Signal(place)) = notification.id
+        else {
+            return false;
+        };
+        // Whom a call began is asked for in an entry of its own.
+        let Some(known) = self.frames.get_mut(place as usize).filter(|_| place > 0) else {
+            return false;
+        };
+        let result = entry_result(&notification.result);
+        let completed = Frame::from_bytes(known)
+            .and_then(|frame| mutable::message::complete(&frame, &result, self.version).ok());
+        if let Some(completed) = &completed {
+            *known = completed.to_bytes();
+        }
+        completed.is_some()
     }
 }
 
@@ -387,7 +478,7 @@ pub struct Asked {
     /// The frame, as it came.
     pub frame: Bytes,
     /// What it says.
-    pub command: Command,
+    pub wish: Wish,
     /// The promise whose settlement is its result.
     pub awaits: Option<PromiseId>,
 }
@@ -400,7 +491,7 @@ impl Asked {
     }
 
     /// The command in a request; none: there is none.
-    pub fn of(request: &Request, version: ProtocolVersion) -> Option<Self> {
+    pub fn of(request: &Request, version: ProtocolVersion, place: u32) -> Option<Self> {
         let fields = request.fields()?;
         let field = |name: &str| {
             let field = fields.iter().find(|field| *field.name == *name)?;
@@ -410,10 +501,9 @@ impl Asked {
             }
         };
         let frame = Bytes::copy_from_slice(field(FRAME)?);
-        let message = Message::decode(&Frame::from_bytes(&frame)?, version).ok()?;
-        let Message::Command(command) = message else { return None };
+        let wish = Wish::of(&frame, version, place)?;
         let awaits = field(PROMISE).and_then(|id| std::str::from_utf8(id).ok());
-        Some(Self { frame, command, awaits: awaits.map(PromiseId::from) })
+        Some(Self { frame, wish, awaits: awaits.map(PromiseId::from) })
     }
 }
 
@@ -447,4 +537,21 @@ fn is_long(result: &StepResult) -> bool {
         }
     };
     length > journals::INLINE_LIMIT
+}
+
+/// The place of a command in the journal of its deployment: the input is before the first one.
+pub fn place(index: CommandIndex) -> u32 {
+    index.0.saturating_add(1)
+}
+
+/// Whether the runtime tells such a wait that the invocation is to stop.
+fn is_cancellable(kind: NotificationKind) -> bool {
+    matches!(
+        kind,
+        NotificationKind::Sleep
+            | NotificationKind::Call
+            | NotificationKind::GetPromise
+            | NotificationKind::AttachInvocation
+            | NotificationKind::Signal
+    )
 }

@@ -7,9 +7,11 @@
 mod attempt;
 mod commit;
 mod journal;
+mod machine;
 mod prepare;
 mod record;
 mod state;
+mod wish;
 
 use std::sync::Arc;
 
@@ -22,7 +24,7 @@ use segno_guest::{Failure, Outcome};
 use segno_restate::immutable::{ErrorBehavior, ErrorMessage};
 
 pub use self::journal::Asked;
-use self::{attempt::AttemptEnd, journal::Journal};
+use self::{attempt::AttemptEnd, journal::Journal, record::NotRecorded};
 use super::{
     activity,
     claims::ActiveClaim,
@@ -177,6 +179,16 @@ impl From<ConnectError> for AttemptFailure {
             _ => None,
         };
         Self { retry_after, ..Self::new(code::FAILED, error.to_string()) }
+    }
+}
+
+impl From<NotRecorded> for Stopped {
+    fn from(refused: NotRecorded) -> Self {
+        let code = match &refused {
+            NotRecorded::Unknown(_) => code::NOT_FOUND,
+            NotRecorded::Invalid(_) => 571,
+        };
+        AttemptFailure::new(code, refused.to_string()).into()
     }
 }
 

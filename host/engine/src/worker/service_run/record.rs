@@ -14,13 +14,14 @@ use segno_core::{
 use segno_guest::Payload;
 use segno_restate::{
     immutable::{
-        CANCEL_SIGNAL, Command, Completion, InvocationTarget, NotificationId, SendSignal,
-        SignalKey, SignalResult,
+        CANCEL_SIGNAL, Command, Completion, EagerState, InvocationTarget, NotificationId,
+        NotificationResult, SendSignal, SignalKey, SignalResult,
     },
+    mutable::CancelTarget,
     wire::{Header, Outcome},
 };
 
-use super::journal::Recorded;
+use super::{journal::Recorded, wish::Wish};
 use crate::{
     services::{
         BY, HEADER, Services,
@@ -78,15 +79,69 @@ pub enum Then {
     /// The callee was begun; that is its result.
     Sent(PromiseId),
     /// It has answered itself.
-    Answered(segno_restate::immutable::NotificationResult),
+    Answered(NotificationResult),
 }
 
 impl Site<'_> {
-    /// The record of a command, what is done with it, and what comes then.
+    /// The record of what is asked for, what is done with it, and what comes then. `callee` is whom the call at a place
+    /// began.
     ///
     /// # Errors
     /// [`NotRecorded`].
     pub async fn record(
+        &self,
+        wish: &Wish,
+        index: CommandIndex,
+        callee: impl Fn(u32) -> Option<PromiseId>,
+    ) -> Result<(Recorded, Then), NotRecorded> {
+        let called = |place: u32| {
+            callee(place)
+                .ok_or_else(|| NotRecorded::Invalid(format!("the entry {place} has called nobody")))
+        };
+        let of = |kind, name: &str, acts, then| {
+            Ok((Recorded { kind, name: Text::from(name), awaits: None, acts }, then))
+        };
+        match wish {
+            Wish::Command(command) => self.command(command, index).await,
+            Wish::Answered(command, answer) => {
+                let (recorded, _) = self.command(command, index).await?;
+                Ok((recorded, Then::Answered(answer.clone())))
+            }
+            Wish::Ran(name, outcome) => {
+                let answer = NotificationResult::from(outcome.clone());
+                of(CommandKind::Run, name, Vec::new(), Then::Answered(answer))
+            }
+            Wish::Awakeable(_, name) => of(CommandKind::Promise, name, Vec::new(), Then::Nothing),
+            Wish::Cancel(CancelTarget::InvocationId(id)) => {
+                let act = FenceAct::CancelLoose { id: PromiseId::from(id.as_str()) };
+                of(CommandKind::Signal, id, vec![act], Then::Nothing)
+            }
+            Wish::Cancel(CancelTarget::CallEntryIndex(place)) => {
+                let id = called(*place)?;
+                let act = FenceAct::CancelLoose { id: id.clone() };
+                of(CommandKind::Signal, id.as_str(), vec![act], Then::Nothing)
+            }
+            Wish::CallId(place, _) => {
+                let id = called(*place)?;
+                of(CommandKind::Peek, id.as_str(), Vec::new(), Then::Sent(id.clone()))
+            }
+            Wish::OfCall(wish, place) => {
+                let id = called(*place)?;
+                match **wish {
+                    Wish::Command(Command::GetInvocationOutput(_)) => {
+                        of(CommandKind::Peek, id.as_str(), Vec::new(), Then::Peek(id.clone()))
+                    }
+                    _ => Ok(attached(id)),
+                }
+            }
+            Wish::Custom(number) => {
+                let name = format!("0x{number:04x}");
+                of(CommandKind::Signal, &name, Vec::new(), Then::Nothing)
+            }
+        }
+    }
+
+    async fn command(
         &self,
         command: &Command,
         index: CommandIndex,
@@ -103,7 +158,6 @@ impl Site<'_> {
                 of(CommandKind::StateKeys, "", Vec::new(), Then::ReadNames)
             }
             Command::GetEagerState(it) => {
-                use segno_restate::immutable::{EagerState, NotificationResult};
                 let answer = match &it.result {
                     Some(EagerState::Value(value)) => {
                         NotificationResult::Value(value.content.clone())
@@ -115,7 +169,7 @@ impl Site<'_> {
             }
             Command::GetEagerStateKeys(it) => {
                 let keys = it.value.clone().unwrap_or_default().keys;
-                let answer = segno_restate::immutable::NotificationResult::StateKeys(keys);
+                let answer = NotificationResult::StateKeys(keys);
                 of(CommandKind::StateKeys, "", Vec::new(), Then::Answered(answer))
             }
             Command::SetState(it) => {
@@ -209,13 +263,7 @@ impl Site<'_> {
                 of(CommandKind::Signal, &it.awakeable_id, vec![act], Then::Nothing)
             }
             Command::Run(it) => of(CommandKind::Run, &it.name, Vec::new(), Then::Nothing),
-            Command::AttachInvocation(it) => {
-                let id = self.target(it.target.as_ref())?;
-                let (name, awaits) = (Text::from(id.as_str()), Some(id.clone()));
-                let recorded =
-                    Recorded { kind: CommandKind::Attach, name, awaits, acts: Vec::new() };
-                Ok((recorded, Then::Awaits(id)))
-            }
+            Command::AttachInvocation(it) => Ok(attached(self.target(it.target.as_ref())?)),
             Command::GetInvocationOutput(it) => {
                 let id = self.target(it.target.as_ref())?;
                 of(CommandKind::Peek, id.as_str(), Vec::new(), Then::Peek(id.clone()))
@@ -335,6 +383,12 @@ impl Site<'_> {
             }
         })
     }
+}
+
+/// A wait for another invocation.
+fn attached(id: PromiseId) -> (Recorded, Then) {
+    let (name, awaits) = (Text::from(id.as_str()), Some(id.clone()));
+    (Recorded { kind: CommandKind::Attach, name, awaits, acts: Vec::new() }, Then::Awaits(id))
 }
 
 /// Whom a command calls.

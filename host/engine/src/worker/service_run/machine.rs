@@ -1,0 +1,199 @@
+//! The machine of an attempt, of either family of the protocol.
+
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
+use segno_restate::{
+    Violation,
+    immutable::{Command, ErrorMessage, Notification, NotificationId, OutputResult},
+    mutable::{Entry, EntryResult},
+    runtime::{immutable, mutable},
+    version::{Family, ProtocolVersion},
+    wire::{Outcome, Start},
+};
+
+use super::wish::{Wish, entry_result};
+
+/// The machine.
+pub enum Machine {
+    /// Of V5 and later.
+    Immutable(immutable::Attempt),
+    /// Of V1 to V3.
+    Mutable(mutable::Attempt),
+}
+
+/// What a deployment sent.
+pub enum Step {
+    /// It asks for something.
+    Asked {
+        /// What.
+        wish: Wish,
+        /// Its frame.
+        frame: Bytes,
+        /// The index to acknowledge when it is stored.
+        acknowledge: Option<u32>,
+    },
+    /// How the invocation ended.
+    Output(Option<Outcome>),
+    /// The outcome of a run.
+    Ran {
+        /// The completion id of the run.
+        completion: u32,
+        /// The outcome.
+        outcome: Outcome,
+    },
+    /// State is read; nothing of that is kept.
+    ReadState {
+        /// The number of the read.
+        read: u32,
+        /// The key.
+        key: Bytes,
+    },
+    /// The attempt is over: another begins when one of these comes.
+    Suspended {
+        /// What is waited for.
+        awaits: BTreeSet<NotificationId>,
+        /// Whether another begins at once.
+        ready: bool,
+    },
+    /// The attempt failed.
+    Failed(ErrorMessage),
+    /// The invocation has ended.
+    Ended,
+}
+
+impl Machine {
+    /// Begins an attempt; answers the first bytes.
+    pub fn open<'a>(
+        version: ProtocolVersion,
+        start: Start,
+        frames: impl IntoIterator<Item = &'a [u8]>,
+    ) -> Result<(Self, Bytes), Violation> {
+        Ok(match version.family() {
+            Family::Immutable => {
+                let (attempt, first) = immutable::Attempt::open(version, start, frames)?;
+                (Self::Immutable(attempt), first)
+            }
+            Family::Mutable => {
+                let (attempt, first) = mutable::Attempt::open(version, start, frames)?;
+                (Self::Mutable(attempt), first)
+            }
+        })
+    }
+
+    /// Takes what the deployment sent.
+    pub fn receive(&mut self, bytes: &[u8]) -> Result<Vec<Step>, Violation> {
+        Ok(match self {
+            Self::Immutable(attempt) => {
+                attempt.receive(bytes)?.into_iter().filter_map(of_command).collect()
+            }
+            Self::Mutable(attempt) => attempt.receive(bytes)?.into_iter().map(of_entry).collect(),
+        })
+    }
+
+    /// Tells something that is stored; answers the bytes to send.
+    pub fn tell(&mut self, told: &Notification) -> Result<Bytes, Violation> {
+        match self {
+            Self::Immutable(attempt) => attempt.notify(told),
+            Self::Mutable(attempt) => match told.id {
+                NotificationId::Completion(index) | NotificationId::Signal(index) => {
+                    attempt.complete(index, &entry_result(&told.result))
+                }
+                NotificationId::NamedSignal(_) => Ok(Bytes::new()),
+            },
+        }
+    }
+
+    /// Tells that something is stored; answers the bytes to send.
+    pub fn acknowledge(&mut self, index: u32) -> Result<Bytes, Violation> {
+        match self {
+            Self::Immutable(attempt) => attempt.acknowledge(index),
+            Self::Mutable(attempt) => attempt.acknowledge(index),
+        }
+    }
+
+    /// Answers a read of state; answers the bytes to send.
+    pub fn answer(&mut self, read: u32, value: Option<Bytes>) -> Result<Bytes, Violation> {
+        match self {
+            Self::Immutable(attempt) => attempt.answer_state(read, value),
+            Self::Mutable(_) => Ok(Bytes::new()),
+        }
+    }
+
+    /// Nothing more is sent.
+    pub fn half_close(&mut self) {
+        match self {
+            Self::Immutable(attempt) => attempt.half_close(),
+            Self::Mutable(attempt) => attempt.half_close(),
+        }
+    }
+
+    /// The answer of the deployment has ended.
+    pub fn end_of_input(&mut self) -> Result<(), Violation> {
+        match self {
+            Self::Immutable(attempt) => attempt.end_of_input(),
+            Self::Mutable(attempt) => attempt.end_of_input(),
+        }
+    }
+}
+
+fn of_command(action: immutable::Action) -> Option<Step> {
+    use immutable::Action;
+    Some(match action {
+        Action::Append { command: Command::Output(output), .. } => {
+            Step::Output(output.result.map(OutputResult::into))
+        }
+        Action::Append { index, command, record, requires_ack } => Step::Asked {
+            wish: Wish::Command(command),
+            frame: record,
+            acknowledge: requires_ack.then_some(index),
+        },
+        Action::ProposeRun { completion_id, outcome, .. } => {
+            Step::Ran { completion: completion_id, outcome }
+        }
+        // It changes often, and nothing is kept of it.
+        Action::AwaitingOn(_) => return None,
+        Action::ReadState { ephemeral_completion_id, key } => {
+            Step::ReadState { read: ephemeral_completion_id, key }
+        }
+        Action::Suspend(suspended) => {
+            Step::Suspended { awaits: suspended.awaiting.leaves(), ready: suspended.ready }
+        }
+        Action::Failed(error) => Step::Failed(error),
+        Action::Ended => Step::Ended,
+    })
+}
+
+fn of_entry(action: mutable::Action) -> Step {
+    use mutable::Action;
+    match action {
+        Action::Append { entry: Entry::Output(output), .. } => {
+            Step::Output(output.result.map(|result| match result {
+                EntryResult::Value(value) => Outcome::Success(value),
+                EntryResult::Failure(failure) => Outcome::Failure(failure),
+                EntryResult::Empty(_) => Outcome::Success(Bytes::new()),
+            }))
+        }
+        Action::Append { index, entry, record, requires_ack } => Step::Asked {
+            wish: Wish::of_entry(entry, index),
+            frame: record,
+            acknowledge: requires_ack.then_some(index),
+        },
+        Action::Suspend(suspended) => Step::Suspended {
+            awaits: suspended.indexes.into_iter().map(NotificationId::Completion).collect(),
+            ready: suspended.ready,
+        },
+        Action::Failed(error) => {
+            let next_retry_delay_ms = error.next_retry_delay_ms;
+            let related_command_name = error.related_entry_name;
+            Step::Failed(ErrorMessage {
+                code: error.code,
+                message: error.message,
+                next_retry_delay_ms,
+                related_command_name,
+                ..ErrorMessage::default()
+            })
+        }
+        Action::Ended => Step::Ended,
+    }
+}

@@ -1,0 +1,257 @@
+//! What a deployment asks for, in either family of the protocol: a command of V5 and later, or what an entry of V1 to V3
+//! means. An entry has no completion ids: its place in the journal is its id.
+
+use bytes::Bytes;
+use prost::Message as _;
+use segno_restate::{
+    frame::Frame,
+    immutable::{
+        self, Command, Completion, EagerState, NotificationKind, NotificationResult, Wanted,
+    },
+    mutable::{self, CancelTarget, Entry, EntryResult, PromiseCompletion},
+    version::{Family, ProtocolVersion},
+    wire::{self, Outcome, StateKeys, Value, Void},
+};
+
+/// What is asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Wish {
+    /// A command.
+    Command(Command),
+    /// A command that has answered itself.
+    Answered(Command, NotificationResult),
+    /// Something was done, with this outcome.
+    Ran(String, Outcome),
+    /// Wait until another completes it; it has this place.
+    Awakeable(u32, String),
+    /// Ask an invocation to stop.
+    Cancel(CancelTarget),
+    /// Tell whom the call at a place began; the wish itself has the other place.
+    CallId(u32, u32),
+    /// Attach to, or look at, the invocation that the call at this place began.
+    OfCall(Box<Wish>, u32),
+    /// Something of an SDK's own, which is kept.
+    Custom(u16),
+}
+
+impl Wish {
+    /// What a stored frame asks for; none: it is no frame of a command. `index` is its place.
+    pub fn of(frame: &Bytes, version: ProtocolVersion, index: u32) -> Option<Self> {
+        let frame = Frame::from_bytes(frame)?;
+        match version.family() {
+            Family::Immutable => match immutable::Message::decode(&frame, version).ok()? {
+                immutable::Message::Command(command) => Some(Self::Command(command)),
+                _ => None,
+            },
+            Family::Mutable => match mutable::Message::decode(&frame, version).ok()? {
+                mutable::Message::Entry(entry) => Some(Self::of_entry(entry, index)),
+                _ => None,
+            },
+        }
+    }
+
+    /// What an entry asks for; `index` is its place in the journal.
+    pub fn of_entry(entry: Entry, index: u32) -> Self {
+        let id = index;
+        let command: Command = match entry {
+            Entry::GetState(it) => return read(it, id),
+            Entry::GetStateKeys(it) => return read_keys(it, id),
+            Entry::SetState(it) => {
+                let value = Some(Value { content: it.value });
+                immutable::SetState { key: it.key, value, name: it.name }.into()
+            }
+            Entry::ClearState(it) => immutable::ClearState { key: it.key, name: it.name }.into(),
+            Entry::ClearAllState(it) => immutable::ClearAllState { name: it.name }.into(),
+            Entry::GetPromise(it) => {
+                immutable::GetPromise { key: it.key, result_completion_id: id, name: it.name }
+                    .into()
+            }
+            Entry::PeekPromise(it) => {
+                immutable::PeekPromise { key: it.key, result_completion_id: id, name: it.name }
+                    .into()
+            }
+            Entry::CompletePromise(it) => immutable::CompletePromise {
+                key: it.key,
+                completion: it.completion.map(|completion| match completion {
+                    PromiseCompletion::Value(content) => Completion::Value(Value { content }),
+                    PromiseCompletion::Failure(failure) => Completion::Failure(failure),
+                }),
+                result_completion_id: id,
+                name: it.name,
+            }
+            .into(),
+            Entry::Sleep(it) => immutable::Sleep {
+                wake_up_at_ms: it.wake_up_at_ms,
+                result_completion_id: id,
+                name: it.name,
+            }
+            .into(),
+            Entry::Call(it) => immutable::Call {
+                service_name: it.service_name,
+                handler_name: it.handler_name,
+                parameter: it.parameter,
+                headers: it.headers,
+                key: it.key,
+                idempotency_key: it.idempotency_key,
+                scope: None,
+                limit_key: None,
+                invocation_id_completion_id: 0,
+                result_completion_id: id,
+                name: it.name,
+            }
+            .into(),
+            Entry::OneWayCall(it) => immutable::OneWayCall {
+                service_name: it.service_name,
+                handler_name: it.handler_name,
+                parameter: it.parameter,
+                invoke_at_ms: it.invoke_at_ms,
+                headers: it.headers,
+                key: it.key,
+                idempotency_key: it.idempotency_key,
+                scope: None,
+                limit_key: None,
+                invocation_id_completion_id: 0,
+                name: it.name,
+            }
+            .into(),
+            Entry::Awakeable(it) => return Self::Awakeable(id, it.name),
+            Entry::CompleteAwakeable(it) => immutable::CompleteAwakeable {
+                awakeable_id: it.id,
+                result: it.result.and_then(outcome_of).map(Completion::from),
+                name: it.name,
+            }
+            .into(),
+            Entry::Run(it) => {
+                let empty = Outcome::Success(Bytes::new());
+                return Self::Ran(it.name, it.result.and_then(outcome_of).unwrap_or(empty));
+            }
+            Entry::CancelInvocation(it) => {
+                let nobody = CancelTarget::InvocationId(String::new());
+                return Self::Cancel(it.target.unwrap_or(nobody));
+            }
+            Entry::GetCallInvocationId(it) => return Self::CallId(it.call_entry_index, id),
+            Entry::AttachInvocation(it) => {
+                let (target, call) = target(it.target);
+                let attach =
+                    immutable::AttachInvocation { target, result_completion_id: id, name: it.name };
+                return of_call(attach.into(), call);
+            }
+            Entry::GetInvocationOutput(it) => {
+                let (target, call) = target(it.target);
+                let look = immutable::GetInvocationOutput {
+                    target,
+                    result_completion_id: id,
+                    name: it.name,
+                };
+                return of_call(look.into(), call);
+            }
+            Entry::Input(it) => immutable::Input { name: it.name, ..Default::default() }.into(),
+            Entry::Output(it) => {
+                let result = it.result.and_then(outcome_of).map(immutable::OutputResult::from);
+                immutable::Output { result, name: it.name }.into()
+            }
+            Entry::Custom(it) => return Self::Custom(it.number),
+        };
+        Self::Command(command)
+    }
+
+    /// What it wants to be told.
+    pub fn wanted(&self) -> Vec<Wanted> {
+        match self {
+            Self::Command(command) => command.wanted(),
+            Self::OfCall(wish, _) => wish.wanted(),
+            Self::Awakeable(id, _) => vec![Wanted { id: *id, kind: NotificationKind::Signal }],
+            Self::CallId(_, id) => {
+                vec![Wanted { id: *id, kind: NotificationKind::CallInvocationId }]
+            }
+            Self::Answered(..) | Self::Ran(..) | Self::Cancel(_) | Self::Custom(_) => Vec::new(),
+        }
+    }
+
+    /// Whether it calls, and is told the result.
+    pub fn is_call(&self) -> bool {
+        matches!(self, Self::Command(Command::Call(_)))
+    }
+}
+
+fn of_call(command: Command, call: Option<u32>) -> Wish {
+    let wish = Wish::Command(command);
+    match call {
+        Some(call) => Wish::OfCall(Box::new(wish), call),
+        None => wish,
+    }
+}
+
+fn target(
+    target: Option<mutable::InvocationTarget>,
+) -> (Option<immutable::InvocationTarget>, Option<u32>) {
+    use immutable::InvocationTarget as To;
+    use mutable::InvocationTarget as From;
+    match target {
+        Some(From::InvocationId(id)) => (Some(To::InvocationId(id)), None),
+        Some(From::CallEntryIndex(index)) => (None, Some(index)),
+        Some(From::IdempotentRequest(it)) => (Some(To::IdempotentRequest(it)), None),
+        Some(From::Workflow(it)) => (Some(To::Workflow(it)), None),
+        None => (None, None),
+    }
+}
+
+fn read(it: mutable::GetState, id: u32) -> Wish {
+    let mutable::GetState { key, name, result } = it;
+    let (eager, answer) = match result {
+        None => {
+            let lazy = immutable::GetLazyState { key, result_completion_id: id, name };
+            return Wish::Command(lazy.into());
+        }
+        Some(EntryResult::Value(content)) => (
+            EagerState::Value(Value { content: content.clone() }),
+            NotificationResult::Value(content),
+        ),
+        Some(EntryResult::Empty(_) | EntryResult::Failure(_)) => {
+            (EagerState::Void(Void {}), NotificationResult::Void)
+        }
+    };
+    let eager = immutable::GetEagerState { key, result: Some(eager), name };
+    Wish::Answered(eager.into(), answer)
+}
+
+fn read_keys(it: mutable::GetStateKeys, id: u32) -> Wish {
+    let mutable::GetStateKeys { name, result } = it;
+    let Some(result) = result else {
+        let lazy = immutable::GetLazyStateKeys { result_completion_id: id, name };
+        return Wish::Command(lazy.into());
+    };
+    let keys = match result {
+        EntryResult::Value(bytes) => StateKeys::decode(bytes).unwrap_or_default(),
+        EntryResult::Empty(_) | EntryResult::Failure(_) => StateKeys::default(),
+    };
+    let answer = NotificationResult::StateKeys(keys.keys.clone());
+    let eager = immutable::GetEagerStateKeys { value: Some(keys), name };
+    Wish::Answered(eager.into(), answer)
+}
+
+fn outcome_of(result: EntryResult) -> Option<Outcome> {
+    match result {
+        EntryResult::Value(value) => Some(Outcome::Success(value)),
+        EntryResult::Failure(failure) => Some(Outcome::Failure(failure)),
+        EntryResult::Empty(_) => None,
+    }
+}
+
+/// A result as an entry has it.
+pub fn entry_result(result: &NotificationResult) -> EntryResult {
+    match result {
+        NotificationResult::Void => EntryResult::EMPTY,
+        NotificationResult::Value(value) => EntryResult::Value(value.clone()),
+        NotificationResult::Failure(failure) => EntryResult::Failure(failure.clone()),
+        NotificationResult::InvocationId(id) => EntryResult::Value(id.clone().into_bytes().into()),
+        NotificationResult::StateKeys(keys) => {
+            EntryResult::Value(StateKeys { keys: keys.clone() }.encode_to_vec().into())
+        }
+    }
+}
+
+/// What an invocation that is asked to stop is told by whatever it waits for.
+pub fn cancelled() -> NotificationResult {
+    NotificationResult::Failure(wire::Failure::new(409, "cancelled"))
+}
