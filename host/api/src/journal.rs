@@ -8,7 +8,10 @@ use segno_core::{
     },
     value::Payload,
 };
-use segno_engine::worker::TrapReport;
+use segno_engine::{
+    services::frames::{FRAME, shown_frame},
+    worker::TrapReport,
+};
 use segno_store::{PromiseRow, Store};
 use serde_json::{Map, Value, json};
 
@@ -194,6 +197,7 @@ fn fields(request: &Request) -> Value {
         .into_iter()
         .map(|field| {
             let value = match &field.value {
+                FieldValue::Inline(bytes) if *field.name == *FRAME => shown_frame(bytes),
                 FieldValue::Inline(bytes) => json_of(bytes),
                 FieldValue::Digest { len, digest } => {
                     json!({ "bytes": len, "sha256": digest.to_string() })

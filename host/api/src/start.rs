@@ -204,7 +204,9 @@ async fn prepare(
         .map_or(Timestamp::NEVER, |length| after(begins, length));
     let param = param(&target.function(), &request.input);
     let new = NewPromise { id, param, tags, timeout_at };
-    Ok(Prepared { new, module: digest, is_plain: function.access.is_none() })
+    // A deployment is called under a claim.
+    let is_plain = function.access.is_none() && !target.is_service();
+    Ok(Prepared { new, module: digest, is_plain })
 }
 
 /// Labels as tags.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use segno_core::{
-    address::{self, Keyed},
+    address::{self, Address, Keyed, SERVICE_SCHEME},
     id::Digest,
 };
 
@@ -12,14 +12,25 @@ use super::{Api, ApiError, catalog::Resolved};
 /// A parsed target of a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Target<'a> {
-    pub(super) module: &'a str,
+    pub(super) module: Cow<'a, str>,
     /// What stands behind the module: a function, or `OBJECT@KEY/FUNCTION`.
     path: &'a str,
+    /// The whole address of a handler of a service.
+    service: Option<&'a str>,
 }
 
 impl<'a> Target<'a> {
     pub(super) fn parse(target: &'a str) -> Result<Self, ApiError> {
         let bad = |reason: &str| Err(bad(target, reason));
+        if let Some(path) = target.strip_prefix(SERVICE_SCHEME) {
+            let service = match Address::parse(target) {
+                Ok(Address::Service { service, .. }) => service,
+                Ok(_) => return bad("it names no service"),
+                Err(refused) => return bad(refused.why),
+            };
+            let module = Cow::Owned(address::service_alias(&service));
+            return Ok(Self { module, path, service: Some(target) });
+        }
         let path = target.strip_prefix("wasm://").unwrap_or(target);
         let Some((module, path)) = path.split_once('/') else {
             return bad("the module or the function is missing");
@@ -44,19 +55,27 @@ impl<'a> Target<'a> {
                 bad("the name of the object or of its function is malformed")
             }
             Some(keyed) if keyed.key.is_empty() => bad("the key of the object is empty"),
-            _ => Ok(Self { module, path }),
+            _ => Ok(Self { module: Cow::Borrowed(module), path, service: None }),
         }
     }
 
     /// The name of the function in its module.
     pub(super) fn function(&self) -> Cow<'a, str> {
-        address::function_of(self.path)
+        address::function_of(self.service.unwrap_or(self.path))
+    }
+
+    /// Whether it is a handler of a service, which runs outside.
+    pub(super) fn is_service(&self) -> bool {
+        self.service.is_some()
     }
 
     /// The target as stored: a digest is written out in full, so that it cannot be taken for an
     /// alias.
     pub(super) fn address(&self, digest: Digest, by_alias: bool) -> String {
         let path = self.path;
+        if let Some(address) = self.service {
+            return address.to_owned();
+        }
         match by_alias {
             true => format!("wasm://{}/{path}", self.module),
             false => format!("wasm://sha256:{digest}/{path}"),
@@ -68,7 +87,17 @@ impl<'a> Target<'a> {
     /// # Errors
     /// There is none, or it needs a key and has none, or the other way round.
     pub(super) async fn resolve(&self, api: &Api) -> Result<Resolved, ApiError> {
-        let resolved = api.resolve(self.module, &self.function()).await?;
+        let resolved = api.resolve(&self.module, &self.function()).await?;
+        if let Some(address) = self.service {
+            let has_key = Address::parse(address).is_ok_and(|address| address.object().is_some());
+            return match (has_key, resolved.function.access) {
+                (true, None) => Err(bad(address, "the service has no keys: leave the key out")),
+                (false, Some(_)) => {
+                    Err(bad(address, "it needs a key: restate://SERVICE/KEY/HANDLER"))
+                }
+                _ => Ok(resolved),
+            };
+        }
         let whole = || format!("{}/{}", self.module, self.path);
         match (Keyed::parse(self.path), resolved.function.access) {
             (Some(_), None) => {
@@ -92,7 +121,7 @@ mod tests {
 
     #[test]
     fn targets_are_read_with_and_without_their_scheme() {
-        let order = Target { module: "shop", path: "order" };
+        let order = Target { module: "shop".into(), path: "order", service: None };
         assert_eq!(Target::parse("shop/order").ok(), Some(order));
         assert!(Target::parse("wasm://shop/order").is_ok());
         for wrong in [
@@ -116,9 +145,19 @@ mod tests {
     }
 
     #[test]
+    fn a_handler_of_a_service_is_a_function_of_its_deployment() {
+        let target = Target::parse("restate://Cart/a/b/add").expect("a target");
+        assert_eq!((&*target.module, &*target.function()), ("restate:Cart", "Cart/add"));
+        assert_eq!(target.address(Digest([0; 32]), true), "restate://Cart/a/b/add");
+        for wrong in ["restate://Cart", "restate:///add", "restate://Cart//add"] {
+            assert_eq!(Target::parse(wrong).expect_err(wrong).code(), "invalid-target", "{wrong}");
+        }
+    }
+
+    #[test]
     fn the_key_of_an_object_may_be_anything() {
         let target = Target::parse("shop/Cart@a/b@c d/add").expect("a target");
-        assert_eq!((target.module, &*target.function()), ("shop", "Cart/add"));
+        assert_eq!((&*target.module, &*target.function()), ("shop", "Cart/add"));
         let refused = Target::parse("shop/Cart/add").expect_err("there is no key");
         assert!(
             refused.to_string().contains("needs a key: MODULE/OBJECT@KEY/FUNCTION"),

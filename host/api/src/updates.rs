@@ -83,7 +83,7 @@ async fn start_first(
 ) -> Result<(), ApiError> {
     // What cannot be told starts nothing.
     let target = Target::parse(&first.target)?;
-    let resolved = api.resolve(target.module, &target.function()).await?;
+    let resolved = api.resolve(&target.module, &target.function()).await?;
     let (module, function) = (resolved.digest, &resolved.function);
     api.check_handler_of(module, function, HandlerKind::Update, name, input)?;
     let request = StartInvocation {

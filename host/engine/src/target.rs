@@ -18,6 +18,11 @@ pub fn module_of(promise: &Promise) -> String {
     promise.module_name()
 }
 
+/// Whether it is an invocation of a service, which runs outside.
+pub fn is_service(promise: &Promise) -> bool {
+    promise.target().is_some_and(|target| target.starts_with(address::SERVICE_SCHEME))
+}
+
 /// The name of the function of this invocation in its module.
 pub fn function_of(promise: &Promise) -> Cow<'_, str> {
     address::function_of(promise.target().unwrap_or_default())

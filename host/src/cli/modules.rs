@@ -1,6 +1,7 @@
 //! `segno modules`.
 
 use clap::Args;
+use segno_core::address::service_of_alias;
 
 use super::{
     CliError, Console, Exit,
@@ -62,15 +63,24 @@ async fn list(client: &Client, console: &mut Console) -> Result<(), CliError> {
         Column::whole("UPLOADED").rank(1),
     ]);
     for module in &modules.modules {
-        let functions: Vec<&str> =
-            module.description.functions.iter().map(|function| function.name.as_str()).collect();
-        let names =
-            if module.aliases.is_empty() { "-".to_owned() } else { module.aliases.join(", ") };
+        // A deployment of services, by their names.
+        let services: Vec<&str> =
+            module.aliases.iter().filter_map(|alias| service_of_alias(alias)).collect();
+        let functions = module.description.functions.iter();
+        let functions = match services.is_empty() {
+            true => functions.map(|function| function.name.as_str()).collect::<Vec<_>>().join(", "),
+            false => format!("{} handlers", functions.len()),
+        };
+        let names = match (services.is_empty(), module.aliases.is_empty()) {
+            (false, _) => format!("{} (Restate)", services.join(", ")),
+            (true, true) => "-".to_owned(),
+            (true, false) => module.aliases.join(", "),
+        };
         table.row([
             Cell::from(names),
             Cell::from(short_digest(&module.digest)),
             Cell::from(size(module.size)),
-            Cell::from(functions.join(", ")),
+            Cell::from(functions),
             Cell::from(module.in_use),
             Cell::from(relative(module.created_at_ms, now)),
         ]);

@@ -87,7 +87,8 @@ pub fn short_target(target: &str) -> &str {
 
 /// A function in the form for people: its address, and its name for external workers.
 pub fn function(target: &str, function: Option<&str>) -> String {
-    let is_outside = !target.starts_with("wasm:") && target.contains("://");
+    let is_hosted = target.starts_with("wasm:") || target.starts_with("restate:");
+    let is_outside = !is_hosted && target.contains("://");
     plain(&match function {
         Some(function) if is_outside => format!("{target}#{function}"),
         Some(_) | None => short_target(target).to_owned(),

@@ -5,6 +5,7 @@
 
 mod connector;
 mod deployment;
+pub mod frames;
 mod http;
 pub mod ids;
 pub mod outcome;

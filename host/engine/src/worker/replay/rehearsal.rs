@@ -75,6 +75,9 @@ impl<'a> Rehearsal<'a> {
         let end = end.map(|settlement| journals::stored(&values::outcome(settlement), false));
         let journal = journal.ending(end);
         let no_journal = || ReplayError::NoJournal(id.clone(), why_not(&row));
+        if target::is_service(&row.promise) {
+            return Err(no_journal());
+        }
         let started = outline.started().ok_or_else(no_journal)?;
         let RecordBody::Started { module: recorded_by, .. } = started.body else {
             return Err(no_journal());
@@ -131,6 +134,9 @@ pub(super) fn failed_attempt(row: &PromiseRow) -> Option<&Note> {
 fn why_not(row: &PromiseRow) -> String {
     let why = match &row.task {
         None => "it is a promise without a function",
+        Some(_) if target::is_service(&row.promise) => {
+            "it is one of a service, whose deployment compares the journal itself in every attempt"
+        }
         Some(task) if task.module.is_none() => "it is not run by a module",
         Some(_) => "it has no record yet, or it is an activity: only workflows are replayed",
     };

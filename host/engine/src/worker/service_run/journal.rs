@@ -29,14 +29,14 @@ use segno_restate::{
 use super::wish::{Wish, cancelled, entry_result};
 use crate::{
     services::{
+        frames::FRAME,
         outcome,
         signals::{self, Carries},
     },
     values::journals,
 };
 
-/// The fields of a request: the frame of the command, and the promise whose settlement is its result.
-const FRAME: &str = "frame";
+/// The field of a request with the promise whose settlement is the result, beside the frame.
 const PROMISE: &str = "promise";
 
 /// The journal of one invocation under a claim.
