@@ -1,13 +1,17 @@
 //! A host in virtual time: the real worker, recovery and wasm on one thread, over a store that can
 //! crash it.
 
+pub mod deployment;
 mod faults;
 mod ledger;
 pub mod script;
 mod sim;
 mod story;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use segno::{
     boot::{self, Running},
@@ -15,6 +19,7 @@ use segno::{
     host::Host,
     notifier::CommitNotifier,
     runtime::{Clock, Env},
+    services::{Connector, Deployment, Endpoint},
     store::{Hints, MemoryStore, NewModule, Store, StoreError},
     values,
     worker::WorkerSettings,
@@ -70,6 +75,8 @@ pub struct Plan {
     pub faults: Faults,
     /// What decisions know of the module.
     pub facts: ModuleFacts,
+    /// How deployments of services are reached.
+    pub connector: Option<Arc<dyn Connector>>,
 }
 
 /// Hints go to the life that is up.
@@ -97,6 +104,7 @@ pub struct World {
     switch: Arc<Switch>,
     guests: Arc<dyn Guests>,
     outbound: Arc<dyn Outbound>,
+    connector: Option<Arc<dyn Connector>>,
     config: Config,
     worker: WorkerSettings,
     deaf: bool,
@@ -136,7 +144,7 @@ impl World {
         alias: &str,
         component: Arc<[u8]>,
     ) -> Self {
-        let Plan { config, worker, deaf, outbound, faults, facts } = plan;
+        let Plan { config, worker, deaf, outbound, faults, facts, connector } = plan;
         let clock = Arc::new(SimClock::default());
         let switch = Arc::new(Switch::default());
         let ledger = Arc::new(Ledger::default());
@@ -156,6 +164,7 @@ impl World {
             clock,
             switch,
             guests,
+            connector,
             config,
             worker,
             deaf,
@@ -196,14 +205,34 @@ impl World {
     }
 
     fn parts(&self, runtime: Arc<SimRuntime>, notifier: Arc<CommitNotifier>) -> Host {
-        Host::new(
+        let host = Host::new(
             Env { clock: self.clock.clone(), runtime },
             self.config.clone(),
             Arc::new(FaultyStore::new(self.memory.clone(), self.faults.clone())),
             self.guests.clone(),
             self.outbound.clone(),
             notifier,
-        )
+        );
+        self.connector.iter().for_each(|connector| host.services.connect(connector.clone()));
+        host
+    }
+
+    /// Registers a deployment of services, as its manifest describes it.
+    ///
+    /// # Panics
+    /// It is no manifest.
+    pub async fn register(&self, manifest: &Json) {
+        let manifest = serde_json::from_value(manifest.clone()).expect("a manifest");
+        let endpoint = Endpoint { uri: "test".to_owned(), headers: BTreeMap::new(), http11: false };
+        let deployment = Deployment::new(&endpoint, None, manifest);
+        let kept: Arc<[u8]> = deployment.to_bytes().into();
+        let module = Digest::of(&kept);
+        let facts = deployment.facts();
+        let new = NewModule { facts, ..NewModule::plain(module, kept, self.clock.now()) };
+        self.memory.modules().put(new).await.expect("memory takes everything");
+        for alias in deployment.aliases() {
+            self.client(Command::Deploy { alias, module }).await;
+        }
     }
 
     /// The parts of a host over this world's store, for what needs no worker.

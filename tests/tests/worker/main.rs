@@ -15,6 +15,7 @@ mod journal;
 mod limits;
 mod objects;
 mod queries;
+mod services;
 mod signals;
 mod time;
 mod updates;

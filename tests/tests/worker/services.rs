@@ -1,0 +1,279 @@
+//! Services: handlers of a deployment behind a connection that breaks, on a host that dies.
+
+use std::sync::Arc;
+
+use segno::{runtime::Clock as _, store::Store as _};
+use segno_core::{
+    address::Address,
+    id::PromiseId,
+    invocation::RecordBody,
+    promise::{TaskStatus, Verdict},
+    time::Millis,
+    value::Text,
+};
+use segno_restate::{immutable::NotificationId, wire::Failure};
+use serde_json::{Value as Json, json};
+use tests::world::{
+    Fault, Faults, Plan, World,
+    deployment::{HandlerContext, TestConnector, TestDeployment},
+    script::Script,
+};
+
+use crate::SECOND;
+
+/// A manifest of a service, an object and a workflow.
+fn manifest(version: u32) -> Json {
+    let handler = |name: &str| json!({ "name": name });
+    let shared = |name: &str| json!({ "name": name, "ty": "SHARED" });
+    json!({
+        "minProtocolVersion": version,
+        "maxProtocolVersion": version,
+        "services": [
+            {
+                "name": "Order",
+                "ty": "SERVICE",
+                "handlers": [
+                    handler("place"), handler("wait"), handler("fail"), handler("send"),
+                    handler("unknown"), handler("cancels"),
+                ],
+                "retryPolicyMaxAttempts": 3,
+            },
+            {
+                "name": "Stock",
+                "ty": "VIRTUAL_OBJECT",
+                "handlers": [handler("reserve"), shared("left")],
+            },
+            {
+                "name": "Sign",
+                "ty": "WORKFLOW",
+                "handlers": [
+                    json!({ "name": "run", "ty": "WORKFLOW" }), shared("sign"), shared("status"),
+                ],
+            },
+        ],
+    })
+}
+
+/// Charges, waits, reserves twice, waits for an awakeable, and says what it came to.
+async fn place(ctx: HandlerContext) -> Result<Json, Failure> {
+    let charged = ctx.run("charge", Ok(json!({ "charged": ctx.input() }))).await?;
+    ctx.sleep_until(1_000).await;
+    let first = ctx.call("Stock/tea/reserve", &json!(2)).await?;
+    let second = ctx.call("Stock/tea/reserve", &json!(3)).await?;
+    let (id, signal) = ctx.awakeable().await;
+    ctx.send("Order/send", &json!(id)).await;
+    let told = ctx.value(signal).await?;
+    Ok(json!([charged, first, second, told]))
+}
+
+async fn reserve(ctx: HandlerContext) -> Result<Json, Failure> {
+    let before = ctx.state("reserved").await.as_i64().unwrap_or_default();
+    let reserved = before + ctx.input().as_i64().unwrap_or_default();
+    ctx.set_state("reserved", &json!(reserved)).await;
+    ctx.run("book", Ok(json!(null))).await?;
+    Ok(json!(reserved))
+}
+
+fn deployment() -> TestDeployment {
+    TestDeployment::default()
+        .with("Order/place", place)
+        .with("Order/wait", async |ctx: HandlerContext| {
+            let (_, signal) = ctx.awakeable().await;
+            ctx.value(signal).await
+        })
+        .with("Order/fail", async |ctx: HandlerContext| {
+            ctx.run("fails", Err(Failure::new(402, "no money"))).await
+        })
+        .with("Order/send", async |ctx: HandlerContext| {
+            let id = ctx.input().as_str().unwrap_or_default().to_owned();
+            ctx.complete_awakeable(&id, &json!("told")).await;
+            Ok(json!(null))
+        })
+        .with("Order/unknown", async |ctx: HandlerContext| ctx.call("Nobody/is", &json!(1)).await)
+        .with("Order/cancels", async |ctx: HandlerContext| {
+            let waited = ctx.told(NotificationId::NamedSignal("go".to_owned())).await;
+            ctx.run("clean", Ok(json!(1))).await.map(|_| json!(format!("{waited:?}")))
+        })
+        .with("Stock/reserve", reserve)
+        .with("Stock/left", async |ctx: HandlerContext| Ok(ctx.state("reserved").await))
+        .with("Sign/run", async |ctx: HandlerContext| {
+            ctx.set_state("status", &json!("asked")).await;
+            let signed = ctx.promise("signed").await?;
+            ctx.set_state("status", &json!("signed")).await;
+            Ok(signed)
+        })
+        .with("Sign/sign", async |ctx: HandlerContext| {
+            ctx.complete_promise("signed", &ctx.input()).await
+        })
+        .with("Sign/status", async |ctx: HandlerContext| Ok(ctx.state("status").await))
+}
+
+/// A world whose services speak this version of the protocol.
+async fn world(deployment: &Arc<TestDeployment>, version: u32, faults: Faults) -> World {
+    let connector = Some(Arc::new(TestConnector(deployment.clone())) as _);
+    let plan = Plan { connector, faults, ..Plan::default() };
+    let world = World::with(plan, &Arc::new(Script::default())).await;
+    world.register(&manifest(version)).await;
+    world
+}
+
+/// What `place` comes to, and what must be so afterwards whatever happened.
+async fn placed(world: &mut World, deployment: &TestDeployment) {
+    world.start("it", "restate://Order/place", &json!("ada")).await;
+    let (verdict, value) = world.outcome("it").await;
+    assert_eq!(verdict, Verdict::Resolved, "{value}");
+    assert_eq!(value, json!([{ "charged": "ada" }, 2, 5, "told"]));
+    let object = Address::parse("restate://Stock/tea/left").expect("an address").object();
+    let names = [Text::from("reserved")];
+    let state = world.memory.read().object_state(&object.expect("a key"), &names).await;
+    let state = state.expect("memory answers");
+    assert_eq!(state[&names[0]].as_bytes(), b"5", "each reservation counts once");
+    assert!(deployment.done("charge") >= 1 && deployment.done("book") >= 2);
+    // Of each run one outcome is kept, however often it was done.
+    for (id, runs) in [("it", 1), ("it/2", 1), ("it/3", 1)] {
+        let journal = world.history(id).await;
+        let of_runs = journal.iter().filter(|body| {
+            matches!(
+                body,
+                RecordBody::Command { kind: segno_core::invocation::CommandKind::Run, .. }
+            )
+        });
+        assert_eq!(of_runs.count(), runs, "{id}: {journal:#?}");
+    }
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn every_version_of_the_protocol_comes_to_the_same() {
+    let mut journals = Vec::new();
+    for version in 5..=7 {
+        for whole_requests in [false, true] {
+            let deployment = Arc::new(deployment().whole(whole_requests));
+            let mut world = world(&deployment, version, Faults::default()).await;
+            placed(&mut world, &deployment).await;
+            assert_eq!(deployment.done("charge"), 1);
+            assert_eq!(deployment.done("book"), 2);
+            let more = deployment.attempts() > 4;
+            assert_eq!(more, whole_requests, "{} attempts", deployment.attempts());
+            let kinds =
+                world.history("it").await.iter().map(RecordBody::kind_name).collect::<Vec<_>>();
+            journals.push(kinds);
+        }
+    }
+    assert!(journals.windows(2).all(|pair| pair[0].len() == pair[1].len()), "{journals:#?}");
+}
+
+/// Whichever frame is the last that goes through, the journal goes on from what is stored.
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_connection_that_breaks_at_any_frame_changes_nothing() {
+    for (version, whole_requests) in [(5, false), (7, false), (6, true)] {
+        let mut frame = 0;
+        loop {
+            let deployment = deployment().whole(whole_requests).breaking_at(frame);
+            let deployment = Arc::new(deployment);
+            let mut world = world(&deployment, version, Faults::default()).await;
+            placed(&mut world, &deployment).await;
+            if deployment.frames() <= frame {
+                break;
+            }
+            frame += 1;
+        }
+        assert!(frame > 40, "{frame} frames");
+    }
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_host_that_fails_at_any_commit_changes_nothing() {
+    for fault in Fault::ALL {
+        for whole_requests in [false, true] {
+            let mut number = 0;
+            loop {
+                let deployment = Arc::new(deployment().whole(whole_requests));
+                let mut world = world(&deployment, 6, Faults::at(number, fault)).await;
+                placed(&mut world, &deployment).await;
+                if !world.faults.injected() {
+                    break;
+                }
+                number += 1;
+            }
+            assert!(number > 20, "{number} commits");
+        }
+    }
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_workflow_runs_once_and_its_promise_is_there_before_and_after() {
+    let deployment = Arc::new(deployment());
+    let mut world = world(&deployment, 6, Faults::default()).await;
+    world.start("early", "restate://Sign/bob/sign", &json!("early")).await;
+    assert_eq!(world.outcome("early").await.0, Verdict::Resolved);
+    world.start("bob", "restate://Sign/bob/run", &json!(null)).await;
+    assert_eq!(world.outcome("bob").await, (Verdict::Resolved, json!("early")));
+    world.start("late", "restate://Sign/bob/sign", &json!("late")).await;
+    let (verdict, failure) = world.outcome("late").await;
+    assert_eq!((verdict, &failure["code"]), (Verdict::Rejected, &json!(409)));
+    world.start("ada", "restate://Sign/ada/run", &json!(null)).await;
+    world.pass(SECOND).await;
+    world.start("status", "restate://Sign/ada/status", &json!(null)).await;
+    assert_eq!(world.outcome("status").await.1, json!("asked"));
+    world.start("sign", "restate://Sign/ada/sign", &json!("ada")).await;
+    assert_eq!(world.outcome("ada").await.1, json!("ada"));
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn who_waits_for_long_is_suspended_and_told_what_came_meanwhile() {
+    let deployment = Arc::new(deployment());
+    let mut world = world(&deployment, 6, Faults::default()).await;
+    world.start("it", "restate://Order/wait", &json!(null)).await;
+    world.stands("it", TaskStatus::Suspended).await;
+    assert!(world.clock.now().0 > 60_000, "it was quiet for a minute");
+    world.signal("it", "#17", &json!(7)).await;
+    assert_eq!(world.outcome("it").await, (Verdict::Resolved, json!(7)));
+    assert_eq!(deployment.attempts(), 2);
+    // A signal may come before anybody waits for it, and an awakeable is completed once.
+    world.start("early", "restate://Order/wait", &json!(null)).await;
+    for value in [1, 2] {
+        world.signal("early", "#17", &json!(value)).await;
+    }
+    assert_eq!(world.outcome("early").await.1, json!(1));
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn who_is_asked_to_stop_cleans_up_first() {
+    let deployment = Arc::new(deployment());
+    let mut world = world(&deployment, 6, Faults::default()).await;
+    for (id, pause) in [("live", Millis(100)), ("suspended", Millis(100_000))] {
+        world.start(id, "restate://Order/cancels", &json!(null)).await;
+        world.pass(pause).await;
+        let invocation = PromiseId::from(id);
+        world.client(segno_core::command::Command::Cancel { invocation }).await;
+        let (verdict, value) = world.outcome(id).await;
+        assert_eq!(verdict, Verdict::Resolved, "it caught that");
+        assert!(value.as_str().is_some_and(|value| value.contains("Cancelled")), "{value}");
+    }
+    assert_eq!(deployment.done("clean"), 2);
+    world.start("it", "restate://Order/wait", &json!(null)).await;
+    world.pass(SECOND).await;
+    let invocation = PromiseId::from("it");
+    world.client(segno_core::command::Command::Cancel { invocation }).await;
+    assert_eq!(world.outcome("it").await.0, Verdict::Canceled);
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn what_cannot_be_done_fails_the_attempt_and_then_waits_for_a_person() {
+    let deployment = Arc::new(deployment());
+    let mut world = world(&deployment, 6, Faults::default()).await;
+    world.start("it", "restate://Order/unknown", &json!(null)).await;
+    world.stands("it", TaskStatus::Halted).await;
+    let task = world.task("it").await;
+    let note = task.note.expect("it says why").message;
+    assert!(note.contains("3 attempts failed") && note.contains("the service `Nobody`"), "{note}");
+    assert_eq!(deployment.attempts(), 3);
+    let commands = world.history("it").await;
+    assert!(
+        !commands.iter().any(|body| matches!(body, RecordBody::Command { .. })),
+        "{commands:?}"
+    );
+    world.start("fails", "restate://Order/fail", &json!(null)).await;
+    let (verdict, failure) = world.outcome("fails").await;
+    assert_eq!((verdict, &failure["code"]), (Verdict::Rejected, &json!(402)));
+}
