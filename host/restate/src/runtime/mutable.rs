@@ -68,13 +68,13 @@ pub struct Attempt {
 struct Slot {
     /// `None` of an SDK's own.
     kind: Option<EntryKind>,
-    result: Told,
-    ack: Told,
+    result: Telling,
+    ack: Telling,
 }
 
 /// How far something is that the deployment may wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Told {
+enum Telling {
     /// It does not come: it was never asked for, or the journal had it before the attempt.
     Never,
     /// It is to come.
@@ -173,13 +173,13 @@ impl Attempt {
         let Some(kind) = slot.kind.filter(|kind| kind.completes() == Completes::Later) else {
             return Err(violation("the entry gets no result".into()));
         };
-        if slot.result != Told::Open {
+        if slot.result != Telling::Open {
             return Err(violation(format!("the {} has its result already", kind.name())));
         }
         if let Some(fault) = kind.fault(result) {
             return Err(violation(format!("a {} {fault}", kind.name())));
         }
-        slot.result = if closed { Told::Untold } else { Told::Told };
+        slot.result = if closed { Telling::Untold } else { Telling::Told };
         Ok(self.send(&message))
     }
 
@@ -191,8 +191,8 @@ impl Attempt {
         let message = Message::EntryAck(EntryAck { entry_index: index });
         let closed = self.is_closed();
         match self.entries.get_mut(index as usize) {
-            Some(slot) if slot.ack == Told::Open => {
-                slot.ack = if closed { Told::Untold } else { Told::Told };
+            Some(slot) if slot.ack == Telling::Open => {
+                slot.ack = if closed { Telling::Untold } else { Telling::Told };
                 Ok(self.send(&message))
             }
             _ => {
@@ -261,7 +261,7 @@ impl Attempt {
         };
         match (&entry, self.entries.is_empty()) {
             (Entry::Input(_), true) => {
-                let slot = Slot { kind: entry.kind(), result: Told::Never, ack: Told::Never };
+                let slot = Slot { kind: entry.kind(), result: Telling::Never, ack: Telling::Never };
                 self.entries.push(slot);
             }
             (Entry::Input(_), false) => return Err(violation("is a second input")),
@@ -329,8 +329,9 @@ impl Attempt {
             }
         }
         let later = entry.kind().is_some_and(|kind| kind.completes() == Completes::Later);
-        let result = if later && !flags.has(Flags::COMPLETED) { Told::Open } else { Told::Never };
-        let ack = if flags.has(Flags::REQUIRES_ACK) { Told::Open } else { Told::Never };
+        let result =
+            if later && !flags.has(Flags::COMPLETED) { Telling::Open } else { Telling::Never };
+        let ack = if flags.has(Flags::REQUIRES_ACK) { Telling::Open } else { Telling::Never };
         self.entries.push(Slot { kind: entry.kind(), result, ack });
         self.output = matches!(entry, Entry::Output(_));
         Ok(index)
@@ -348,14 +349,15 @@ impl Attempt {
             };
             let completes = slot.kind.map(EntryKind::completes);
             let run = slot.kind == Some(EntryKind::Run);
-            if completes != Some(Completes::Later) && slot.ack == Told::Never && !run {
+            if completes != Some(Completes::Later) && slot.ack == Telling::Never && !run {
                 return Err(format!("waits for entry {index}, which gets no result"));
             }
-            possible |= slot.result == Told::Open;
+            possible |= slot.result == Telling::Open;
             // An entry that is stored, or will be in a moment: the next attempt has it.
-            ready |= matches!(slot.ack, Told::Open | Told::Untold) || slot.result == Told::Untold;
+            ready |= matches!(slot.ack, Telling::Open | Telling::Untold)
+                || slot.result == Telling::Untold;
             // Told to a deployment that was suspending of its own accord.
-            ready |= !self.half_closed && [slot.result, slot.ack].contains(&Told::Told);
+            ready |= !self.half_closed && [slot.result, slot.ack].contains(&Telling::Told);
         }
         if !possible && !ready {
             return Err("waits for what it was told".to_owned());

@@ -300,3 +300,62 @@ fn a_wait_for_a_run_is_over_when_the_run_is_stored() {
     };
     assert!(suspended(&[3], seen).is_err());
 }
+
+/// What the core of an SDK that speaks V3 wrote when it was asked for everything that it has:
+/// restate-sdk-shared-core 0.2.0.
+const RECORDED: &str = "\
+    08000000000000030a016108040000000000000c00000000000002080c0c0100000000000f0a01531201681a01782a01\
+    6b3201690c0300000000000008080000000000030a017008090000000000030a0170080a0000000000060a0170120176\
+    0c020000000000110a01531201681a0178200532016b3a016908010000000000060a01611a013108020000000000030a\
+    016108030000000000000c040000000000170a0c70726f6d5f314141414141417a0708a20312026e6f0c070000000000\
+    0208040c0600000000000210040c080000000000050a03696e760c0900000000000822060a017712016b0c0580000000\
+    00096201727204646f6e65040100000000000572036f75740005000000000000";
+
+#[test]
+fn an_sdk_is_understood_in_everything_it_asks() {
+    let digits: Vec<u8> =
+        RECORDED.bytes().map(|digit| char::from(digit).to_digit(16).unwrap() as u8).collect();
+    let bytes: Vec<u8> = digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect();
+    let mut attempt = open(V3, &[]);
+    let mut actions = Vec::new();
+    for piece in bytes.chunks(7) {
+        actions.extend(attempt.receive(piece).unwrap());
+    }
+    let mut asked = Vec::new();
+    for action in &actions[..actions.len() - 1] {
+        let Action::Append { index, entry, requires_ack, .. } = action else {
+            panic!("{action:?}")
+        };
+        assert_eq!(*index as usize, asked.len() + 1);
+        assert_eq!(*requires_ack, entry.kind() == Some(EntryKind::Run));
+        asked.push(entry.kind().unwrap());
+    }
+    use EntryKind as Kind;
+    let expected = [
+        Kind::GetState,
+        Kind::GetStateKeys,
+        Kind::Sleep,
+        Kind::Call,
+        Kind::Awakeable,
+        Kind::GetPromise,
+        Kind::PeekPromise,
+        Kind::CompletePromise,
+        Kind::OneWayCall,
+        Kind::SetState,
+        Kind::ClearState,
+        Kind::ClearAllState,
+        Kind::CompleteAwakeable,
+        Kind::GetCallInvocationId,
+        Kind::CancelInvocation,
+        Kind::AttachInvocation,
+        Kind::GetInvocationOutput,
+        Kind::Run,
+        Kind::Output,
+    ];
+    assert_eq!(asked, expected);
+    assert_eq!(actions.last(), Some(&Action::Ended));
+    assert_eq!(attempt.end_of_input(), Ok(()));
+    // In V2 the first that is new breaks the protocol.
+    let violation = open(V2, &[]).receive(&bytes).unwrap_err();
+    assert!(violation.to_string().starts_with("GetCallInvocationId (0x0c07) at index 14"));
+}
