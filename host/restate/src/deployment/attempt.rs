@@ -283,14 +283,24 @@ impl Attempt {
             if !self.asked.contains(&completion_id) {
                 return Err(Divergence::NeverAsked { completion_id, kind }.into());
             }
-            let called = |call: &&mut OpenCall| call.invocation_id_completion_id == completion_id;
-            if let (Some(call), NotificationResult::InvocationId(callee)) =
-                (self.calls.iter_mut().find(called), &next.result)
-            {
-                call.invocation_id = Some(callee.clone());
+            let told = next.result.clone();
+            match (next.kind, told) {
+                (NotificationKind::CallInvocationId, NotificationResult::InvocationId(callee)) => {
+                    let mut calls = self.calls.iter_mut();
+                    if let Some(call) =
+                        calls.find(|call| call.invocation_id_completion_id == completion_id)
+                    {
+                        call.invocation_id = Some(callee);
+                    }
+                }
+                (NotificationKind::Call, _) => {
+                    self.calls.retain(|call| call.result_completion_id != completion_id);
+                }
+                _ => {}
             }
-            self.calls.retain(|call| call.result_completion_id != completion_id);
         }
+        // What was waited for is no longer so, even when it is the same.
+        self.hint = None;
         Ok(self.notifications.pop_front())
     }
 
@@ -362,7 +372,7 @@ impl Attempt {
     }
 
     /// Tells what the handler waits for, for people to see. V7 has that; earlier versions are not
-    /// told, and nothing is told twice in a row.
+    /// told, and the same wait is told once until an event comes.
     ///
     /// # Errors
     /// [`AttemptError::Closed`].

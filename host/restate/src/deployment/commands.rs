@@ -75,7 +75,7 @@ impl Attempt {
     pub fn call(&mut self, mut call: Call) -> Result<CallHandle, AttemptError> {
         self.supports_scope(&[&call.scope, &call.limit_key])?;
         call.invocation_id_completion_id = self.next_completion_id;
-        call.result_completion_id = self.next_completion_id + 1;
+        call.result_completion_id = self.next_completion_id.saturating_add(1);
         let ids = self.ids(call.into())?;
         Ok(CallHandle { invocation_id: ids[0], result: ids[1] })
     }

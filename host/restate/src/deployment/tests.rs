@@ -254,6 +254,10 @@ fn a_sleep_outlasts_an_attempt() {
         attempt.awaiting_on(wait(1), false).unwrap();
     }
     server.exchange(&mut attempt);
+    server.tell(&mut attempt, Notification::named_signal("other", NotificationResult::Void));
+    assert!(attempt.next_notification().unwrap().is_some());
+    attempt.awaiting_on(wait(1), false).unwrap();
+    server.exchange(&mut attempt);
     server.half_close(&mut attempt);
     assert!(attempt.input_ended());
     attempt.suspend(wait(1)).unwrap();
@@ -263,9 +267,10 @@ fn a_sleep_outlasts_an_attempt() {
     let slept = completion(NotificationKind::Sleep, 1, NotificationResult::Void);
     server.store(slept.clone());
     let mut attempt = server.again();
-    assert_eq!(attempt.start().known_entries, 3);
+    assert_eq!(attempt.start().known_entries, 4);
     // Another instant, as it is later now.
     assert_eq!(attempt.sleep(2_000, ""), Ok(1));
+    assert!(attempt.next_notification().unwrap().is_some());
     assert_eq!(attempt.next_notification(), Ok(Some(slept)));
     attempt.finish(success("")).unwrap();
     assert_eq!(server.exchange(&mut attempt).last(), Some(&Action::Ended));
@@ -276,10 +281,13 @@ fn a_sleep_outlasts_an_attempt() {
             INPUT,
             ('S', 0x040C, &[1, 11]),
             ('S', 0x0006, &[1]),
+            ('R', 0xFBFF, &[3, 4]),
+            ('S', 0x0006, &[1]),
             ('S', 0x0001, &[4]),
             START,
             INPUT,
             ('R', 0x040C, &[1, 11]),
+            ('R', 0xFBFF, &[3, 4]),
             ('R', 0x800C, &[1, 4]),
             ('S', 0x0401, &[14]),
             END,
