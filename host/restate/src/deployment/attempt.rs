@@ -425,14 +425,13 @@ impl Attempt {
     /// has: the journal's, or new ones.
     pub(super) fn issue(&mut self, asked: Command) -> Result<Command, AttemptError> {
         self.going_on()?;
+        if let Some(recorded) = self.recorded.front()
+            && let Some(divergence) = Divergence::between(self.next_index, recorded, &asked)
+        {
+            return Err(divergence.into());
+        }
         let command = match self.recorded.pop_front() {
-            Some(recorded) => {
-                if let Some(divergence) = Divergence::between(self.next_index, &recorded, &asked) {
-                    self.recorded.push_front(recorded);
-                    return Err(divergence.into());
-                }
-                recorded
-            }
+            Some(recorded) => recorded,
             None => {
                 let message = Message::Command(asked);
                 self.write(&message);
@@ -576,6 +575,7 @@ impl Attempt {
             if !self.came.insert(id) {
                 return Err(Violation::of(kind, format!("completion {id} came before")));
             }
+            // Told in full: the copy for an acknowledgement is of no use.
             self.proposals.remove(&id);
             self.runs.remove(&id);
         }

@@ -564,6 +564,22 @@ fn a_divergence_names_both_kinds() {
 }
 
 #[test]
+fn a_divergence_leaves_the_journal_where_it_was() {
+    let (mut server, mut attempt) = Server::begin(V6, start(), "");
+    attempt.sleep(1, "nap").unwrap();
+    attempt.run("r").unwrap();
+    server.exchange(&mut attempt);
+    let mut attempt = server.again();
+    for _ in 0..2 {
+        assert!(attempt.run("r").unwrap_err().to_string().starts_with("command 1: "));
+    }
+    assert_eq!(attempt.sleep(1, "nap"), Ok(1));
+    assert!(attempt.is_replaying());
+    attempt.run("r").unwrap();
+    assert!(!attempt.is_replaying());
+}
+
+#[test]
 fn a_result_of_what_was_not_asked_is_a_divergence() {
     let (mut server, mut attempt) = Server::begin(V6, start(), "");
     attempt.sleep(1, "").unwrap();

@@ -81,7 +81,8 @@ pub fn frame_type(number: u16) -> FrameType {
 
 impl Message {
     /// Reads a frame as `version` has it: unknown fields are ignored, and those of later versions.
-    /// Checked are its flags, and that it has the parts without which it means nothing.
+    /// Checked are its flags, and that it has the parts without which it means nothing. Messages in
+    /// messages, such as trees of waits, are read to a depth of about a hundred.
     ///
     /// # Errors
     /// A [`Violation`] that names the frame.

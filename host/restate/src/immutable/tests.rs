@@ -415,6 +415,22 @@ fn flags_are_allowed_where_they_mean_something() {
 }
 
 #[test]
+fn a_wait_that_is_nested_too_deeply_is_refused() {
+    let deep = |depth| {
+        let leaf = Future::first_of([NotificationId::Completion(1)]);
+        let awaiting = (0..depth).fold(leaf, |nested, _| Future {
+            nested: vec![nested],
+            ..Future::of(Combinator::AllCompleted)
+        });
+        let frame = Message::Suspension(Suspension { awaiting }).encode(V7);
+        Message::decode(&frame, V7)
+    };
+    for (depth, expected) in [(0, true), (90, true), (110, false), (2_000, false)] {
+        assert_eq!(deep(depth).is_ok(), expected, "{depth}");
+    }
+}
+
+#[test]
 fn unknown_types_are_named() {
     for number in [0x0008, 0x01ff, 0x0201, 0x040F, 0x0415, 0x7fff, 0x8000, 0x800F, 0xFBFE] {
         let refused = Message::decode(&Frame::new(number, Bytes::new()), V8).unwrap_err();

@@ -174,7 +174,6 @@ impl Attempt {
         let mut out = BytesMut::new();
         start.encode(version).write(&mut out);
         out.unsplit(replay);
-        attempt.told.clear();
         Ok((attempt, out.freeze()))
     }
 

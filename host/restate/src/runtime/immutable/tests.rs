@@ -415,4 +415,9 @@ fn reads_that_are_not_journaled_are_answered_once() {
         EphemeralState { ephemeral_completion_id: 3, result: Some(EphemeralResult::Value(value)) };
     assert_eq!(sent, Message::EphemeralState(expected).encode(V8).to_bytes());
     assert!(attempt.answer_state(3, None).is_err());
+    // Nothing can be said when the request's body has ended.
+    let read = immutable::GetStateEphemeral { ephemeral_completion_id: 5, key: "k".into() };
+    send(&mut attempt, &Message::GetStateEphemeral(read)).unwrap();
+    attempt.half_close();
+    assert!(attempt.answer_state(5, None).unwrap().is_empty());
 }
