@@ -6,7 +6,7 @@
 //! sides send what happens.
 //!
 //! In the order a newcomer should read:
-//! - [`version`]: the eight versions in their two families;
+//! - [`version`]: the versions in their two families;
 //! - [`frame`]: the bytes that all have in common;
 //! - [`wire`], [`custom`]: messages that both families have;
 //! - [`immutable`]: the messages of V5 to V8; [`mutable`]: those of V1 to V3;

@@ -47,9 +47,10 @@ impl Suspension {
             completions: list.waiting_completions,
             signals: list.waiting_signals,
             named_signals: list.waiting_named_signals,
-            ..Future::first_of([])
+            ..Future::default()
         };
-        Ok(Self { awaiting })
+        // A list says nothing by its order, or by saying something twice.
+        Ok(Self { awaiting: Future::first_of(awaiting.leaves()) })
     }
 
     pub(crate) fn payload(&self, version: ProtocolVersion) -> Bytes {

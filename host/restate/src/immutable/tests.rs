@@ -415,6 +415,17 @@ fn flags_are_allowed_where_they_mean_something() {
 }
 
 #[test]
+fn a_list_of_waits_is_a_set() {
+    // Completions 2, 1 and 2 again, unpacked; signals 17 and 1, packed.
+    let frame = Frame::new(0x0001, &[8, 2, 8, 1, 8, 2, 18, 2, 17, 1][..]);
+    let Ok(Message::Suspension(suspension)) = Message::decode(&frame, V6) else {
+        panic!("a suspension");
+    };
+    assert_eq!(suspension.awaiting.completions, [1, 2]);
+    assert_eq!(suspension.awaiting.signals, [1, 17]);
+}
+
+#[test]
 fn a_wait_that_is_nested_too_deeply_is_refused() {
     let deep = |depth| {
         let leaf = Future::first_of([NotificationId::Completion(1)]);
@@ -724,6 +735,7 @@ proptest! {
         };
         prop_assert_eq!(read.awaiting.combinator(), Combinator::FirstCompleted);
         prop_assert_eq!(read.awaiting.leaves(), leaves);
+        prop_assert_eq!(Message::Suspension(read).encode(V6), frame);
     }
 
     #[test]
