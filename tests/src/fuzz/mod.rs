@@ -8,6 +8,7 @@ pub mod mutate;
 
 mod component;
 mod front;
+mod restate;
 mod stored;
 mod text;
 
@@ -24,7 +25,7 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 7] = [
+pub const TARGETS: [Target; 10] = [
     Target { name: "http", run: front::http, seeds: front::http_seeds, weight: 20 },
     Target { name: "envelope", run: front::envelope, seeds: front::envelope_seeds, weight: 20 },
     Target { name: "component", run: component::upload, seeds: component::seeds, weight: 400 },
@@ -32,6 +33,9 @@ pub const TARGETS: [Target; 7] = [
     Target { name: "records", run: stored::records, seeds: stored::records_seeds, weight: 1 },
     Target { name: "token", run: text::token, seeds: text::token_seeds, weight: 2 },
     Target { name: "cron", run: text::cron, seeds: text::cron_seeds, weight: 4 },
+    Target { name: "entries", run: restate::entries, seeds: restate::entries_seeds, weight: 4 },
+    Target { name: "commands", run: restate::commands, seeds: restate::commands_seeds, weight: 4 },
+    Target { name: "manifest", run: restate::manifest, seeds: restate::manifest_seeds, weight: 4 },
 ];
 
 /// The target with this name.
