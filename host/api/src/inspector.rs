@@ -57,6 +57,7 @@ fn described(report: ModuleReport) -> ModuleDescription {
         summary: function.summary,
         input_schema: function.input_schema,
         output_schema: function.output_schema,
+        runs_once: function.runs_once,
         access: function.access.map(|access| match access {
             Access::Exclusive => ObjectAccess::Exclusive,
             Access::Shared => ObjectAccess::Shared,

@@ -49,6 +49,9 @@ fn advice(kept: &Kept) -> String {
         Kept::Unreadable { .. } => "`segno doctor` names what is damaged".to_owned(),
         Kept::Absent => "there is nothing to do".to_owned(),
         Kept::Part { maker } => format!("it goes with `{maker}`: remove that"),
+        Kept::OfObject { object } => {
+            format!("clear the object: `segno object clear {object} --all`")
+        }
         Kept::Pending { id } => format!("cancel or kill `{id}` first"),
         Kept::Recent { .. } => "try again".to_owned(),
         Kept::Owes { .. } => "try again when it is delivered".to_owned(),

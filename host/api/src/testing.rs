@@ -79,6 +79,7 @@ impl ComponentInspector for ByFirstWord {
             }),
             output_schema: None,
             access: None,
+            runs_once: false,
             signals: name != "short",
             messages: match name {
                 "desk" => vec![

@@ -346,7 +346,8 @@ pub enum Command {
         /// Whether all of the tree around `top` was seen to be finished, so that a part of it may
         /// go.
         part: bool,
-        /// Whether the state of an object goes with the last of its executions.
+        /// Whether the state of an object goes with the last of its executions. It always goes with
+        /// the run of a key that runs once.
         state: bool,
     },
     /// Looks for damage to one composite, and mends what follows from other facts.
@@ -443,6 +444,14 @@ pub enum FenceAct {
     },
     /// Writes the state of the object whose turn the claim's invocation has.
     State(StateWrite),
+    /// Makes a promise of the object whose function the claim's invocation is, if there is none, and
+    /// settles it, if it is to and has no outcome.
+    ObjectPromise {
+        /// Which ([`ObjectId::promise`]).
+        id: PromiseId,
+        /// The outcome, and its value.
+        settles: Option<(Verdict, Value)>,
+    },
 }
 
 impl FenceAct {
@@ -450,7 +459,10 @@ impl FenceAct {
     pub fn promise(&self) -> Option<&PromiseId> {
         match self {
             Self::Create { new } | Self::CreateLoose { new } => Some(&new.id),
-            Self::Settle { id, .. } | Self::Cancel { id } | Self::CancelLoose { id } => Some(id),
+            Self::Settle { id, .. }
+            | Self::Cancel { id }
+            | Self::CancelLoose { id }
+            | Self::ObjectPromise { id, .. } => Some(id),
             Self::Signal { invocation, .. } => Some(invocation),
             Self::Publish { .. } | Self::Node { .. } | Self::State(_) => None,
         }

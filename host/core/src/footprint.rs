@@ -22,7 +22,9 @@ use crate::{
     saga::StepTags,
     tags,
     time::Timestamp,
-    transition::{LEAVE_ROUND, Leaving, ROUND, SWEEP, declared, limit_name, planned, turn_in},
+    transition::{
+        LEAVE_ROUND, Leaving, Left, ROUND, SWEEP, declared, limit_name, planned, turn_in,
+    },
     update,
     value::{Tags, Text, Value},
     view::View,
@@ -65,6 +67,9 @@ pub struct Footprint {
     pub facts: BTreeSet<PromiseId>,
     /// Objects: their lines.
     pub lines: BTreeSet<ObjectId>,
+    /// Objects: their promises ([`View::promises_of`]), one more than [`TREE_LIMIT`] at most, as whole
+    /// composites, with all messages about them.
+    pub promises_of: BTreeSet<ObjectId>,
     /// Limits.
     pub limits: BTreeSet<LimitName>,
     /// Keys of limits.
@@ -181,8 +186,9 @@ pub fn footprint(command: &Command) -> Footprint {
         | Command::FencedPut { name, .. } => {
             rows.resources.insert(name.clone());
         }
-        Command::ObjectWrite { object, .. } => {
+        Command::ObjectWrite { object, write } => {
             rows.lines.insert(object.clone());
+            rows.promises_of.extend(write.leaves_nothing().then(|| object.clone()));
         }
         Command::LimitSet { name, .. } => {
             rows.limit(name);
@@ -249,9 +255,12 @@ pub fn widen(view: &View, command: &Command, named: &Footprint) -> Footprint {
             wider.lines.extend(view.promise(awaiter).and_then(turn_in));
             wider.place_of(view, awaiter);
         }
-        Command::ObjectWrite { object, .. } => {
+        Command::ObjectWrite { object, write } => {
             let line = view.line(object).into_iter();
             wider.rows.extend(line.flat_map(|line| line.members().cloned()));
+            if write.leaves_nothing() {
+                wider.awaiters_of_promises(view, object);
+            }
         }
         Command::TaskFence { claim, records, actions, .. } => {
             wider.repeated(view, &claim.id, records);
@@ -345,12 +354,22 @@ pub fn widen(view: &View, command: &Command, named: &Footprint) -> Footprint {
                 wider.occurrences(view, schedule, schedule.backfill_page(*from, *to).0);
             }
         }
-        Command::Prune { top, .. } => {
+        Command::Prune { top, state, .. } => {
             let tree = view.tree(top);
+            let mut objects = BTreeSet::new();
             for member in &tree.members {
                 wider.rows.extend(view.callbacks_on(member).map(|(by, _)| by.clone()));
-                wider.lines.extend(view.promise(member).and_then(turn_in));
+                objects.extend(view.promise(member).and_then(turn_in));
             }
+            for object in &objects {
+                let Some(line) = view.line(object) else { continue };
+                wider.rows.insert(line.tail.clone());
+                if Left::of(view, object, line, &tree.members, *state).nothing {
+                    wider.promises_of.insert(object.clone());
+                    wider.awaiters_of_promises(view, object);
+                }
+            }
+            wider.lines.extend(objects);
         }
         Command::Reconcile { id } => {
             for awaited in view.awaited_by(id) {
@@ -434,6 +453,7 @@ impl Footprint {
         self.resources.extend(other.resources);
         self.facts.extend(other.facts);
         self.lines.extend(other.lines);
+        self.promises_of.extend(other.promises_of);
         self.limits.extend(other.limits);
         self.partitions.extend(other.partitions);
         self.places.extend(other.places);
@@ -445,6 +465,13 @@ impl Footprint {
         for (lane, most) in other.lanes {
             let known = self.lanes.entry(lane).or_insert(most);
             *known = most.max(*known);
+        }
+    }
+
+    /// Who awaits the promises of an object.
+    fn awaiters_of_promises(&mut self, view: &View, object: &ObjectId) {
+        for promise in view.promises_of(object) {
+            self.rows.extend(view.callbacks_on(promise.id()).map(|(by, _)| by.clone()));
         }
     }
 

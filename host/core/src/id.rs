@@ -9,7 +9,12 @@
 //! {inv}/u/{saga}/{seq}   what a person says of a step whose effect is unknown
 //! {run}/n/{node}/{k}     attempt k of a node of a graph run
 //! {run}/sig/{name}  a signal to a graph run
+//! {object}/p/{name} a promise of an object, which belongs to no execution
+//! {object}/{function}    the run of a key, if its starter gives it no other id
 //! ```
+//!
+//! There, an object is `MODULE/OBJECT@KEY` with `%2F` for each slash of the key and `%25` for each percent
+//! sign: a key may contain anything, and no two objects have ids in common.
 
 use std::{fmt, str::FromStr, sync::Arc};
 
@@ -336,6 +341,35 @@ impl ObjectId {
     pub fn key(&self) -> &str {
         self.as_str().split_once('@').map_or("", |(_, key)| key)
     }
+
+    /// The promise that this object knows as `name`.
+    pub fn promise(&self, name: &str) -> PromiseId {
+        PromiseId::new(format!("{}/p/{name}", self.in_ids()))
+    }
+
+    /// What the ids of all its promises lie between, these two not included.
+    pub fn promises(&self) -> [PromiseId; 2] {
+        let object = self.in_ids();
+        // `0` follows the slash.
+        ["/", "0"].map(|end| PromiseId::new(format!("{object}/p{end}")))
+    }
+
+    /// The name under which this object knows a promise, if it is one of its own.
+    pub fn name_of<'a>(&self, promise: &'a PromiseId) -> Option<&'a str> {
+        let rest = promise.as_str().strip_prefix(&self.in_ids())?.strip_prefix("/p/")?;
+        Some(rest).filter(|name| !name.is_empty())
+    }
+
+    /// The run of its key by a function, if its starter gives it no other id.
+    pub fn run(&self, function: &str) -> PromiseId {
+        PromiseId::new(format!("{}/{function}", self.in_ids()))
+    }
+
+    /// As it stands before what belongs to it.
+    fn in_ids(&self) -> String {
+        let Some((kind, key)) = self.as_str().split_once('@') else { return self.to_string() };
+        format!("{kind}@{}", key.replace('%', "%25").replace('/', "%2F"))
+    }
 }
 
 impl From<&str> for ObjectId {
@@ -445,6 +479,29 @@ mod tests {
         assert_eq!(owner.command(CommandIndex(7)).node_of(&owner), None);
         for stranger in ["order/42", "order/42/", "order/421", "order/421/0", "x"] {
             assert!(!PromiseId::from(stranger).is_minted_by(&owner), "{stranger}");
+        }
+    }
+
+    #[test]
+    fn what_belongs_to_one_object_is_never_that_of_another() {
+        let id = |key: &str| ObjectId::new(format!("web/Signup@{key}"));
+        assert_eq!(id("ada").promise("mail").as_str(), "web/Signup@ada/p/mail");
+        assert_eq!(id("ada").run("run").as_str(), "web/Signup@ada/run");
+        assert_eq!(id("a/b%2F").run("run").as_str(), "web/Signup@a%2Fb%252F/run");
+        // What the run of `ada` makes, and what belongs to keys that look like a part of that.
+        let run = id("ada").run("run");
+        assert_ne!(run.named("mail"), id("ada/run").promise("mail"));
+        assert_ne!(id("ada").promise("run"), id("ada/p").run("run"));
+        assert_ne!(id("a/b").promise("x"), id("a%2Fb").promise("x"));
+        let ours = id("ada").promise("a/b");
+        assert_eq!(id("ada").name_of(&ours), Some("a/b"));
+        for other in ["ad", "ada/p", "adam"] {
+            assert_eq!(id(other).name_of(&ours), None, "{other}");
+        }
+        let [after, before] = id("ada").promises();
+        assert!(after < ours && ours < before);
+        for other in [id("ada").run("run"), id("adam").promise("x"), id("ada/p").promise("x")] {
+            assert!(other <= after || other >= before, "{other}");
         }
     }
 

@@ -6,6 +6,12 @@
 //! for its turn is suspended on the promise of the one before it, so that a settlement offers the
 //! next one, as it resumes whatever else was suspended on it. Where one of the middle settles before
 //! its turn, who was behind it waits for who was before it.
+//!
+//! **One run a key.** A module may say of a function that it runs once a key. The row keeps the run
+//! for as long as that is there: another one is refused, and the state goes with it.
+//!
+//! **Promises.** An object has promises with names, which belong to no execution: whoever comes first
+//! makes them, and they stay as long as its state does.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +26,7 @@ use crate::{
 /// The most bytes of an object's name, and of that of a part of its state: stores look both up
 /// together.
 pub const LONGEST_OBJECT: usize = 1_536;
-/// The same of a part of its state.
+/// The same of a part of its state, and of one of its promises.
 pub const LONGEST_NAME: usize = 1_024;
 
 /// The line of an object. Without a row nobody ever had a turn.
@@ -30,6 +36,9 @@ pub struct Line {
     pub holder: Option<PromiseId>,
     /// Who came last.
     pub tail: PromiseId,
+    /// The one run of the key, where its function runs once a key.
+    #[serde(default)]
+    pub run: Option<PromiseId>,
 }
 
 impl Line {
@@ -53,6 +62,13 @@ pub struct StateWrite {
     pub entries: Vec<(Text, Option<Payload>)>,
 }
 
+impl StateWrite {
+    /// Whether it leaves nothing of the object: its promises go as well.
+    pub fn leaves_nothing(&self) -> bool {
+        self.clears && self.entries.is_empty()
+    }
+}
+
 /// What is known of a module by who decides, beside that it is there.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModuleFacts {
@@ -61,6 +77,9 @@ pub struct ModuleFacts {
     /// The limits of its functions, by function.
     #[serde(default)]
     pub limits: BTreeMap<Text, Rule>,
+    /// Functions of objects that run once a key, as `OBJECT/FUNCTION`.
+    #[serde(default)]
+    pub runs: BTreeSet<Text>,
 }
 
 /// A part of an object's state.

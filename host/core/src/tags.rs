@@ -36,6 +36,10 @@ pub const EXTERNAL: &str = "external";
 pub const RIGHTS: &str = "segno:rights";
 /// The object whose turn the promise's task needs; the engine alone sets it.
 pub const TURN: &str = "segno:turn";
+/// `"true"`: the promise is the one run of the key of its object; the engine alone sets it.
+pub const RUN: &str = "segno:run";
+/// The object that knows the promise by a name ([`crate::id::ObjectId::promise`]).
+pub const OBJECT: &str = "segno:object";
 /// The key of the limit that the promise's task is behind ([`crate::limit::PartitionId`]); the engine
 /// alone sets it.
 pub const LIMIT: &str = "segno:limit";
@@ -43,7 +47,7 @@ pub const LIMIT: &str = "segno:limit";
 pub const PRIORITY: &str = "segno:priority";
 /// The alias of the module whose functions a graph run names without a module.
 pub const MODULE: &str = "segno:module";
-/// The names above but the last five: where tags are exchanged with others, these carry a prefix that
+/// The names above but those that begin with `segno:`: where tags are exchanged with others, these carry a prefix that
 /// says whose they are.
 pub const RESERVED: [&str; 14] = [
     TARGET, TIMER, DELAY, PARENT, DETACHED, ORIGIN, PREFIX, BRANCH, SCHEDULE, EXTERNAL, SAGA, SEQ,
@@ -58,6 +62,9 @@ pub const LABEL_PREFIX: &str = "label:";
 
 /// The header of a parameter that carries the call's retry policy as JSON.
 pub const RETRY_HEADER: &str = "segno:retry";
+/// The header of the value of an object's promise that says which command settled it, as
+/// `INVOCATION/INDEX`: one that is repeated knows its own.
+pub const SETTLED_BY_HEADER: &str = "segno:settled-by";
 /// The header of the value of a promise that was killed, whose function was not asked.
 pub const KILLED_HEADER: &str = "segno:killed";
 /// The header of a parameter that names the module whose policy and limits apply, where the target
@@ -88,6 +95,16 @@ pub fn is_timer(tags: &Tags) -> bool {
 /// The object whose turn the task needs, if it needs one.
 pub fn turn(tags: &Tags) -> Option<&str> {
     tags.get(TURN).map(String::as_str)
+}
+
+/// Whether it is the one run of the key of its object.
+pub fn is_run(tags: &Tags) -> bool {
+    is_true(tags, RUN)
+}
+
+/// The object that knows the promise by a name.
+pub fn object(tags: &Tags) -> Option<&str> {
+    tags.get(OBJECT).map(String::as_str)
 }
 
 /// The key of the limit that the task is behind, and its priority, if it is behind one.

@@ -67,6 +67,9 @@ pub struct FunctionReport {
     /// Whether it is a function of an object, and how it uses the object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub access: Option<Access>,
+    /// Whether it runs once a key of its object.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub runs_once: bool,
     /// Whether the function receives signals.
     pub signals: bool,
     /// What may be sent to it, by kind and name.
@@ -172,6 +175,7 @@ impl FunctionReport {
             input_schema: parse("input", &function.input_schema)?,
             output_schema: parse("output", &function.output_schema)?,
             access: None,
+            runs_once: false,
             signals: function.signals,
             messages: Vec::new(),
             handlers: Vec::new(),

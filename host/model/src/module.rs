@@ -96,6 +96,9 @@ pub struct Function {
     /// How the function uses the object that it is of; left out for functions of no object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub access: Option<ObjectAccess>,
+    /// Whether the function runs once a key of its object.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub runs_once: bool,
     /// Whether the function receives signals.
     #[serde(default)]
     pub signals: bool,
@@ -137,6 +140,7 @@ impl ModuleDescription {
         ModuleFacts {
             shared: self.functions.iter().filter(is_shared).map(name).collect(),
             limits: self.functions.iter().filter_map(limit).collect(),
+            runs: self.functions.iter().filter(|function| function.runs_once).map(name).collect(),
         }
     }
 }
@@ -232,6 +236,7 @@ mod tests {
                 "functions": [
                     {"name": "order", "kind": "workflow", "limit": {"per_key": {"concurrency": 5}}},
                     {"name": "Cart/total", "kind": "workflow", "access": "shared"},
+                    {"name": "Signup/run", "kind": "workflow", "access": "exclusive", "runs_once": true},
                     {"name": "send", "kind": "activity", "limit": {"key": "id", "singleton": "skip"}}
                 ],
                 "imports": [],
@@ -241,6 +246,7 @@ mod tests {
         .expect("a description");
         let facts = description.facts();
         assert_eq!(facts.shared, [Text::from("Cart/total")].into());
+        assert_eq!(facts.runs, [Text::from("Signup/run")].into());
         let limited: Vec<&str> = facts.limits.keys().map(Text::as_str).collect();
         assert_eq!(limited, ["order", "send"]);
         assert_eq!(facts.limits.get("order"), description.functions[0].limit.as_ref());

@@ -241,6 +241,9 @@ impl<'a> Transaction<'a> {
                 let children = rows.children(parent, page.after.as_ref());
                 found.extend(children.take(page.limit as usize).cloned());
             }
+            for object in &wanted.promises_of {
+                found.extend(rows.promises_of(object).map(|promise| promise.id().clone()));
+            }
             for (top, limit) in &wanted.trees {
                 let tree = rows.tree(top, *limit);
                 found.extend(if tree.whole { tree.members } else { BTreeSet::from([top.clone()]) });
@@ -251,7 +254,10 @@ impl<'a> Transaction<'a> {
         self.load_missing(Footprint { partitions, ..Footprint::default() }).await?;
         let composites = found(&self.snapshot());
         let rows = self.held_by(wanted);
-        if !(wanted.held_by.is_empty() && wanted.children.is_empty()) {
+        if !(wanted.held_by.is_empty()
+            && wanted.children.is_empty()
+            && wanted.promises_of.is_empty())
+        {
             // The statement that looks for them is the last one, where it finds none.
             self.whole = self.snapshot();
         }
@@ -475,6 +481,7 @@ fn missing(mut wanted: Footprint, loaded: &Footprint) -> Footprint {
     wanted.resources.retain(|name| !loaded.resources.contains(name));
     wanted.facts.retain(|id| !loaded.facts.contains(id));
     wanted.lines.retain(|object| !loaded.lines.contains(object));
+    wanted.promises_of.retain(|object| !loaded.promises_of.contains(object));
     wanted.limits.retain(|name| !loaded.limits.contains(name));
     wanted.partitions.retain(|id| !loaded.partitions.contains(id));
     wanted.places.retain(|id| !loaded.places.contains(id));

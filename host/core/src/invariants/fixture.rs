@@ -22,6 +22,7 @@ use crate::{
 
 /// `wait` is suspended on `open`, `run` is acquired and has a journal with a child `run/0`, `work`
 /// is offered to a external worker, `stop` is halted, `each` is a schedule that made `each@60000`,
+/// `ran` is the run of a key whose object has state and a promise,
 /// `cart` has the turn of an object and `next` waits for it,
 /// `pack1` and `pack4` are admitted by a limit, `pack2` and `pack3` wait behind `pack1`,
 /// `graph` is a graph run that waits for a signal, `done` is fulfilled and owes a message, `late` timed out, `nap` is a timer.
@@ -79,6 +80,12 @@ pub(crate) fn legal() -> Snapshot {
         vec![world::started(), record],
         vec![world::state("total", "1")],
     ));
+    world.done(world::signup("ran", "run"));
+    let ran = world.acquire("ran", 7);
+    let record = world::wrote(1, 0);
+    let acts = vec![world::state("mail", "1"), world::of_object("sure", None)];
+    world.done(world::fence(ran.clone(), vec![world::started(), record], acts));
+    world.done(world::fulfill(ran));
     for (packer, key) in [("pack1", "a"), ("pack2", "a"), ("pack3", "a"), ("pack4", "b")] {
         world.done(Command::PromiseCreate(world::limited(packer, "pack", key, 0)));
     }
@@ -172,6 +179,15 @@ pub(crate) fn violators() -> Vec<(&'static str, Violate)> {
             callback(rows, "done", "next", true);
         }),
         ("a_line_has_one_end", |rows| line(rows).tail = id("cart")),
+        ("a_key_has_one_run", |rows| {
+            let tags = [(tags::TURN, world::ada().to_string()), (tags::RUN, "true".to_owned())];
+            let tags = tags.map(|(name, value)| (name.to_owned(), value));
+            edit_spec(rows, "done", |spec| spec.tags.extend(tags.clone()));
+        }),
+        ("promises_of_objects_have_their_ids", |rows| {
+            let tag = (tags::OBJECT.to_owned(), world::ada().to_string());
+            edit_spec(rows, "open", |spec| spec.tags.extend([tag.clone()]));
+        }),
         ("a_limit_counts_those_who_are_there", |rows| partition(rows, "a").running = 2),
         ("only_the_admitted_begin", |rows| place(rows, "pack1").state = PlaceState::Waiting),
         ("who_settles_leaves_the_limit", |rows| {
@@ -231,6 +247,7 @@ pub(crate) fn step_violators() -> Vec<(&'static str, Command, Violate)> {
         ("graph_nodes_move_forward", elsewhere(), |rows| write(rows, "a", NodeState::Running)),
         ("turns_go_in_order", elsewhere(), |rows| line(rows).holder = Some(id("next"))),
         ("state_is_written_by_its_holder", elsewhere(), |rows| rows.state.clear()),
+        ("a_run_leaves_nothing", elsewhere(), |rows| drop(rows.lines.remove(&world::ada()))),
         ("admissions_are_within_bounds", elsewhere(), |rows| {
             place(rows, "pack2").state = PlaceState::Admitted;
             partition(rows, "a").running = 2;

@@ -7,6 +7,7 @@ use crate::{
     id::{ObjectId, PromiseId},
     promise::TaskStatus,
     snapshot::Snapshot,
+    tags,
     transition::turn_in,
 };
 
@@ -14,6 +15,8 @@ pub(super) const PREDICATES: &[Predicate] = &[
     ("one_holder_an_object", one_holder_an_object),
     ("a_line_has_one_start", a_line_has_one_start),
     ("a_line_has_one_end", a_line_has_one_end),
+    ("a_key_has_one_run", a_key_has_one_run),
+    ("promises_of_objects_have_their_ids", promises_of_objects_have_their_ids),
 ];
 
 /// Of all executions that need the turn of an object, only the holder has begun.
@@ -82,4 +85,36 @@ fn a_line_has_one_end(rows: &Snapshot) -> Found {
         }
     }
     found
+}
+
+/// The row of an object names its run for as long as that is there, and there is no other.
+fn a_key_has_one_run(rows: &Snapshot) -> Found {
+    let is_run = |id: &PromiseId| {
+        rows.promises.get(id).is_some_and(|promise| tags::is_run(&promise.spec.tags))
+    };
+    let mut found = Found::new();
+    for promise in rows.promises.values().filter(|promise| is_run(promise.id())) {
+        let (id, object) = (promise.id(), turn_in(promise));
+        let run = object.as_ref().and_then(|object| rows.lines.get(object)?.run.as_ref());
+        if run != Some(id) {
+            found.push((vec![id.clone()], format!("it is a run of {object:?}, which has {run:?}")));
+        }
+    }
+    for (object, line) in &rows.lines {
+        if let Some(run) = line.run.as_ref().filter(|run| !is_run(run)) {
+            found
+                .push((vec![run.clone()], format!("`{object}` has it as its run, and it is none")));
+        }
+    }
+    found
+}
+
+/// What an object knows by a name is found by that, and nobody executes it.
+fn promises_of_objects_have_their_ids(rows: &Snapshot) -> Found {
+    let promises = rows.promises.values().filter_map(|promise| {
+        let object = ObjectId::from(tags::object(&promise.spec.tags)?);
+        let fits = object.name_of(promise.id()).is_some() && promise.target().is_none();
+        (!fits).then(|| (vec![promise.id().clone()], format!("it says that it is of `{object}`")))
+    });
+    promises.collect()
 }

@@ -133,6 +133,9 @@ fn makes_a_promise(kind: CommandKind) -> bool {
         | CommandKind::ClearState
         | CommandKind::ClearAllState
         | CommandKind::StateKeys
+        | CommandKind::WaitObjectPromise
+        | CommandKind::PeekObjectPromise
+        | CommandKind::SettleObjectPromise
         | CommandKind::Peek
         | CommandKind::Attach
         | CommandKind::Signal => false,

@@ -10,8 +10,10 @@ use crate::{
     graph,
     id::{CommandIndex, ObjectId, PromiseId, ScheduleId},
     limit::PlaceState,
+    object::Line,
     promise::{HaltReason, OutboxKey, Promise, Schedule, Task, TaskState, TaskStatus},
     snapshot::Snapshot,
+    tags,
     time::Timestamp,
     transition::turn_in,
 };
@@ -58,6 +60,7 @@ pub const STEP_PREDICATES: &[StepPredicate] = &[
     ("graph_nodes_move_forward", graph_nodes_move_forward),
     ("turns_go_in_order", turns_go_in_order),
     ("state_is_written_by_its_holder", state_is_written_by_its_holder),
+    ("a_run_leaves_nothing", a_run_leaves_nothing),
     ("admissions_are_within_bounds", limits::admissions_are_within_bounds),
     ("admissions_go_in_order", limits::admissions_go_in_order),
     ("tokens_strictly_rise", tokens_strictly_rise),
@@ -75,10 +78,58 @@ fn rows_are_not_lost(step: &StepView<'_>) -> Found {
 
 /// Whether this promise was removed, and may have been.
 fn is_pruned(step: &StepView<'_>, id: &PromiseId) -> bool {
+    let Some(promise) = step.before.promises.get(id) else { return false };
+    let is_gone = !step.after.promises.contains_key(id);
+    if let Some(object) = tags::object(&promise.spec.tags) {
+        let is_named = matches!(step.command, Command::Prune { top, part: true, .. } if top == id);
+        return is_gone && (is_named || was_emptied(step, &ObjectId::from(object)));
+    }
     let Command::Prune { before, .. } = step.command else { return false };
-    let settled = step.before.promises.get(id).and_then(Promise::settlement);
-    !step.after.promises.contains_key(id)
-        && settled.is_some_and(|settlement| settlement.settled_at <= *before)
+    let settled = promise.settlement();
+    is_gone && settled.is_some_and(|settlement| settlement.settled_at <= *before)
+}
+
+/// Whether all that an object holds may have gone: with its run, with the last of its executions, or
+/// because an operator says so.
+fn was_emptied(step: &StepView<'_>, object: &ObjectId) -> bool {
+    let of = |rows: &Snapshot| rows.lines.get(object).cloned();
+    match step.command {
+        Command::Prune { state, .. } => {
+            let (before, after) = (of(step.before), of(step.after));
+            let run = |line: &Option<Line>| line.as_ref().and_then(|line| line.run.clone());
+            (run(&before).is_some() && run(&after).is_none())
+                || (*state && before.is_some() && after.is_none())
+        }
+        Command::ObjectWrite { object: named, write } => named == object && write.leaves_nothing(),
+        _ => false,
+    }
+}
+
+/// Nothing of what an object held is there when its run is gone: the next run begins with nothing.
+/// Unless there is one that may still write it.
+fn a_run_leaves_nothing(step: &StepView<'_>) -> Found {
+    let mut found = Found::new();
+    for (object, before) in &step.before.lines {
+        let Some(run) = &before.run else { continue };
+        let after = step.after.lines.get(object);
+        let is_open = after.is_some_and(|line| {
+            let tail = step.after.promises.get(&line.tail);
+            tail.is_some_and(|tail| tail.is_pending() && turn_in(tail).as_ref() == Some(object))
+        });
+        if is_open || after.is_some_and(|line| line.run.as_ref() == Some(run)) {
+            continue;
+        }
+        let state = step.after.state.keys().filter(|(of, _)| of == object).count();
+        let promises = step.after.promises.values();
+        let promises = promises
+            .filter(|promise| tags::object(&promise.spec.tags) == Some(object.as_str()))
+            .count();
+        if state + promises > 0 {
+            let detail = format!("`{object}` has {state} names and {promises} promises left");
+            found.push((vec![run.clone()], detail));
+        }
+    }
+    found
 }
 
 /// A settled promise stays as it is.
@@ -513,8 +564,7 @@ fn state_is_written_by_its_holder(step: &StepView<'_>) -> Found {
                 };
                 named != object || holder.is_some_and(has_turn)
             }
-            // With the last of its executions.
-            Command::Prune { state: true, .. } => step.after.lines.contains_key(object),
+            Command::Prune { .. } => !was_emptied(step, object),
             _ => true,
         }
     });

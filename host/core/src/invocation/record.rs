@@ -105,6 +105,12 @@ pub enum CommandKind {
     ClearAllState,
     /// The names of the parts of it.
     StateKeys,
+    /// Wait for a promise of the object.
+    WaitObjectPromise,
+    /// Read how a promise of the object stands.
+    PeekObjectPromise,
+    /// Settle a promise of the object.
+    SettleObjectPromise,
     /// Read a promise, or how another invocation ended, without waiting for it.
     Peek,
     /// Wait for the end of another invocation.
@@ -239,6 +245,9 @@ impl CommandKind {
             Self::ClearState => "clear-state",
             Self::ClearAllState => "clear-all-state",
             Self::StateKeys => "state-keys",
+            Self::WaitObjectPromise => "wait-object-promise",
+            Self::PeekObjectPromise => "peek-object-promise",
+            Self::SettleObjectPromise => "settle-object-promise",
             Self::Peek => "peek",
             Self::Attach => "attach",
             Self::Signal => "signal",
@@ -260,6 +269,9 @@ impl CommandKind {
             | Self::Publish
             | Self::GetState
             | Self::StateKeys
+            | Self::WaitObjectPromise
+            | Self::PeekObjectPromise
+            | Self::SettleObjectPromise
             | Self::Peek
             | Self::Attach => true,
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::Model;
 use crate::{
     command::Command,
-    footprint::{Footprint, footprint, widen},
+    footprint::{Footprint, TREE_LIMIT, footprint, widen},
     id::{Digest, PromiseId},
     promise::OutboxKey,
     view::View,
@@ -51,6 +51,13 @@ impl Model {
             let owed = self.outbox().filter(|(key, _)| tree.members.contains(key.promise()));
             owed.for_each(|(key, row)| view.put_outbox(key.clone(), row.clone()));
             view.put_tree(top.clone(), tree);
+        }
+        for object in &rows.promises_of {
+            let promises = self.promises_of(object).take(TREE_LIMIT as usize + 1);
+            let ids: BTreeSet<PromiseId> = promises.map(|promise| promise.id().clone()).collect();
+            let owed = self.outbox().filter(|(key, _)| ids.contains(key.promise()));
+            owed.for_each(|(key, row)| view.put_outbox(key.clone(), row.clone()));
+            composites.extend(ids);
         }
         composites.retain(&is_found);
         let mut bare: BTreeSet<&PromiseId> = composites.iter().collect();

@@ -3,7 +3,7 @@
 mod refusal;
 
 use crate::{
-    id::{CommandIndex, PromiseId},
+    id::{CommandIndex, ObjectId, PromiseId},
     invocation::JournalHead,
     promise::{Delivery, Promise, Resource, ResourceLease, Schedule, Task},
     time::Timestamp,
@@ -182,6 +182,12 @@ pub enum Kept {
     Part {
         /// The invocation.
         maker: PromiseId,
+    },
+    /// It is a promise of an object, and goes with the object's state.
+    #[error("it belongs to `{object}`, and goes with its state")]
+    OfObject {
+        /// The object.
+        object: ObjectId,
     },
     /// A member has no outcome.
     #[error("`{id}` is not settled")]

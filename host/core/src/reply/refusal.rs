@@ -126,6 +126,16 @@ pub enum Conflict {
         /// Whose turn it is.
         holder: PromiseId,
     },
+    /// The key of the object has its run, and runs once.
+    #[error(
+        "`{object}` has had its run, and runs once: read it by its id, `{run}`, or use another key"
+    )]
+    RanAlready {
+        /// The object.
+        object: ObjectId,
+        /// Its run.
+        run: PromiseId,
+    },
     /// A later writer has written the resource: this one must stop.
     #[error("the token {given} for `{name}` is stale: {current} has written it")]
     StaleToken {
@@ -177,6 +187,7 @@ impl Refusal {
             Self::Conflict(Conflict::NotHolder(_)) => "not-holder",
             Self::Conflict(Conflict::Busy { .. }) => "resource-busy",
             Self::Conflict(Conflict::ObjectBusy { .. }) => "object-busy",
+            Self::Conflict(Conflict::RanAlready { .. }) => "ran-already",
             Self::Conflict(Conflict::StaleToken { .. }) => "stale-token",
             Self::Conflict(Conflict::Superseded { .. }) => "superseded",
             Self::Conflict(Conflict::Hosted(_)) => "hosted",

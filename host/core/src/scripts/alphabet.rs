@@ -1,6 +1,6 @@
 //! What scripts are made of: the steps that are worth trying in a state.
 
-use super::{graph, limits, objects};
+use super::{graph, limits, objects, runs};
 use crate::{
     command::{ClaimRequest, Command, FenceAct, FenceAction, HeartbeatItem},
     id::{Claim, CommandIndex, Holder, NodeName, PromiseId, ScheduleId},
@@ -40,6 +40,7 @@ pub(super) fn wide_alphabet(world: &World, ids: &[&str]) -> Vec<Step> {
     steps.extend(scheduled(world));
     steps.extend(graph::steps(world).into_iter().map(Step::Command));
     steps.extend(objects::steps(world, &["x", "y"]).into_iter().map(Step::Command));
+    steps.extend(runs::steps(world, &["r", "s"]).into_iter().map(Step::Command));
     let limited = limits::steps(world, &["p", "q"], &["pack", "mail"]);
     steps.extend(limited.into_iter().map(Step::Command));
     steps

@@ -5,6 +5,7 @@ mod alphabet;
 mod graph;
 mod limits;
 mod objects;
+mod runs;
 mod short;
 mod walk;
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{draft::Draft, limits::Limited};
+use super::{draft::Draft, limits::Limited, objects::named_by};
 use crate::{
     address::{Address, ModuleRef, service_of_alias},
     command::ClaimRequest,
@@ -68,6 +68,14 @@ impl Draft<'_> {
             Some(address) => self.turn_of(address, module.as_ref())?,
             None => None,
         };
+        let is_run = turn.as_ref().is_some_and(|turn| turn.is_run);
+        let turn = turn.map(|turn| turn.object);
+        if let Some(object) = turn.as_ref().filter(|_| is_run) {
+            self.runs_first(object)?;
+        }
+        if let Some(object) = tags::object(&new.tags) {
+            named_by(&ObjectId::from(object), new, address.as_ref())?;
+        }
         let overdue = new.timeout_at <= self.now;
         let (mut tags, made_by) = match maker {
             Maker::Client | Maker::Starter(_) | Maker::Schedule { .. } => (new.tags.clone(), None),
@@ -79,7 +87,9 @@ impl Draft<'_> {
             Some(address) => self.limited(new, address, module.as_ref(), maker)?,
             None => None,
         };
-        [tags::TURN, tags::LIMIT, tags::PRIORITY].iter().for_each(|tag| drop(tags.remove(*tag)));
+        [tags::TURN, tags::RUN, tags::LIMIT, tags::PRIORITY]
+            .iter()
+            .for_each(|tag| drop(tags.remove(*tag)));
         if let Some(Limited { partition, priority }) = &limited {
             tags.insert(tags::LIMIT.to_owned(), partition.to_string());
             if *priority > 0 {
@@ -88,6 +98,9 @@ impl Draft<'_> {
         }
         if let Some(object) = &turn {
             tags.insert(tags::TURN.to_owned(), object.to_string());
+            if is_run {
+                tags.insert(tags::RUN.to_owned(), "true".to_owned());
+            }
         }
         let spec = PromiseSpec {
             id: new.id.clone(),
@@ -111,7 +124,9 @@ impl Draft<'_> {
             self.put_promise(promise);
             if address.is_some() {
                 let begins_now = request.is_some() || self.delayed_to(&new.id).is_none();
-                let ahead = self.first_behind(&new.id, turn.as_ref(), maker, begins_now);
+                // A run is before all that come later, also if it is to begin after them.
+                let joins = begins_now || is_run;
+                let ahead = self.first_behind(&new.id, turn.as_ref(), maker, joins);
                 if ahead.is_some() || !begins_now {
                     self.expect_at_limit(&new.id);
                 }
@@ -123,6 +138,9 @@ impl Draft<'_> {
                     None => self.make_task(&new.id, module, request),
                 }
             }
+        }
+        if let Some(object) = turn.filter(|_| is_run) {
+            self.note_run(&object, &new.id);
         }
         Ok(())
     }
@@ -142,14 +160,14 @@ impl Draft<'_> {
     }
 
     /// Whom a new execution has to wait for. An execution of an object joins the object's line at once
-    /// if `begins_now`, else when its task is acquired. An occurrence that has to wait for the one
+    /// if `joins`, else when its task is acquired. An occurrence that has to wait for the one
     /// before it waits in the line if that one is in it; else it joins the line after that.
     fn first_behind(
         &mut self,
         id: &PromiseId,
         turn: Option<&ObjectId>,
         maker: Maker<'_>,
-        begins_now: bool,
+        joins: bool,
     ) -> Option<PromiseId> {
         let after = match maker {
             Maker::Schedule { after, .. } => after,
@@ -160,7 +178,7 @@ impl Draft<'_> {
                 self.join_line(object, id)
             }
             (_, Some(before)) => Some(before.clone()),
-            (Some(object), None) if begins_now => self.join_line(object, id),
+            (Some(object), None) if joins => self.join_line(object, id),
             (_, None) => None,
         }
     }

@@ -138,6 +138,22 @@ impl Draft<'_> {
                 }
                 Ok(Acted::Done)
             }
+            FenceAct::ObjectPromise { id, settles } => {
+                let made = self.create_of_object(&task.id, id)?;
+                let Some((verdict, value)) = settles else { return self.acted(id, made) };
+                for_clients(*verdict)?;
+                // A caller that repeats a command knows by this that it was the one who settled it.
+                let born = self.existing(&task.id)?.spec.created_at;
+                let by = format!("{}/{}@{}", task.id, action.index, born.0);
+                let mut value = value.clone();
+                value.headers.insert(tags::SETTLED_BY_HEADER.to_owned(), by.clone());
+                let settled = self.settle_with(id, *verdict, &value)?;
+                let settlement = self.existing(id)?.settlement();
+                let known = settlement.and_then(|settlement| settlement.value.as_ref());
+                let known = known.and_then(|value| value.headers.get(tags::SETTLED_BY_HEADER));
+                let repeated = known == Some(&by);
+                self.acted(id, settled || repeated)
+            }
             FenceAct::Node { node, row } => {
                 if !self.existing(&task.id).is_ok_and(graph::is_run) {
                     let message =
@@ -201,6 +217,10 @@ impl Draft<'_> {
         invocation: &PromiseId,
         id: &PromiseId,
     ) -> Result<(), Refusal> {
+        // Who may call a function of an object may have it act on what the object holds.
+        if self.object_with(invocation, id).is_some() {
+            return Ok(());
+        }
         let rights = self.promise(invocation).and_then(|own| own.spec.tags.get(tags::RIGHTS));
         match rights {
             Some(prefix) if !id.as_str().starts_with(prefix.as_str()) => {

@@ -52,6 +52,7 @@ use crate::{
 
 pub use prune::obstacle;
 
+pub(crate) use objects::Left;
 pub use objects::turn_in;
 
 pub(crate) use limits::{LEAVE_ROUND, Leaving, ROUND, SWEEP, declared, limit_name, planned};

@@ -2,14 +2,18 @@
 
 use std::collections::BTreeSet;
 
-use super::draft::Draft;
+use super::{draft::Draft, prune::obstacle_unsettled};
 use crate::{
     address::Address,
+    footprint::TREE_LIMIT,
     id::{Digest, ObjectId, PromiseId, fits_within},
     object::{LONGEST_NAME, LONGEST_OBJECT, Line, StateWrite},
-    promise::{Promise, Task, TaskState},
-    reply::{Conflict, Refusal, Reply},
+    promise::{NewPromise, Promise, Task, TaskState},
+    reply::{Conflict, Kept, Refusal, Reply},
     tags,
+    time::Timestamp,
+    value::Value,
+    view::View,
 };
 
 pub(super) fn write(
@@ -25,8 +29,30 @@ pub(super) fn write(
         }
     }
     writable(object, write)?;
+    if write.leaves_nothing() {
+        let promises = promises_that_go(draft.view, object, Timestamp::NEVER);
+        draft.delta.removed.extend(promises.map_err(|kept| stays(object, kept))?);
+    }
     draft.delta.write_state(object, write);
     Ok(Reply::Done)
+}
+
+/// Why an object cannot be cleared.
+fn stays(object: &ObjectId, kept: Kept) -> Refusal {
+    match kept {
+        Kept::Awaited { by, .. } => {
+            Conflict::ObjectBusy { object: object.clone(), holder: by }.into()
+        }
+        kept => Refusal::Unprocessable(format!("the promises of `{object}` stay: {kept}")),
+    }
+}
+
+/// Whose turn a function needs.
+pub(super) struct Turn {
+    /// The object's.
+    pub(super) object: ObjectId,
+    /// Whether the function runs once a key.
+    pub(super) is_run: bool,
 }
 
 impl Draft<'_> {
@@ -40,7 +66,7 @@ impl Draft<'_> {
         &self,
         address: &Address,
         module: Option<&Digest>,
-    ) -> Result<Option<ObjectId>, Refusal> {
+    ) -> Result<Option<Turn>, Refusal> {
         let function = match address {
             Address::Wasm { function, key: Some(_), .. } => function.clone(),
             Address::Service { key: Some(_), .. } => {
@@ -56,17 +82,62 @@ impl Draft<'_> {
         named(&object)?;
         let facts = module.and_then(|module| self.view.module_facts(module));
         let only_reads = facts.is_some_and(|facts| facts.shared.contains(&function));
-        Ok((!only_reads).then_some(object))
+        let is_run = facts.is_some_and(|facts| facts.runs.contains(&function));
+        Ok((!only_reads).then_some(Turn { object, is_run }))
+    }
+
+    /// Whether the key has had no run yet.
+    ///
+    /// # Errors
+    /// [`Conflict::RanAlready`].
+    pub(super) fn runs_first(&self, object: &ObjectId) -> Result<(), Refusal> {
+        match self.line(object).and_then(|line| line.run.clone()) {
+            Some(run) => Err(Conflict::RanAlready { object: object.clone(), run }.into()),
+            None => Ok(()),
+        }
+    }
+
+    /// Keeps the run of a key. One that settled when it was made is not in the line.
+    pub(super) fn note_run(&mut self, object: &ObjectId, id: &PromiseId) {
+        let line = self.line(object).cloned();
+        let line = line.unwrap_or_else(|| Line { holder: None, tail: id.clone(), run: None });
+        self.put_line(object, Line { run: Some(id.clone()), ..line });
+    }
+
+    /// The object whose function the invocation is, if this is one of the object's promises.
+    pub(super) fn object_with(&self, invocation: &PromiseId, id: &PromiseId) -> Option<ObjectId> {
+        let address = Address::parse(self.promise(invocation)?.target()?).ok()?;
+        address.object().filter(|object| object.name_of(id).is_some())
+    }
+
+    /// Makes a promise of the object whose function the invocation is, if there is none.
+    pub(super) fn create_of_object(
+        &mut self,
+        invocation: &PromiseId,
+        id: &PromiseId,
+    ) -> Result<bool, Refusal> {
+        let Some(object) = self.object_with(invocation, id) else {
+            return Err(Refusal::Unprocessable(format!(
+                "`{invocation}` is a function of no object that has the promise `{id}`"
+            )));
+        };
+        self.create(&NewPromise {
+            id: id.clone(),
+            param: Value::default(),
+            tags: [(tags::OBJECT.to_owned(), object.to_string())].into(),
+            timeout_at: Timestamp::NEVER,
+        })
     }
 
     /// Puts an execution at the end of the line. Answers whom it is behind; none: it is its turn.
     pub(super) fn join_line(&mut self, object: &ObjectId, id: &PromiseId) -> Option<PromiseId> {
+        let run = self.line(object).and_then(|line| line.run.clone());
         let before = self.line(object).filter(|line| self.is_in_line(&line.tail, object)).cloned();
         let (holder, ahead) = match before {
             Some(line) => (line.holder, Some(line.tail)),
             None => (Some(id.clone()), None),
         };
-        self.put_line(object, Line { holder, tail: id.clone() });
+        self.put_line(object, Line { holder, tail: id.clone(), run });
         ahead
     }
 
@@ -85,8 +156,9 @@ impl Draft<'_> {
             Ahead::Gone => match holder {
                 Some(holder) => holder,
                 None => {
-                    let tail = line.map_or_else(|| id.clone(), |line| line.tail);
-                    self.put_line(&object, Line { holder: Some(id.clone()), tail });
+                    let line =
+                        line.unwrap_or_else(|| Line { holder: None, tail: id.clone(), run: None });
+                    self.put_line(&object, Line { holder: Some(id.clone()), ..line });
                     return None;
                 }
             },
@@ -250,22 +322,104 @@ fn named(object: &ObjectId) -> Result<(), Refusal> {
     Ok(fits_within("the name of the object", object.as_str(), LONGEST_OBJECT)?)
 }
 
-/// What becomes of the lines of objects without the promises that go. The last one is gone only after
-/// all others have settled; the state of the object goes with it, if `state` says so.
-pub(super) fn lines_without(draft: &mut Draft<'_>, gone: &BTreeSet<PromiseId>, state: bool) {
-    for object in gone.iter().filter_map(|id| draft.view.promise(id).and_then(turn_in)) {
-        let Some(line) = draft.line(&object) else { continue };
-        let left = match (gone.contains(&line.tail), &line.holder) {
-            (true, _) => None,
-            (false, Some(holder)) if gone.contains(holder) => {
-                Some(Line { holder: None, tail: line.tail.clone() })
-            }
-            (false, _) => continue,
+/// Checks a promise that an object is to know by a name.
+pub(super) fn named_by(
+    object: &ObjectId,
+    new: &NewPromise,
+    target: Option<&Address>,
+) -> Result<(), Refusal> {
+    named(object)?;
+    match object.name_of(&new.id).filter(|_| target.is_none()) {
+        Some(name) => Ok(fits_within("the name of the promise", name, LONGEST_NAME)?),
+        None => Err(Refusal::BadRequest(format!(
+            "`{}` is no promise of `{object}`: those are `{}`, and have no target",
+            new.id,
+            object.promise("NAME")
+        ))),
+    }
+}
+
+/// What becomes of an object when promises go.
+pub(crate) struct Left {
+    /// Whether all that the object holds goes with them: its state and its promises.
+    pub(crate) nothing: bool,
+    /// Its line; none: nobody of it is left.
+    line: Option<Line>,
+}
+
+impl Left {
+    /// What is left of an object with this line, without these. What the object holds goes with the
+    /// run of its key, as long as nobody is there who may still write it; with the last of its
+    /// executions, if `state` says so. The last one is gone only after all others have settled.
+    pub(crate) fn of(
+        view: &View,
+        object: &ObjectId,
+        line: &Line,
+        gone: &BTreeSet<PromiseId>,
+        state: bool,
+    ) -> Self {
+        let stays = |id: &Option<PromiseId>| id.clone().filter(|id| !gone.contains(id));
+        let (holder, run) = (stays(&line.holder), stays(&line.run));
+        let left = match (stays(&Some(line.tail.clone())), run) {
+            (Some(tail), run) => Some(Line { holder, tail, run }),
+            (None, Some(run)) => Some(Line { holder, tail: run.clone(), run: Some(run) }),
+            (None, None) => None,
         };
-        if state && left.is_none() {
+        let ran = line.run.is_some() && left.as_ref().is_none_or(|line| line.run.is_none());
+        let is_open =
+            view.promise(&line.tail).is_some_and(|tail| tail.is_pending() && is_of(tail, object));
+        Self { nothing: (ran && !is_open) || (state && left.is_none()), line: left }
+    }
+}
+
+/// What becomes of objects without the promises that go. Answers what goes besides: the promises of
+/// those of whom nothing is left.
+///
+/// # Errors
+/// One of them has to stay.
+pub(super) fn objects_without(
+    draft: &mut Draft<'_>,
+    gone: &BTreeSet<PromiseId>,
+    before: Timestamp,
+    state: bool,
+) -> Result<BTreeSet<PromiseId>, Kept> {
+    let objects: BTreeSet<ObjectId> =
+        gone.iter().filter_map(|id| draft.view.promise(id).and_then(turn_in)).collect();
+    let mut promises = BTreeSet::new();
+    let mut left = Vec::new();
+    for object in objects {
+        let Some(line) = draft.view.line(&object) else { continue };
+        let without = Left::of(draft.view, &object, line, gone, state);
+        if without.nothing {
+            promises.extend(promises_that_go(draft.view, &object, before)?);
+        }
+        if without.line.as_ref() != Some(line) {
+            left.push((object, without));
+        }
+    }
+    for (object, without) in left {
+        if without.nothing {
             let clears = StateWrite { clears: true, ..StateWrite::default() };
             draft.delta.write_state(&object, &clears);
         }
-        draft.delta.lines.insert(object, left);
+        draft.delta.lines.insert(object, without.line);
+    }
+    Ok(promises)
+}
+
+/// All promises of an object, if each may go: those that nobody settled, too.
+fn promises_that_go(
+    view: &View,
+    object: &ObjectId,
+    before: Timestamp,
+) -> Result<BTreeSet<PromiseId>, Kept> {
+    let ids: BTreeSet<PromiseId> =
+        view.promises_of(object).map(|promise| promise.id().clone()).collect();
+    if ids.len() > TREE_LIMIT as usize {
+        return Err(Kept::Large);
+    }
+    match ids.iter().find_map(|id| obstacle_unsettled(view, id, before)) {
+        Some(kept) => Err(kept),
+        None => Ok(ids),
     }
 }

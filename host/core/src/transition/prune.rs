@@ -7,6 +7,9 @@
 //! others from beginning anew among its remains, goes last. Each piece is looked at again when it
 //! goes.
 //!
+//! **What an object holds** goes as a whole: with the run of its key, or with the last of its
+//! executions, if that is asked for. A promise of an object never goes by itself.
+//!
 //! **An id that begins anew never grants a claim again**: what goes raises the version at which
 //! tasks are born.
 
@@ -14,10 +17,11 @@ use std::collections::BTreeSet;
 
 use super::{draft::Draft, objects};
 use crate::{
-    id::{PromiseId, Version},
+    id::{ObjectId, PromiseId, Version},
     limit::LimitName,
-    promise::{OutboxKey, TaskState},
+    promise::{OutboxKey, Promise, TaskState},
     reply::{Kept, Pruned, Refusal, Reply},
+    tags,
     time::Timestamp,
     value::Text,
     view::View,
@@ -33,17 +37,30 @@ pub(super) fn prune(
     part: bool,
     state: bool,
 ) -> Result<Reply, Refusal> {
-    let pruned = match removable(draft.view, top, before, part) {
+    let pruned = match gone(draft, top, before, part, state) {
         Ok(members) => {
             let promises = members.len() as u32;
             draft.delta.first_version = above(draft.view, &members);
-            objects::lines_without(draft, &members, state);
             draft.delta.removed.extend(members);
             Pruned::Gone { promises }
         }
         Err(kept) => Pruned::Kept(kept),
     };
     Ok(Reply::Pruned(pruned))
+}
+
+/// The promises that go, where nothing keeps them: the tree, and the promises of objects of which
+/// nothing is left then.
+fn gone(
+    draft: &mut Draft<'_>,
+    top: &PromiseId,
+    before: Timestamp,
+    part: bool,
+    state: bool,
+) -> Result<BTreeSet<PromiseId>, Kept> {
+    let mut members = removable(draft.view, top, before, part)?;
+    members.extend(objects::objects_without(draft, &members, before, state)?);
+    Ok(members)
 }
 
 /// The first version of later tasks, where it has to rise so that these may go: a task that is made
@@ -66,6 +83,12 @@ fn removable(
     if let Some(maker) = promise.spec.made_by.as_ref().filter(|_| !part) {
         return Err(Kept::Part { maker: maker.clone() });
     }
+    if let Some(object) = tags::object(&promise.spec.tags) {
+        return match part {
+            false => Err(Kept::OfObject { object: ObjectId::from(object) }),
+            true => obstacle_unsettled(view, top, before).map_or(Ok([top.clone()].into()), Err),
+        };
+    }
     obstacle(view, top, before).map_or(Ok(()), Err)?;
     let tree = view.tree(top);
     if !tree.whole {
@@ -80,14 +103,20 @@ fn removable(
 /// What keeps this member of a tree, and with it the tree. The view holds its composite, all
 /// messages about it, and the tasks of those who wait for it.
 pub fn obstacle(view: &View, id: &PromiseId, before: Timestamp) -> Option<Kept> {
+    let is_pending = view.promise(id).is_some_and(Promise::is_pending);
+    match is_pending && !view.is_unreadable(id) {
+        true => Some(Kept::Pending { id: id.clone() }),
+        false => obstacle_unsettled(view, id, before),
+    }
+}
+
+/// The same of what may go without an outcome.
+pub(super) fn obstacle_unsettled(view: &View, id: &PromiseId, before: Timestamp) -> Option<Kept> {
     let member = || id.clone();
     if view.is_unreadable(id) {
         return Some(Kept::Unreadable { id: member() });
     }
-    let Some(settlement) = view.promise(id)?.settlement() else {
-        return Some(Kept::Pending { id: member() });
-    };
-    if settlement.settled_at > before {
+    if view.promise(id)?.settlement().is_some_and(|settlement| settlement.settled_at > before) {
         return Some(Kept::Recent { id: member() });
     }
     if view.owes(id) || view.listeners_on(id).next().is_some() {

@@ -1,6 +1,6 @@
 //! The lines of objects, and their state.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, ops::Bound};
 
 use super::View;
 use crate::{
@@ -8,6 +8,8 @@ use crate::{
     footprint::Footprint,
     id::{Digest, ObjectId},
     object::{Line, ModuleFacts, StateKey},
+    promise::Promise,
+    tags,
     value::{Payload, Text},
 };
 
@@ -64,6 +66,15 @@ impl View {
         let rows = self.lookups.objects.state.range((object.clone(), Text::default())..);
         let of_object = rows.take_while(move |((of, _), _)| *of == object);
         of_object.map(|((_, name), value)| (name, value))
+    }
+
+    /// The promises of an object, by name.
+    pub fn promises_of(&self, object: &ObjectId) -> impl Iterator<Item = &Promise> {
+        let [after, before] = object.promises();
+        let between = (Bound::Excluded(after), Bound::Excluded(before));
+        let object = object.clone();
+        let promises = self.promises.range(between).map(|(_, promise)| promise);
+        promises.filter(move |promise| tags::object(&promise.spec.tags) == Some(object.as_str()))
     }
 
     /// Puts the line of an object.

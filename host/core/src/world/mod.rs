@@ -48,8 +48,9 @@ pub(crate) struct World {
 impl World {
     pub(crate) fn new() -> Self {
         let mut rows = View::new();
-        let shared = [Text::from("Cart/total")].into();
-        rows.put_module_facts(MODULE, ModuleFacts { shared, limits: words::limits() });
+        let shared = [Text::from("Cart/total"), Text::from("Signup/confirm")].into();
+        let runs = [Text::from("Signup/run")].into();
+        rows.put_module_facts(MODULE, ModuleFacts { shared, limits: words::limits(), runs });
         rows.put_module(OTHER_MODULE);
         rows.put_alias(Text::from("shop"), MODULE);
         let model = Model::from(rows);

@@ -136,6 +136,29 @@ pub(crate) fn keyed(id: &str, function: &str) -> Command {
     Command::PromiseCreate(new(id, &[(tags::TARGET, &target)], Timestamp::NEVER))
 }
 
+/// The run of a key, or another function of that object.
+pub(crate) fn signup(id: &str, function: &str) -> Command {
+    let target = format!("wasm://shop/Signup@ada/{function}");
+    Command::PromiseCreate(new(id, &[(tags::TARGET, &target)], Timestamp::NEVER))
+}
+
+/// The object with that key.
+pub(crate) fn ada() -> ObjectId {
+    ObjectId::from("shop/Signup@ada")
+}
+
+/// A promise of that object, as a client makes it.
+pub(crate) fn known(name: &str) -> Command {
+    let id = ada().promise(name);
+    Command::PromiseCreate(new(id.as_str(), &[(tags::OBJECT, ada().as_str())], Timestamp::NEVER))
+}
+
+/// The same by one of its functions, which settles it or not.
+pub(crate) fn of_object(name: &str, verdict: Option<Verdict>) -> FenceAct {
+    let settles = verdict.map(|verdict| (verdict, Value::default()));
+    FenceAct::ObjectPromise { id: ada().promise(name), settles }
+}
+
 /// An execution of a function that is limited ([`limits`]), for a key and with a priority.
 pub(crate) fn limited(id: &str, function: &str, key: &str, priority: u8) -> NewPromise {
     let target = format!("wasm://shop/{function}");

@@ -326,5 +326,9 @@ impl<'a> Batch<'a> {
 
 /// Whether a command removes promises.
 fn removes(command: &Command) -> bool {
-    matches!(command, Command::Prune { .. })
+    match command {
+        Command::Prune { .. } => true,
+        Command::ObjectWrite { write, .. } => write.leaves_nothing(),
+        _ => false,
+    }
 }

@@ -148,6 +148,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (11, "graph nodes", include_str!("../../migrations/postgres/0011_graph_nodes.sql")),
     (12, "objects", include_str!("../../migrations/postgres/0012_objects.sql")),
     (13, "limits", include_str!("../../migrations/postgres/0013_limits.sql")),
+    (14, "runs", include_str!("../../migrations/postgres/0014_runs.sql")),
 ];
 
 /// Hosts that start together look one after the other, so that none sees tables half made. "Segn";

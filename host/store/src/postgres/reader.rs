@@ -23,7 +23,7 @@ const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A component once more is the same one.
 const PUT_COMPONENT: &str = "
-    INSERT INTO modules (digest, created_at, description, component, shared, limits) VALUES ($1, $2, $3, $4, $5, $6)
+    INSERT INTO modules (digest, created_at, description, component, shared, limits, runs) VALUES ($1, $2, $3, $4, $5, $6, $7)
     ON CONFLICT DO NOTHING";
 
 const SAME_AS_BEFORE: &str = "
@@ -72,14 +72,15 @@ impl Reader {
 #[async_trait]
 impl Modules for Reader {
     async fn put(&self, module: NewModule) -> Result<(), StoreError> {
-        let [shared, limits] = sql::module_facts_cells(&module.facts);
+        let [shared, limits, runs] = sql::module_facts_cells(&module.facts);
         let query = sqlx::query(PUT_COMPONENT)
             .bind(module.digest.0.to_vec())
             .bind(module.created_at.0)
             .bind(escape(&module.description))
             .bind(&module.component[..])
             .bind(shared)
-            .bind(limits);
+            .bind(limits)
+            .bind(runs);
         self.pool.execute(query).await.map(drop).map_err(failed::<Postgres, _>("keep a component"))
     }
 

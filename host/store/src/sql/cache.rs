@@ -78,6 +78,7 @@ struct ThisBatch {
     resources: BTreeSet<ResourceName>,
     facts: BTreeSet<PromiseId>,
     lines: BTreeSet<ObjectId>,
+    promises_of: BTreeSet<ObjectId>,
     limits: BTreeSet<LimitName>,
     partitions: BTreeSet<PartitionId>,
     places: BTreeSet<PromiseId>,
@@ -121,6 +122,7 @@ impl Cache {
             resources,
             facts,
             lines,
+            promises_of,
             limits,
             partitions,
             places,
@@ -141,6 +143,7 @@ impl Cache {
             && resources.is_empty()
             && facts.is_empty()
             && lines.is_empty()
+            && promises_of.is_empty()
             && partitions.is_empty()
             && places.is_empty()
             && rounds.is_empty()
@@ -175,6 +178,7 @@ impl Cache {
         wanted.resources.retain(|name| !batch.resources.contains(name));
         wanted.facts.retain(|id| !batch.facts.contains(id));
         wanted.lines.retain(|object| !batch.lines.contains(object));
+        wanted.promises_of.retain(|object| !batch.promises_of.contains(object));
         wanted.limits.retain(|name| !held && !batch.limits.contains(name));
         wanted.partitions.retain(|id| !batch.partitions.contains(id));
         wanted.places.retain(|id| !batch.places.contains(id));
@@ -205,6 +209,7 @@ impl Cache {
         batch.resources.extend(wanted.resources);
         batch.facts.extend(wanted.facts);
         batch.lines.extend(wanted.lines);
+        batch.promises_of.extend(wanted.promises_of);
         batch.limits.extend(wanted.limits);
         batch.partitions.extend(wanted.partitions);
         batch.places.extend(wanted.places);

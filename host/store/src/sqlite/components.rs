@@ -9,7 +9,7 @@ use crate::{
 };
 
 const PUT: &str = "
-    INSERT INTO modules (digest, created_at, description, component, shared, limits) VALUES (?1, ?2, ?3, ?4, ?5, ?6) RETURNING n";
+    INSERT INTO modules (digest, created_at, description, component, shared, limits, runs) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) RETURNING n";
 
 const REMOVE: &str = "
     DELETE FROM modules
@@ -29,8 +29,8 @@ pub(super) fn put(
         return Ok(());
     }
     let mut number = None;
-    let [shared, limits] = sql::module_facts_cells(&facts);
-    let row = (&digest.0[..], created_at.0, description, &component[..], shared, limits);
+    let [shared, limits, runs] = sql::module_facts_cells(&facts);
+    let row = (&digest.0[..], created_at.0, description, &component[..], shared, limits, runs);
     connection.read("keep a component", PUT, row, |row| {
         number = row.int(0)?;
         Ok(())

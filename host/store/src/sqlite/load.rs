@@ -4,8 +4,8 @@
 use std::sync::LazyLock;
 
 use segno_core::{
-    footprint::Footprint,
-    id::{NodeName, PromiseId, Version},
+    footprint::{Footprint, TREE_LIMIT},
+    id::{NodeName, ObjectId, PromiseId, Version},
     invocation::Record,
     limit::PartitionId,
     promise::OutboxKey,
@@ -66,6 +66,15 @@ const TREE: &str = concat!(
     promise_columns!(),
     "FROM tree JOIN promises p ON p.n = tree.n ",
     promise_tables!(),
+);
+
+/// The promises whose ids lie between two, and that no invocation made, up to a limit.
+const PROMISES_BETWEEN: &str = concat!(
+    "SELECT ",
+    promise_columns!(),
+    "FROM promises p ",
+    promise_tables!(),
+    "WHERE p.id > ?1 AND p.id < ?2 AND p.made_by IS NULL ORDER BY p.id LIMIT ?3",
 );
 
 /// All messages about these promises, by numbers.
@@ -212,6 +221,9 @@ pub(super) fn load(
     for (top, limit) in &wanted.trees {
         composites.extend(load_tree(connection, cache, top, *limit)?);
     }
+    for object in &wanted.promises_of {
+        composites.extend(load_promises_of(connection, cache, object)?);
+    }
     if !composites.is_empty() {
         load_composites(connection, cache, journal_buffer, &composites)?;
     }
@@ -351,6 +363,23 @@ fn load_tree(
     Ok(numbers)
 }
 
+/// The promises of an object, one more than go at a time at most.
+fn load_promises_of(
+    connection: &mut Connection,
+    cache: &mut Cache,
+    object: &ObjectId,
+) -> Result<Vec<i64>, Failed> {
+    let (name, mut numbers) = ("load promises of an object", Vec::new());
+    let [after, before] = object.promises();
+    let bounds = (after.as_str(), before.as_str(), i64::from(TREE_LIMIT) + 1);
+    connection.read(name, PROMISES_BETWEEN, bounds, |row| {
+        numbers.push(sql::put_promise(cache, row, Level::Composite)?.0);
+        Ok(())
+    })?;
+    fetch(connection, name, OWED, &numbers, |row| message(cache, row))?;
+    Ok(numbers)
+}
+
 fn load_tail(
     connection: &mut Connection,
     cache: &mut Cache,
@@ -407,11 +436,12 @@ fn int(row: &impl Fields, column: usize) -> Result<i64, Failure> {
 
 /// Every statement that looks for something, for the tests of their plans.
 #[cfg(test)]
-pub(super) const STATEMENTS: [&str; 17] = [
+pub(super) const STATEMENTS: [&str; 18] = [
     PROMISES,
     HELD_BY,
     CHILDREN,
     TREE,
+    PROMISES_BETWEEN,
     OWED,
     CALLBACKS_ON,
     CALLBACKS_OF,

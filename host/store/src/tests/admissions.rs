@@ -38,7 +38,11 @@ const LIMITS: [(&str, &str); 7] = [
 pub(super) fn facts() -> ModuleFacts {
     let rule = |json| serde_json::from_str(json).expect("a rule");
     let limits = LIMITS.map(|(function, json)| (Text::from(function), rule(json)));
-    ModuleFacts { shared: ["Cart/total".into()].into(), limits: limits.into() }
+    ModuleFacts {
+        shared: ["Cart/total", "Signup/confirm"].map(Text::from).into(),
+        limits: limits.into(),
+        runs: ["Signup/run".into()].into(),
+    }
 }
 
 /// The next command about limits, in a state that the model shows.

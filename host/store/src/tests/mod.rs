@@ -12,6 +12,7 @@ mod limits;
 mod pages;
 mod postgres;
 mod rest;
+mod runs;
 mod script;
 mod work;
 

@@ -23,7 +23,7 @@ use segno_core::{
     value::{Payload, Tags, Text, Value},
 };
 
-use super::{MODULE, admissions, new};
+use super::{MODULE, admissions, new, runs};
 
 /// Ids beside those that exist.
 const IDS: [&str; 6] = ["a", "users/42", "ключ \u{0}'\"", "a/0", "nobody", "b/1"];
@@ -70,7 +70,8 @@ pub(super) fn command(dice: &mut Dice, seen: &Snapshot, now: Timestamp) -> Comma
     let id = pick(dice, seen);
     let other = pick(dice, seen);
     let task = seen.tasks.get(&id);
-    match dice.roll(90) {
+    match dice.roll(97) {
+        90..=96 => runs::command(dice, seen, now),
         75..=89 => admissions::command(dice, seen, now, id),
         73..=74 => update(dice, seen, id),
         70..=72 => Command::ObjectWrite { object: object(dice), write: state(dice) },

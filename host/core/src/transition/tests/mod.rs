@@ -14,6 +14,7 @@ mod promises;
 mod prune;
 mod reconcile;
 mod resources;
+mod runs;
 mod sagas;
 mod schedules;
 

@@ -68,7 +68,8 @@ impl Run {
                 | FenceAct::CancelLoose { .. }
                 | FenceAct::Publish { .. }
                 | FenceAct::Node { .. }
-                | FenceAct::State(_) => 0,
+                | FenceAct::State(_)
+                | FenceAct::ObjectPromise { .. } => 0,
             };
             // A node's row is in the transaction that makes its promise.
             let may_end = matches!(act, FenceAct::Node { .. });

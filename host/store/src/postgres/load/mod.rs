@@ -29,6 +29,7 @@
 //! | places behind limits | written under the lock of their task, and read after it |
 //! | pending children | made under the parent's lock; read again when all of the page is locked |
 //! | trees | made under the locks of the members; read again when all of them are locked |
+//! | promises of an object | found by their ids, and read again when all of them are locked; one that is made later is of who comes later |
 //! | what a host or worker holds | found, locked as rows, and looked for again |
 //! | aliases, modules, lives of hosts | not locked: read by that statement, all that were asked for by any load of the batch |
 //! | facts of sagas | not locked, read by a statement right after it. A fact is written with the settlement of the one promise it is about, so a newer one is that of a promise that the decision does not settle; who writes the same one second is refused by its key |
@@ -179,6 +180,7 @@ impl LockedRows {
             self.load_tail(connection, cache, invocation, *from).await?;
         }
         let (children, trees) = (wanted.children.clone(), wanted.trees.clone());
+        let objects = wanted.promises_of.clone();
         let nodes = wanted.held_by.clone();
         let admissions = Admissions::of(&wanted);
         cache.loaded(wanted);
@@ -188,6 +190,9 @@ impl LockedRows {
         }
         for (top, limit) in &trees {
             self.load_tree(connection, cache, top, *limit).await?;
+        }
+        for object in &objects {
+            self.load_promises_of(connection, cache, object).await?;
         }
         for (parent, page) in &children {
             self.load_children(connection, cache, parent, page).await?;
@@ -315,7 +320,7 @@ impl LockedRows {
 
 /// Every statement that looks for something, for the tests of their plans.
 #[cfg(test)]
-pub(super) const STATEMENTS: [&str; 14] = [
+pub(super) const STATEMENTS: [&str; 15] = [
     HELD_BY,
     lock::LOCK_PROMISES,
     lock::TRY_PROMISES,
@@ -324,6 +329,7 @@ pub(super) const STATEMENTS: [&str; 14] = [
     lock::COUNT_TASKS,
     PROMISES,
     tree::CHILDREN,
+    tree::PROMISES_BETWEEN,
     parts::PARTS,
     parts::TAIL,
     sql::round::READY,

@@ -1,11 +1,11 @@
-//! Children and trees: more promises than a command names, which are found first and then locked
+//! Children, trees and the promises of objects: more promises than a command names, which are found first and then locked
 //! like any other.
 
 use std::collections::BTreeSet;
 
 use segno_core::{
-    footprint::{ChildPage, Footprint},
-    id::PromiseId,
+    footprint::{ChildPage, Footprint, TREE_LIMIT},
+    id::{ObjectId, PromiseId},
     view::Tree,
 };
 use sqlx::{Executor as _, PgConnection, postgres::PgRow};
@@ -30,6 +30,10 @@ const TREE: &str = "
          UNION ALL
         SELECT made.n FROM tree JOIN promises made ON made.made_by = tree.n)
     SELECT promises.id FROM (SELECT n FROM tree LIMIT $2) AS members JOIN promises USING (n)";
+
+/// The promises whose ids lie between two, and that no invocation made, up to a limit.
+pub(super) const PROMISES_BETWEEN: &str = "
+    SELECT id FROM promises WHERE id > $1 AND id < $2 AND made_by IS NULL ORDER BY id LIMIT $3";
 
 /// All messages about these promises.
 const OWED: &str = "
@@ -90,14 +94,63 @@ impl LockedRows {
                 return Err(NotLoaded::lock_first(tree.members));
             }
         }
-        let name = "load messages";
-        let members = tree.members.iter().filter_map(|id| *self.promises.get(id)?);
-        let members: Vec<i64> = members.collect();
-        for row in &self.rows(connection, name, OWED, &members).await? {
-            put_message(cache, row).map_err(Failed::of(name))?;
-        }
+        self.load_owed(connection, cache, &tree.members).await?;
         cache.view.put_tree(top.clone(), tree);
         Ok(())
+    }
+
+    /// The promises of an object as whole composites, with all messages about them, one more than go at
+    /// a time at most. They are read again once all of them are held.
+    pub(super) async fn load_promises_of(
+        &mut self,
+        connection: &mut PgConnection,
+        cache: &mut Cache,
+        object: &ObjectId,
+    ) -> Result<(), NotLoaded> {
+        let promises = self.promises_of(connection, object).await?;
+        if promises.is_empty() {
+            return Ok(());
+        }
+        let wanted = Footprint { composites: promises.clone(), ..Footprint::default() };
+        let missing = cache.missing(wanted);
+        if !missing.is_empty() {
+            Box::pin(self.load(connection, cache, missing)).await?;
+        }
+        if self.promises_of(connection, object).await? != promises {
+            return Err(NotLoaded::lock_first(promises));
+        }
+        Ok(self.load_owed(connection, cache, &promises).await?)
+    }
+
+    async fn load_owed(
+        &mut self,
+        connection: &mut PgConnection,
+        cache: &mut Cache,
+        promises: &BTreeSet<PromiseId>,
+    ) -> Result<(), Failed> {
+        let name = "load messages";
+        let numbers = promises.iter().filter_map(|id| *self.promises.get(id)?);
+        let numbers: Vec<i64> = numbers.collect();
+        for row in &self.rows(connection, name, OWED, &numbers).await? {
+            put_message(cache, row).map_err(Failed::of(name))?;
+        }
+        Ok(())
+    }
+
+    async fn promises_of(
+        &mut self,
+        connection: &mut PgConnection,
+        object: &ObjectId,
+    ) -> Result<BTreeSet<PromiseId>, Failed> {
+        let name = "load promises of an object";
+        let [after, before] = object.promises();
+        self.statements += 1;
+        let query = sqlx::query(PROMISES_BETWEEN)
+            .bind(escape(after.as_str()))
+            .bind(escape(before.as_str()))
+            .bind(i64::from(TREE_LIMIT) + 1);
+        let found = connection.fetch_all(query).await.map_err(Failed::of(name))?;
+        found.iter().map(|row| sql::id(row, 0)).collect::<Result<_, _>>().map_err(Failed::of(name))
     }
 
     async fn tree(

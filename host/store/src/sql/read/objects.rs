@@ -28,8 +28,8 @@ const SIZES: Select = Select::differing(
 
 /// The lines of these objects.
 pub(super) const LINES: Select = Select::differing(
-    "SELECT object, holder, tail FROM json_each($1) wanted JOIN lines ON lines.object = wanted.value",
-    "SELECT object, holder, tail FROM lines WHERE object = ANY($1::text[])",
+    "SELECT object, holder, tail, run FROM json_each($1) wanted JOIN lines ON lines.object = wanted.value",
+    "SELECT object, holder, tail, run FROM lines WHERE object = ANY($1::text[])",
 );
 
 const SUMS: Select = Select::differing(

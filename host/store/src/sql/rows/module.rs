@@ -23,11 +23,11 @@ pub(crate) fn module(row: &impl Fields) -> Result<ModuleRow, Failure> {
     })
 }
 
-/// What decisions know of a module, as one text: the functions of its objects that only read, and
-/// its limits.
+/// What decisions know of a module, as one text: the functions of its objects that only read, its
+/// limits, and the functions that run once a key.
 macro_rules! module_facts_column {
     () => {
-        "'{\"shared\":' || shared || ',\"limits\":' || limits || '}'"
+        "'{\"shared\":' || shared || ',\"limits\":' || limits || ',\"runs\":' || runs || '}'"
     };
 }
 pub(crate) use module_facts_column;
@@ -40,13 +40,14 @@ pub(crate) fn module_facts(
 ) -> Result<(Digest, ModuleFacts), Failure> {
     let digest = digest_at(row, digest)?;
     let facts = row.text(facts)?.and_then(|json| serde_json::from_str(&json).ok());
-    Ok((digest, needed(facts, &digest, "shared, limits")?))
+    Ok((digest, needed(facts, &digest, "shared, limits, runs")?))
 }
 
-/// The same on its way into a row: `shared`, `limits`.
-pub(crate) fn module_facts_cells(facts: &ModuleFacts) -> [String; 2] {
-    let shared = serde_json::to_string(&facts.shared).expect("a list of texts is JSON");
-    [shared, serde_json::to_string(&facts.limits).expect("rules are JSON")]
+/// The same on its way into a row: `shared`, `limits`, `runs`.
+pub(crate) fn module_facts_cells(facts: &ModuleFacts) -> [String; 3] {
+    let [shared, runs] = [&facts.shared, &facts.runs]
+        .map(|names| serde_json::to_string(names).expect("a list of texts is JSON"));
+    [shared, serde_json::to_string(&facts.limits).expect("rules are JSON"), runs]
 }
 
 /// A module's digest, and a count.

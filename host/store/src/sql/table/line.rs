@@ -1,6 +1,10 @@
 //! The lines of objects. They have the names of the objects.
 
-use segno_core::{id::ObjectId, object::Line, unreadable::Subject};
+use segno_core::{
+    id::{ObjectId, PromiseId},
+    object::Line,
+    unreadable::Subject,
+};
 
 use super::{Again, ColumnKind::Text, Named, Table};
 use crate::sql::{
@@ -11,8 +15,8 @@ use crate::sql::{
 pub(super) const ROWS: Named = Named {
     table: Table {
         name: "lines",
-        columns: "object, holder, tail",
-        kinds: &[Text, Text, Text],
+        columns: "object, holder, tail, run",
+        kinds: &[Text, Text, Text, Text],
         key: 1,
         again: Again::Replaces,
     },
@@ -36,13 +40,14 @@ pub(super) const ROWS: Named = Named {
 
 /// Its row.
 fn cells(object: &ObjectId, line: &Line) -> CellRow {
-    let holder = line.holder.as_ref().map(|id| id.as_str());
-    vec![object.as_str().into(), holder.into(), line.tail.as_str().into()]
+    let [holder, run] = [&line.holder, &line.run].map(|id| id.as_ref().map(PromiseId::as_str));
+    vec![object.as_str().into(), holder.into(), line.tail.as_str().into(), run.into()]
 }
 
 /// The line of a row.
 pub(crate) fn line(row: &impl Fields) -> Result<(ObjectId, Line), Failure> {
     let object = needed(row.text(0)?, &"lines", "object")?;
     let holder = row.text(1)?.map(|_| id(row, 1)).transpose()?;
-    Ok((ObjectId::from(&*object), Line { holder, tail: id(row, 2)? }))
+    let run = row.text(3)?.map(|_| id(row, 3)).transpose()?;
+    Ok((ObjectId::from(&*object), Line { holder, tail: id(row, 2)?, run }))
 }

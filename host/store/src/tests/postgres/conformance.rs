@@ -8,6 +8,7 @@ use super::{
         conformance::{batches, configs, walk, wipe},
         coverage::{self, Seen},
         deploy, memory,
+        runs::a_run_takes_all_along,
     },
     database, store,
 };
@@ -78,4 +79,13 @@ async fn batches_leave_what_single_commands_leave() {
     let model = memory(&clock, &engine);
     let store = store(&database, &clock, &engine).await;
     batches(&*model, &*store, &clock, 40).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_takes_all_along_that_its_object_holds() {
+    let Some(database) = database() else { return };
+    let (clock, engine) = (HandClock::new(), Config::default());
+    let model = memory(&clock, &engine);
+    let store = store(&database, &clock, &engine).await;
+    a_run_takes_all_along(&*model, &*store, &clock).await;
 }

@@ -1,0 +1,150 @@
+//! The steps of a key that runs once, with what its object holds, and long scripts of nothing else.
+
+use proptest::prelude::*;
+
+use super::{Seen, alphabet::Step, few_attempts, take};
+use crate::{
+    command::{Command, FenceAct},
+    id::PromiseId,
+    object::StateWrite,
+    promise::{ReleaseReason, Verdict},
+    tags,
+    time::{Millis, Timestamp},
+    world::{self, MODULE, OTHER_MODULE, World, claim},
+};
+
+/// Everything worth trying with these executions of one key. The other module's function is exclusive
+/// as well, and runs as often as it is called.
+pub(super) fn steps(world: &World, names: &[&str]) -> Vec<Command> {
+    let clears = StateWrite { clears: true, entries: Vec::new() };
+    let object = world::ada();
+    let mut steps = vec![Command::ObjectWrite { object, write: clears }];
+    for module in [MODULE, OTHER_MODULE] {
+        steps.push(Command::Deploy { alias: "shop".into(), module });
+    }
+    for name in ["sure", "maybe"] {
+        let id = world::ada().promise(name);
+        steps.push(world::known(name));
+        steps.push(world::settle(id.as_str(), Verdict::Resolved));
+        steps.push(prune(id.as_str(), world.now, true));
+    }
+    for name in names {
+        steps.extend(about(world, name, names[0]));
+    }
+    steps
+}
+
+fn prune(top: &str, before: Timestamp, state: bool) -> Command {
+    Command::Prune { top: top.into(), before, part: false, state }
+}
+
+fn about(world: &World, name: &str, other: &str) -> Vec<Command> {
+    let id = PromiseId::from(name);
+    let target = (tags::TARGET, "wasm://shop/Signup@ada/run");
+    let later = (world.now + Millis(10)).to_string();
+    let run = |more: &[(&str, &str)], timeout_at| {
+        let tags = [&[target], more].concat();
+        Command::PromiseCreate(world::new(name, &tags, timeout_at))
+    };
+    let mut steps = vec![
+        world::signup(name, "run"),
+        world::signup(name, "confirm"),
+        run(&[], world.now + Millis(20)),
+        run(&[], world.now - Millis(1)),
+        run(&[(tags::DELAY, &later)], Timestamp::NEVER),
+        Command::TaskCreate {
+            new: world::new(name, &[target], Timestamp::NEVER),
+            request: world::claim_request(4),
+        },
+        world::settle(name, Verdict::Resolved),
+        Command::Cancel { invocation: id.clone() },
+        Command::Kill { invocation: id.clone() },
+        prune(name, world.now, false),
+        prune(name, world.now, true),
+        Command::PromiseDue { id: id.clone() },
+    ];
+    let Some(task) = world.model.task(&id) else { return steps };
+    let version = task.version.0;
+    let live = || claim(name, version);
+    let index = world.model.head(&id).commands;
+    let fence = |act: FenceAct| {
+        let mut records = match (world.model.head(&id).len, &act) {
+            (0, FenceAct::State(_)) => vec![world::started(), world::wrote(1, 0)],
+            (seq, FenceAct::State(_)) => vec![world::wrote(seq, index)],
+            _ => Vec::new(),
+        };
+        records.iter_mut().filter(|record| record.seq > 0).for_each(|record| record.at = world.now);
+        let mut fence = world::fence(live(), records, vec![act]);
+        if let Command::TaskFence { actions, .. } = &mut fence {
+            actions.iter_mut().for_each(|action| action.index.0 = index);
+        }
+        fence
+    };
+    let sure = world::ada().promise("sure");
+    steps.extend([
+        Command::RetryDue { id: id.clone() },
+        Command::LeaseDue { id: id.clone() },
+        Command::Reconcile { id: id.clone() },
+        world::acquire(name, version, 1),
+        fence(world::state("mail", "1")),
+        fence(world::of_object("sure", None)),
+        fence(world::of_object("sure", Some(Verdict::Resolved))),
+        fence(world::of_object("maybe", Some(Verdict::Rejected))),
+        world::suspend(live(), &[sure.as_str()]),
+        world::suspend(live(), &[other]),
+        world::fulfill(live()),
+        world::release(live(), ReleaseReason::Yield),
+        world::release(live(), world::failed()),
+    ]);
+    steps
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 128, max_shrink_iters: 2_000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn long_scripts_of_one_key_have_one_run_at_a_time(
+        choices in proptest::collection::vec(any::<u32>(), 1..250),
+        limited in any::<bool>(),
+    ) {
+        let mut world = World::new();
+        world.config = if limited { few_attempts() } else { world.config };
+        let mut seen = Seen::new();
+        for choice in choices {
+            let steps = steps(&world, &["v", "w", "x"]);
+            let waits = [Step::Wait(10), Step::Wait(20_000)];
+            let mut steps: Vec<Step> =
+                steps.into_iter().map(Step::Command).chain(waits).collect();
+            let step = steps.swap_remove(choice as usize % steps.len());
+            take(&mut world, &step, &mut seen);
+        }
+    }
+}
+
+/// The scripts get everywhere.
+#[test]
+fn a_long_walk_of_one_key_meets_what_is_special_about_it() {
+    let (mut seen, mut random) = (Seen::new(), 7_u64);
+    let mut began_anew = 0;
+    for _ in 0..40 {
+        let mut world = World::new();
+        let mut gone = false;
+        for _ in 0..200 {
+            random = random
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            let mut steps = steps(&world, &["v", "w", "x"]);
+            let step = steps.swap_remove((random >> 33) as usize % steps.len());
+            let run = |world: &World| {
+                world.model.line(&world::ada()).is_some_and(|line| line.run.is_some())
+            };
+            let before = run(&world);
+            take(&mut world, &Step::Command(step), &mut seen);
+            gone |= before && !run(&world);
+            began_anew += u32::from(gone && !before && run(&world));
+        }
+    }
+    let met = |name, kind: &str| seen.contains(&(name, kind.to_owned()));
+    assert!(met("promise-create", "ran-already") && met("object-write", "object-busy"), "{seen:?}");
+    assert!(met("prune", "kept") && met("prune", "done") && began_anew > 10, "{began_anew}");
+}
