@@ -1,7 +1,8 @@
 //! Trees that are too large for one command.
 //!
 //! First the whole tree is read, a page at a time: unless all of it is finished, nothing is
-//! removed. Finished promises stay finished, so the pages need not be of one instant. Then parts
+//! removed. What an object holds goes with its run, and may be too much as well: then its promises go
+//! before the run. Finished promises stay finished, so the pages need not be of one instant. Then parts
 //! are removed, from the leaves up: the rest is at any time a tree under the same root, and a host
 //! that starts anew simply continues.
 
@@ -9,10 +10,11 @@ use segno_core::{
     command::Command,
     id::PromiseId,
     reply::{Kept, Pruned, Reply},
+    tags,
     time::Timestamp,
-    transition::obstacle,
+    transition::{obstacle, turn_in},
 };
-use segno_store::{Scan, StoreError};
+use segno_store::{PromiseFilter, Scan, StoreError};
 
 use super::Pace;
 use crate::host::Host;
@@ -47,8 +49,16 @@ pub(super) async fn remove(
                 Reply::Pruned(Pruned::Kept(Kept::Absent)) => {}
                 Reply::Pruned(Pruned::Kept(Kept::Large)) => {
                     let made = scan.examine(Some(&top), 0, PAGE).await?.ids;
+                    let parts = match made.is_empty() {
+                        false => made,
+                        true => promises_of_object(host, &top).await?,
+                    };
+                    if parts.is_empty() {
+                        tracing::warn!(%root, part = %top, "the rest of an old tree stays");
+                        return Ok(removed + gone as u64);
+                    }
                     open.push(top);
-                    open.extend(made);
+                    open.extend(parts);
                 }
                 other => {
                     tracing::warn!(%root, part = %top, reply = ?other, "the rest of an old tree stays");
@@ -60,6 +70,23 @@ pub(super) async fn remove(
         removed += gone as u64;
     }
     Ok(removed)
+}
+
+/// Promises of the object whose function this was: they go with it, and nothing else is left.
+async fn promises_of_object(host: &Host, id: &PromiseId) -> Result<Vec<PromiseId>, StoreError> {
+    let read = host.store.read();
+    let object = read.promise(id).await?.and_then(|row| turn_in(&row.promise));
+    let Some(object) = object else { return Ok(Vec::new()) };
+    let [prefix, _] = object.promises();
+    let of_object = (tags::OBJECT.to_owned(), object.to_string());
+    let filter = PromiseFilter {
+        prefix: Some(prefix.to_string()),
+        tags: [of_object].into(),
+        limit: PAGE,
+        ..PromiseFilter::default()
+    };
+    let found = read.find(&filter).await?.items;
+    Ok(found.into_iter().map(|row| row.promise.id().clone()).collect())
 }
 
 /// The first unfinished promise of the tree, if there is one.

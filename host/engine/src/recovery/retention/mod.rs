@@ -86,7 +86,9 @@ pub async fn turn(
     };
     let now = host.env.clock.now();
     let page = scan.finished(after, PAGE, ago(now, youngest)).await?;
-    let old = page.items.iter().filter_map(|root| match retention.keep(root) {
+    // What an object holds goes with the object.
+    let roots = page.items.iter().filter(|root| tags::object(&root.spec.tags).is_none());
+    let old = roots.filter_map(|root| match retention.keep(root) {
         Keep::Forever => None,
         Keep::For(age) => {
             let before = ago(now, age);
