@@ -2803,6 +2803,201 @@ pub mod segno {
                 }
             }
         }
+        /// The promises of the object whose function is executed, by name. For workflows that are functions of an object, also for `shared`
+        /// ones; any other is refused.
+        ///
+        /// Such a promise belongs to no execution: it may be settled before anybody waits for it, and it stays when those that waited have ended,
+        /// as long as the state of the object does. It has no deadline. It is settled by a function of its object, or from outside. A name has up
+        /// to 1,024 bytes.
+        #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
+        pub mod object_promises {
+            #[used]
+            #[doc(hidden)]
+            static __FORCE_SECTION_REF: fn() = super::super::super::__link_custom_section_describing_imports;
+            use super::super::super::_rt;
+            pub type Outcome = super::super::super::segno::workflow::types::Outcome;
+            #[allow(unused_unsafe, clippy::all)]
+            /// Completes with the value or the failure of the promise, when it is settled.
+            #[allow(async_fn_in_trait)]
+            pub fn wait(name: &str) -> u32 {
+                unsafe {
+                    let vec0 = name;
+                    let ptr0 = vec0.as_ptr().cast::<u8>();
+                    let len0 = vec0.len();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "segno:workflow/object-promises@0.2.0")]
+                    unsafe extern "C" {
+                        #[link_name = "wait"]
+                        fn wit_import1(_: *mut u8, _: usize) -> i32;
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import1(_: *mut u8, _: usize) -> i32 {
+                        unreachable!()
+                    }
+                    let ret = wit_import1(ptr0.cast_mut(), len0);
+                    ret as u32
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            /// Completes with how the promise stands now, as JSON: `null` if nobody has settled it, else `{"resolved": VALUE}`,
+            /// `{"resolved_base64": BYTES}` or `{"rejected": {"code", "message", "details"}}`. What is read is recorded.
+            #[allow(async_fn_in_trait)]
+            pub fn peek(name: &str) -> u32 {
+                unsafe {
+                    let vec0 = name;
+                    let ptr0 = vec0.as_ptr().cast::<u8>();
+                    let len0 = vec0.len();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "segno:workflow/object-promises@0.2.0")]
+                    unsafe extern "C" {
+                        #[link_name = "peek"]
+                        fn wit_import1(_: *mut u8, _: usize) -> i32;
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import1(_: *mut u8, _: usize) -> i32 {
+                        unreachable!()
+                    }
+                    let ret = wit_import1(ptr0.cast_mut(), len0);
+                    ret as u32
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            /// Settles the promise. Completes with JSON `true`; failure 409: it was settled before. The command that settled it is the one that
+            /// is told `true`, however often it is repeated.
+            #[allow(async_fn_in_trait)]
+            pub fn settle(name: &str, outcome: &Outcome) -> u32 {
+                unsafe {
+                    let vec0 = name;
+                    let ptr0 = vec0.as_ptr().cast::<u8>();
+                    let len0 = vec0.len();
+                    use super::super::super::segno::workflow::types::Outcome as V12;
+                    let (
+                        result13_0,
+                        result13_1,
+                        result13_2,
+                        result13_3,
+                        result13_4,
+                        result13_5,
+                        result13_6,
+                        result13_7,
+                    ) = match outcome {
+                        V12::Success(e) => {
+                            use super::super::super::segno::workflow::types::Payload as V3;
+                            let (result4_0, result4_1, result4_2) = match e {
+                                V3::Json(e) => {
+                                    let vec1 = e;
+                                    let ptr1 = vec1.as_ptr().cast::<u8>();
+                                    let len1 = vec1.len();
+                                    (0i32, ptr1.cast_mut(), len1)
+                                }
+                                V3::Bytes(e) => {
+                                    let vec2 = e;
+                                    let ptr2 = vec2.as_ptr().cast::<u8>();
+                                    let len2 = vec2.len();
+                                    (1i32, ptr2.cast_mut(), len2)
+                                }
+                            };
+                            (
+                                0i32,
+                                result4_0,
+                                result4_1,
+                                result4_2,
+                                0i32,
+                                0i32,
+                                ::core::ptr::null_mut(),
+                                0usize,
+                            )
+                        }
+                        V12::Failure(e) => {
+                            let super::super::super::segno::workflow::types::Failure {
+                                code: code5,
+                                message: message5,
+                                details: details5,
+                            } = e;
+                            let vec6 = message5;
+                            let ptr6 = vec6.as_ptr().cast::<u8>();
+                            let len6 = vec6.len();
+                            let (result11_0, result11_1, result11_2, result11_3) = match details5 {
+                                Some(e) => {
+                                    use super::super::super::segno::workflow::types::Payload as V9;
+                                    let (result10_0, result10_1, result10_2) = match e {
+                                        V9::Json(e) => {
+                                            let vec7 = e;
+                                            let ptr7 = vec7.as_ptr().cast::<u8>();
+                                            let len7 = vec7.len();
+                                            (0i32, ptr7.cast_mut(), len7)
+                                        }
+                                        V9::Bytes(e) => {
+                                            let vec8 = e;
+                                            let ptr8 = vec8.as_ptr().cast::<u8>();
+                                            let len8 = vec8.len();
+                                            (1i32, ptr8.cast_mut(), len8)
+                                        }
+                                    };
+                                    (1i32, result10_0, result10_1, result10_2)
+                                }
+                                None => (0i32, 0i32, ::core::ptr::null_mut(), 0usize),
+                            };
+                            (
+                                1i32,
+                                _rt::as_i32(code5),
+                                ptr6.cast_mut(),
+                                len6,
+                                result11_0,
+                                result11_1,
+                                result11_2,
+                                result11_3,
+                            )
+                        }
+                    };
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "segno:workflow/object-promises@0.2.0")]
+                    unsafe extern "C" {
+                        #[link_name = "settle"]
+                        fn wit_import14(
+                            _: *mut u8,
+                            _: usize,
+                            _: i32,
+                            _: i32,
+                            _: *mut u8,
+                            _: usize,
+                            _: i32,
+                            _: i32,
+                            _: *mut u8,
+                            _: usize,
+                        ) -> i32;
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import14(
+                        _: *mut u8,
+                        _: usize,
+                        _: i32,
+                        _: i32,
+                        _: *mut u8,
+                        _: usize,
+                        _: i32,
+                        _: i32,
+                        _: *mut u8,
+                        _: usize,
+                    ) -> i32 {
+                        unreachable!()
+                    }
+                    let ret = wit_import14(
+                        ptr0.cast_mut(),
+                        len0,
+                        result13_0,
+                        result13_1,
+                        result13_2,
+                        result13_3,
+                        result13_4,
+                        result13_5,
+                        result13_6,
+                        result13_7,
+                    );
+                    ret as u32
+                }
+            }
+        }
         /// What an activity may ask for, beside WASI as far as the host's policy allows it. These functions may block.
         #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
         pub mod activity {
@@ -4579,6 +4774,117 @@ pub mod exports {
                 }
                 #[doc(hidden)]
                 pub use __export_segno_workflow_objects_0_2_0_cabi;
+                #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
+                #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
+                struct _RetArea(
+                    [::core::mem::MaybeUninit<
+                        u8,
+                    >; 2 * ::core::mem::size_of::<*const u8>()],
+                );
+                static mut _RET_AREA: _RetArea = _RetArea(
+                    [::core::mem::MaybeUninit::uninit(); 2
+                        * ::core::mem::size_of::<*const u8>()],
+                );
+            }
+            /// Which functions of objects run once a key. A component without such functions need not export it.
+            ///
+            /// Such a function is exclusive, and the only exclusive one of its object. A further execution of its key is refused, with code
+            /// 409, for as long as the first one is kept; what the object holds goes with that one.
+            #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
+            pub mod runs {
+                #[used]
+                #[doc(hidden)]
+                static __FORCE_SECTION_REF: fn() = super::super::super::super::__link_custom_section_describing_imports;
+                use super::super::super::super::_rt;
+                #[doc(hidden)]
+                #[allow(non_snake_case, unused_unsafe)]
+                pub unsafe fn _export_describe_runs_cabi<T_: Guest>() -> *mut u8 {
+                    unsafe {
+                        #[cfg(target_arch = "wasm32")] _rt::run_ctors_once();
+                        let result0 = { T_::describe_runs() };
+                        let ptr1 = (&raw mut _RET_AREA.0).cast::<u8>();
+                        let vec3 = result0;
+                        let len3 = vec3.len();
+                        let layout3 = _rt::alloc::Layout::from_size_align(
+                                vec3.len() * (2 * ::core::mem::size_of::<*const u8>()),
+                                ::core::mem::size_of::<*const u8>(),
+                            )
+                            .unwrap();
+                        let (result3, _cleanup3) = wit_bindgen::rt::Cleanup::new(
+                            layout3,
+                        );
+                        if let Some(cleanup) = _cleanup3 {
+                            cleanup.forget();
+                        }
+                        for (i, e) in vec3.into_iter().enumerate() {
+                            let base = result3
+                                .add(i * (2 * ::core::mem::size_of::<*const u8>()));
+                            {
+                                let vec2 = (e.into_bytes()).into_boxed_slice();
+                                let ptr2 = vec2.as_ptr().cast::<u8>();
+                                let len2 = vec2.len();
+                                ::core::mem::forget(vec2);
+                                *base
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>() = len2;
+                                *base.add(0).cast::<*mut u8>() = ptr2.cast_mut();
+                            }
+                        }
+                        *ptr1.add(::core::mem::size_of::<*const u8>()).cast::<usize>() = len3;
+                        *ptr1.add(0).cast::<*mut u8>() = result3;
+                        ptr1
+                    }
+                }
+                #[doc(hidden)]
+                #[allow(non_snake_case)]
+                pub unsafe fn __post_return_describe_runs<T_: Guest>(arg0: *mut u8) {
+                    unsafe {
+                        let l0 = *arg0.add(0).cast::<*mut u8>();
+                        let l1 = *arg0
+                            .add(::core::mem::size_of::<*const u8>())
+                            .cast::<usize>();
+                        let base4 = l0;
+                        let len4 = l1;
+                        for i in 0..len4 {
+                            let base = base4
+                                .add(i * (2 * ::core::mem::size_of::<*const u8>()));
+                            {
+                                let l2 = *base.add(0).cast::<*mut u8>();
+                                let l3 = *base
+                                    .add(::core::mem::size_of::<*const u8>())
+                                    .cast::<usize>();
+                                _rt::cabi_dealloc(l2, l3, 1);
+                            }
+                        }
+                        _rt::cabi_dealloc(
+                            base4,
+                            len4 * (2 * ::core::mem::size_of::<*const u8>()),
+                            ::core::mem::size_of::<*const u8>(),
+                        );
+                    }
+                }
+                pub trait Guest {
+                    /// `OBJECT/FUNCTION`.
+                    #[allow(async_fn_in_trait)]
+                    fn describe_runs() -> _rt::Vec<_rt::String>;
+                }
+                #[doc(hidden)]
+                #[macro_export]
+                macro_rules! __export_segno_workflow_runs_0_2_0_cabi {
+                    ($ty:ident with_types_in $($path_to_types:tt)*) => {
+                        const _ : () = { #[unsafe (export_name =
+                        "segno:workflow/runs@0.2.0#describe-runs")] unsafe extern "C" fn
+                        export_describe_runs() -> * mut u8 { unsafe {
+                        $($path_to_types)*:: _export_describe_runs_cabi::<$ty > () } }
+                        #[unsafe (export_name =
+                        "cabi_post_segno:workflow/runs@0.2.0#describe-runs")] unsafe
+                        extern "C" fn _post_return_describe_runs(arg0 : * mut u8,) {
+                        unsafe { $($path_to_types)*:: __post_return_describe_runs::<$ty >
+                        (arg0) } } };
+                    };
+                }
+                #[doc(hidden)]
+                pub use __export_segno_workflow_runs_0_2_0_cabi;
                 #[cfg_attr(target_pointer_width = "64", repr(align(8)))]
                 #[cfg_attr(target_pointer_width = "32", repr(align(4)))]
                 struct _RetArea(
@@ -7063,6 +7369,9 @@ macro_rules! __export_module_with_descriptions_impl {
         exports::segno::workflow::objects::__export_segno_workflow_objects_0_2_0_cabi!($ty
         with_types_in $($path_to_types_root)*:: exports::segno::workflow::objects);
         $($path_to_types_root)*::
+        exports::segno::workflow::runs::__export_segno_workflow_runs_0_2_0_cabi!($ty
+        with_types_in $($path_to_types_root)*:: exports::segno::workflow::runs);
+        $($path_to_types_root)*::
         exports::segno::workflow::handlers::__export_segno_workflow_handlers_0_2_0_cabi!($ty
         with_types_in $($path_to_types_root)*:: exports::segno::workflow::handlers);
         $($path_to_types_root)*::
@@ -7075,107 +7384,110 @@ macro_rules! __export_module_with_descriptions_impl {
         (link_section =
         "component-type:wit-bindgen:0.61.1:segno:workflow@0.2.0:module-with-descriptions:imports and exports")]
         #[doc(hidden)] #[allow(clippy::octal_escapes)] pub static
-        __WIT_BINDGEN_COMPONENT_TYPE : [u8; 4229] = *
+        __WIT_BINDGEN_COMPONENT_TYPE : [u8; 4410] = *
         b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xf6\x1f\x01A\x02\x01\
-A%\x01B+\x01p}\x01q\x02\x04json\x01s\0\x05bytes\x01\0\0\x04\0\x07payload\x03\0\x01\
-\x01k\x02\x01r\x03\x04codey\x07messages\x07details\x03\x04\0\x07failure\x03\0\x04\
-\x01q\x02\x07success\x01\x02\0\x07failure\x01\x05\0\x04\0\x07outcome\x03\0\x06\x01\
-r\x02\x07commandy\x07outcome\x07\x04\0\x0acompletion\x03\0\x08\x01r\x02\x04names\
-\x07payload\x02\x04\0\x06signal\x03\0\x0a\x01q\x03\x09completed\x01\x09\0\x06sig\
-nal\x01\x0b\0\x09cancelled\0\0\x04\0\x05event\x03\0\x0c\x01m\x05\x05trace\x05deb\
-ug\x04info\x04warn\x05error\x04\0\x05level\x03\0\x0e\x01ky\x01py\x01r\x06\x0aini\
-tial-msw\x06factoru\x06max-msw\x06jitteru\x0cmax-attempts\x10\x0dnon-retryable\x11\
-\x04\0\x0dretry-options\x03\0\x12\x01kw\x01k\x13\x01o\x02ss\x01p\x16\x01r\x04\x0a\
-timeout-ms\x14\x05retry\x15\x0bstart-at-ms\x14\x06labels\x17\x04\0\x0ccall-optio\
-ns\x03\0\x18\x01r\x01\x0atimeout-ms\x14\x04\0\x0fpromise-options\x03\0\x1a\x01r\x04\
-\x06methods\x03urls\x07headers\x17\x04body\x03\x04\0\x0chttp-request\x03\0\x1c\x01\
-r\x03\x06status{\x07headers\x17\x04body\0\x04\0\x0dhttp-response\x03\0\x1e\x01q\x02\
-\x07execute\x01y\0\x08recorded\x01y\0\x04\0\x0arun-answer\x03\0\x20\x01m\x02\x08\
-workflow\x08activity\x04\0\x0dfunction-kind\x03\0\"\x01ks\x01r\x08\x04names\x04k\
-ind#\x07summary$\x0cinput-schema$\x0doutput-schema$\x07signals\x7f\x0atimeout-ms\
-\x14\x05retry\x15\x04\0\x14function-description\x03\0%\x01r\x04\x0ainvocations\x06\
-parent$\x0dstarted-at-msw\x04seed\0\x04\0\x07context\x03\0'\x01r\x07\x0ainvocati\
-ons\x0fidempotency-keys\x0bfence-tokenw\x07attempty\x0dlast-progress\x03\x0dstar\
-ted-at-msw\x0bdeadline-ms\x14\x04\0\x10activity-context\x03\0)\x03\0\x1asegno:wo\
-rkflow/types@0.2.0\x05\0\x02\x03\0\0\x07payload\x02\x03\0\0\x07outcome\x02\x03\0\
-\0\x0ccall-options\x02\x03\0\0\x0fpromise-options\x02\x03\0\0\x0chttp-request\x02\
-\x03\0\0\x05level\x02\x03\0\0\x0arun-answer\x01B+\x02\x03\x02\x01\x01\x04\0\x07p\
-ayload\x03\0\0\x02\x03\x02\x01\x02\x04\0\x07outcome\x03\0\x02\x02\x03\x02\x01\x03\
-\x04\0\x0ccall-options\x03\0\x04\x02\x03\x02\x01\x04\x04\0\x0fpromise-options\x03\
-\0\x06\x02\x03\x02\x01\x05\x04\0\x0chttp-request\x03\0\x08\x02\x03\x02\x01\x06\x04\
-\0\x05level\x03\0\x0a\x02\x03\x02\x01\x07\x04\0\x0arun-answer\x03\0\x0c\x01@\x03\
-\x08functions\x05input\x01\x07options\x05\0y\x04\0\x04call\x01\x0e\x04\0\x04send\
-\x01\x0e\x01@\x01\x07time-msw\0y\x04\0\x0bsleep-until\x01\x0f\x01ks\x01o\x02ys\x01\
-@\x02\x04name\x10\x07options\x07\0\x11\x04\0\x07promise\x01\x12\x01@\x02\x0aprom\
-ise-ids\x07outcome\x03\0y\x04\0\x06settle\x01\x13\x01@\x02\x07request\x09\x07opt\
-ions\x05\0y\x04\0\x04http\x01\x14\x01@\x01\x07commandy\0y\x04\0\x06cancel\x01\x15\
-\x01@\x01\x07commandy\x01\0\x04\0\x06forget\x01\x16\x01@\x02\x05topics\x07payloa\
-d\x01\0y\x04\0\x07publish\x01\x17\x01@\x01\x04names\0\x0d\x04\0\x03run\x01\x18\x01\
-@\x02\x07commandy\x07outcome\x03\x01\0\x04\0\x08run-done\x01\x19\x01@\0\0w\x04\0\
-\x03now\x01\x1a\x01@\x02\x05level\x0b\x07messages\x01\0\x04\0\x03log\x01\x1b\x01\
-@\x01\x07outcome\x03\x01\0\x04\0\x06finish\x01\x1c\x03\0\x1csegno:workflow/journ\
-al@0.2.0\x05\x08\x01B\x10\x02\x03\x02\x01\x01\x04\0\x07payload\x03\0\0\x02\x03\x02\
-\x01\x03\x04\0\x0ccall-options\x03\0\x02\x02\x03\x02\x01\x05\x04\0\x0chttp-reque\
-st\x03\0\x04\x01r\x04\x04sagas\x03seqy\x0acompensates\x12compensate-unknown\x7f\x04\
-\0\x04step\x03\0\x06\x01@\x04\x08functions\x05input\x01\x07options\x03\x04step\x07\
-\0y\x04\0\x04call\x01\x08\x01@\x03\x07request\x05\x07options\x03\x04step\x07\0y\x04\
-\0\x04http\x01\x09\x01@\x03\x04step\x07\x05input\x01\x07options\x03\0y\x04\0\x04\
-undo\x01\x0a\x01@\x01\x04step\x07\0y\x04\0\x03ask\x01\x0b\x03\0\x1asegno:workflo\
-w/sagas@0.2.0\x05\x09\x01B\x0c\x02\x03\x02\x01\x01\x04\0\x07payload\x03\0\0\x01@\
-\0\0s\x04\0\x03key\x01\x02\x01@\x01\x04names\0y\x04\0\x03get\x01\x03\x01@\0\0y\x04\
-\0\x05names\x01\x04\x01@\x02\x04names\x05value\x01\0y\x04\0\x03set\x01\x05\x04\0\
-\x05clear\x01\x03\x04\0\x09clear-all\x01\x04\x03\0\x1asegno:workflow/state@0.2.0\
-\x05\x0a\x02\x03\0\0\x07failure\x02\x03\0\0\x0dhttp-response\x01B\x12\x02\x03\x02\
-\x01\x01\x04\0\x07payload\x03\0\0\x02\x03\x02\x01\x0b\x04\0\x07failure\x03\0\x02\
-\x02\x03\x02\x01\x05\x04\0\x0chttp-request\x03\0\x04\x02\x03\x02\x01\x0c\x04\0\x0d\
-http-response\x03\0\x06\x02\x03\x02\x01\x06\x04\0\x05level\x03\0\x08\x01k\x01\x01\
-@\x01\x08progress\x0a\0\x7f\x04\0\x09heartbeat\x01\x0b\x01j\x01\x07\x01\x03\x01@\
-\x01\x07request\x05\0\x0c\x04\0\x04http\x01\x0d\x01@\x02\x05level\x09\x07message\
-s\x01\0\x04\0\x03log\x01\x0e\x03\0\x1dsegno:workflow/activity@0.2.0\x05\x0d\x01B\
-\x06\x02\x03\x02\x01\x0b\x04\0\x07failure\x03\0\0\x01j\x01s\x01\x01\x01@\x01\x04\
-names\0\x02\x04\0\x03env\x01\x03\x04\0\x06secret\x01\x03\x03\0\"segno:workflow/c\
-onfiguration@0.2.0\x05\x0e\x01B\x12\x02\x03\x02\x01\x0b\x04\0\x07failure\x03\0\0\
-\x01r\x03\x04names\x09directory\x7f\x04sizew\x04\0\x05entry\x03\0\x02\x01p}\x01j\
-\x01\x04\x01\x01\x01@\x03\x04paths\x06offsetw\x06lengthw\0\x05\x04\0\x04read\x01\
-\x06\x01j\0\x01\x01\x01@\x02\x04paths\x07content\x04\0\x07\x04\0\x05write\x01\x08\
-\x04\0\x06append\x01\x08\x01p\x03\x01j\x01\x09\x01\x01\x01@\x01\x04paths\0\x0a\x04\
-\0\x0elist-directory\x01\x0b\x01@\x01\x04paths\0\x07\x04\0\x06remove\x01\x0c\x03\
-\0\x1asegno:workflow/files@0.2.0\x05\x0f\x01B\x07\x01m\x02\x07promise\x06signal\x04\
-\0\x0cmessage-kind\x03\0\0\x01r\x04\x08functions\x04kind\x01\x04names\x06schemas\
-\x04\0\x13message-description\x03\0\x02\x01p\x03\x01@\0\0\x04\x04\0\x11describe-\
-messages\x01\x05\x04\0\x1dsegno:workflow/messages@0.2.0\x05\x10\x01B\x07\x01m\x02\
-\x09exclusive\x06shared\x04\0\x06access\x03\0\0\x01r\x02\x08functions\x06access\x01\
-\x04\0\x0fobject-function\x03\0\x02\x01p\x03\x01@\0\0\x04\x04\0\x10describe-obje\
-cts\x01\x05\x04\0\x1csegno:workflow/objects@0.2.0\x05\x11\x01B\x13\x02\x03\x02\x01\
-\x01\x04\0\x07payload\x03\0\0\x02\x03\x02\x01\x0b\x04\0\x07failure\x03\0\x02\x02\
-\x03\x02\x01\x02\x04\0\x07outcome\x03\0\x04\x01m\x02\x05query\x06update\x04\0\x0c\
-handler-kind\x03\0\x06\x01ks\x01r\x06\x08functions\x04kind\x07\x04names\x07summa\
-ry\x08\x0cinput-schema\x08\x0doutput-schema\x08\x04\0\x13handler-description\x03\
-\0\x09\x01p\x0a\x01@\0\0\x0b\x04\0\x11describe-handlers\x01\x0c\x01@\x02\x04name\
-s\x05input\x01\0\x05\x04\0\x05query\x01\x0d\x01k\x03\x01@\x02\x04names\x05input\x01\
-\0\x0e\x04\0\x08validate\x01\x0f\x04\0\x1dsegno:workflow/handlers@0.2.0\x05\x12\x01\
-B\x18\x01r\x03\x05county\x09period-msw\x05bursty\x04\0\x04rate\x03\0\0\x01ky\x01\
-k\x01\x01r\x02\x0bconcurrency\x02\x04rate\x03\x04\0\x06bounds\x03\0\x04\x01m\x02\
-\x06strict\x08weighted\x04\0\x05order\x03\0\x06\x01r\x02\x04paths\x05order\x07\x04\
-\0\x08priority\x03\0\x08\x01m\x02\x04skip\x07replace\x04\0\x09singleton\x03\0\x0a\
-\x01kw\x01r\x02\x09period-msw\x0alongest-ms\x0c\x04\0\x08debounce\x03\0\x0d\x01k\
-s\x01k\x09\x01k\x0b\x01k\x0e\x01r\x07\x08functions\x03key\x0f\x07per-key\x05\x05\
-total\x05\x08priority\x10\x09singleton\x11\x08debounce\x12\x04\0\x0ffunction-lim\
-its\x03\0\x13\x01p\x14\x01@\0\0\x15\x04\0\x0fdescribe-limits\x01\x16\x04\0\x1bse\
-gno:workflow/limits@0.2.0\x05\x13\x02\x03\0\0\x05event\x02\x03\0\0\x14function-d\
-escription\x02\x03\0\0\x07context\x02\x03\0\0\x10activity-context\x01B\x15\x02\x03\
-\x02\x01\x01\x04\0\x07payload\x03\0\0\x02\x03\x02\x01\x02\x04\0\x07outcome\x03\0\
-\x02\x02\x03\x02\x01\x14\x04\0\x05event\x03\0\x04\x02\x03\x02\x01\x15\x04\0\x14f\
-unction-description\x03\0\x06\x02\x03\x02\x01\x16\x04\0\x07context\x03\0\x08\x02\
-\x03\x02\x01\x17\x04\0\x10activity-context\x03\0\x0a\x01p\x07\x01@\0\0\x0c\x04\0\
-\x08describe\x01\x0d\x01@\x03\x08functions\x05input\x01\x07context\x09\x01\0\x04\
-\0\x05start\x01\x0e\x01@\x01\x05event\x05\x01\0\x04\0\x06resume\x01\x0f\x01@\x03\
-\x08functions\x05input\x01\x07context\x0b\0\x03\x04\0\x07perform\x01\x10\x04\0\x1e\
-segno:workflow/functions@0.2.0\x05\x18\x04\0-segno:workflow/module-with-descript\
-ions@0.2.0\x04\0\x0b\x1e\x01\0\x18module-with-descriptions\x03\0\0\0G\x09produce\
-rs\x01\x0cprocessed-by\x02\x0dwit-component\x070.258.3\x10wit-bindgen-rust\x060.\
-61.1";
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xab!\x01A\x02\x01A)\x01\
+B+\x01p}\x01q\x02\x04json\x01s\0\x05bytes\x01\0\0\x04\0\x07payload\x03\0\x01\x01\
+k\x02\x01r\x03\x04codey\x07messages\x07details\x03\x04\0\x07failure\x03\0\x04\x01\
+q\x02\x07success\x01\x02\0\x07failure\x01\x05\0\x04\0\x07outcome\x03\0\x06\x01r\x02\
+\x07commandy\x07outcome\x07\x04\0\x0acompletion\x03\0\x08\x01r\x02\x04names\x07p\
+ayload\x02\x04\0\x06signal\x03\0\x0a\x01q\x03\x09completed\x01\x09\0\x06signal\x01\
+\x0b\0\x09cancelled\0\0\x04\0\x05event\x03\0\x0c\x01m\x05\x05trace\x05debug\x04i\
+nfo\x04warn\x05error\x04\0\x05level\x03\0\x0e\x01ky\x01py\x01r\x06\x0ainitial-ms\
+w\x06factoru\x06max-msw\x06jitteru\x0cmax-attempts\x10\x0dnon-retryable\x11\x04\0\
+\x0dretry-options\x03\0\x12\x01kw\x01k\x13\x01o\x02ss\x01p\x16\x01r\x04\x0atimeo\
+ut-ms\x14\x05retry\x15\x0bstart-at-ms\x14\x06labels\x17\x04\0\x0ccall-options\x03\
+\0\x18\x01r\x01\x0atimeout-ms\x14\x04\0\x0fpromise-options\x03\0\x1a\x01r\x04\x06\
+methods\x03urls\x07headers\x17\x04body\x03\x04\0\x0chttp-request\x03\0\x1c\x01r\x03\
+\x06status{\x07headers\x17\x04body\0\x04\0\x0dhttp-response\x03\0\x1e\x01q\x02\x07\
+execute\x01y\0\x08recorded\x01y\0\x04\0\x0arun-answer\x03\0\x20\x01m\x02\x08work\
+flow\x08activity\x04\0\x0dfunction-kind\x03\0\"\x01ks\x01r\x08\x04names\x04kind#\
+\x07summary$\x0cinput-schema$\x0doutput-schema$\x07signals\x7f\x0atimeout-ms\x14\
+\x05retry\x15\x04\0\x14function-description\x03\0%\x01r\x04\x0ainvocations\x06pa\
+rent$\x0dstarted-at-msw\x04seed\0\x04\0\x07context\x03\0'\x01r\x07\x0ainvocation\
+s\x0fidempotency-keys\x0bfence-tokenw\x07attempty\x0dlast-progress\x03\x0dstarte\
+d-at-msw\x0bdeadline-ms\x14\x04\0\x10activity-context\x03\0)\x03\0\x1asegno:work\
+flow/types@0.2.0\x05\0\x02\x03\0\0\x07payload\x02\x03\0\0\x07outcome\x02\x03\0\0\
+\x0ccall-options\x02\x03\0\0\x0fpromise-options\x02\x03\0\0\x0chttp-request\x02\x03\
+\0\0\x05level\x02\x03\0\0\x0arun-answer\x01B+\x02\x03\x02\x01\x01\x04\0\x07paylo\
+ad\x03\0\0\x02\x03\x02\x01\x02\x04\0\x07outcome\x03\0\x02\x02\x03\x02\x01\x03\x04\
+\0\x0ccall-options\x03\0\x04\x02\x03\x02\x01\x04\x04\0\x0fpromise-options\x03\0\x06\
+\x02\x03\x02\x01\x05\x04\0\x0chttp-request\x03\0\x08\x02\x03\x02\x01\x06\x04\0\x05\
+level\x03\0\x0a\x02\x03\x02\x01\x07\x04\0\x0arun-answer\x03\0\x0c\x01@\x03\x08fu\
+nctions\x05input\x01\x07options\x05\0y\x04\0\x04call\x01\x0e\x04\0\x04send\x01\x0e\
+\x01@\x01\x07time-msw\0y\x04\0\x0bsleep-until\x01\x0f\x01ks\x01o\x02ys\x01@\x02\x04\
+name\x10\x07options\x07\0\x11\x04\0\x07promise\x01\x12\x01@\x02\x0apromise-ids\x07\
+outcome\x03\0y\x04\0\x06settle\x01\x13\x01@\x02\x07request\x09\x07options\x05\0y\
+\x04\0\x04http\x01\x14\x01@\x01\x07commandy\0y\x04\0\x06cancel\x01\x15\x01@\x01\x07\
+commandy\x01\0\x04\0\x06forget\x01\x16\x01@\x02\x05topics\x07payload\x01\0y\x04\0\
+\x07publish\x01\x17\x01@\x01\x04names\0\x0d\x04\0\x03run\x01\x18\x01@\x02\x07com\
+mandy\x07outcome\x03\x01\0\x04\0\x08run-done\x01\x19\x01@\0\0w\x04\0\x03now\x01\x1a\
+\x01@\x02\x05level\x0b\x07messages\x01\0\x04\0\x03log\x01\x1b\x01@\x01\x07outcom\
+e\x03\x01\0\x04\0\x06finish\x01\x1c\x03\0\x1csegno:workflow/journal@0.2.0\x05\x08\
+\x01B\x10\x02\x03\x02\x01\x01\x04\0\x07payload\x03\0\0\x02\x03\x02\x01\x03\x04\0\
+\x0ccall-options\x03\0\x02\x02\x03\x02\x01\x05\x04\0\x0chttp-request\x03\0\x04\x01\
+r\x04\x04sagas\x03seqy\x0acompensates\x12compensate-unknown\x7f\x04\0\x04step\x03\
+\0\x06\x01@\x04\x08functions\x05input\x01\x07options\x03\x04step\x07\0y\x04\0\x04\
+call\x01\x08\x01@\x03\x07request\x05\x07options\x03\x04step\x07\0y\x04\0\x04http\
+\x01\x09\x01@\x03\x04step\x07\x05input\x01\x07options\x03\0y\x04\0\x04undo\x01\x0a\
+\x01@\x01\x04step\x07\0y\x04\0\x03ask\x01\x0b\x03\0\x1asegno:workflow/sagas@0.2.\
+0\x05\x09\x01B\x0c\x02\x03\x02\x01\x01\x04\0\x07payload\x03\0\0\x01@\0\0s\x04\0\x03\
+key\x01\x02\x01@\x01\x04names\0y\x04\0\x03get\x01\x03\x01@\0\0y\x04\0\x05names\x01\
+\x04\x01@\x02\x04names\x05value\x01\0y\x04\0\x03set\x01\x05\x04\0\x05clear\x01\x03\
+\x04\0\x09clear-all\x01\x04\x03\0\x1asegno:workflow/state@0.2.0\x05\x0a\x01B\x07\
+\x02\x03\x02\x01\x02\x04\0\x07outcome\x03\0\0\x01@\x01\x04names\0y\x04\0\x04wait\
+\x01\x02\x04\0\x04peek\x01\x02\x01@\x02\x04names\x07outcome\x01\0y\x04\0\x06sett\
+le\x01\x03\x03\0$segno:workflow/object-promises@0.2.0\x05\x0b\x02\x03\0\0\x07fai\
+lure\x02\x03\0\0\x0dhttp-response\x01B\x12\x02\x03\x02\x01\x01\x04\0\x07payload\x03\
+\0\0\x02\x03\x02\x01\x0c\x04\0\x07failure\x03\0\x02\x02\x03\x02\x01\x05\x04\0\x0c\
+http-request\x03\0\x04\x02\x03\x02\x01\x0d\x04\0\x0dhttp-response\x03\0\x06\x02\x03\
+\x02\x01\x06\x04\0\x05level\x03\0\x08\x01k\x01\x01@\x01\x08progress\x0a\0\x7f\x04\
+\0\x09heartbeat\x01\x0b\x01j\x01\x07\x01\x03\x01@\x01\x07request\x05\0\x0c\x04\0\
+\x04http\x01\x0d\x01@\x02\x05level\x09\x07messages\x01\0\x04\0\x03log\x01\x0e\x03\
+\0\x1dsegno:workflow/activity@0.2.0\x05\x0e\x01B\x06\x02\x03\x02\x01\x0c\x04\0\x07\
+failure\x03\0\0\x01j\x01s\x01\x01\x01@\x01\x04names\0\x02\x04\0\x03env\x01\x03\x04\
+\0\x06secret\x01\x03\x03\0\"segno:workflow/configuration@0.2.0\x05\x0f\x01B\x12\x02\
+\x03\x02\x01\x0c\x04\0\x07failure\x03\0\0\x01r\x03\x04names\x09directory\x7f\x04\
+sizew\x04\0\x05entry\x03\0\x02\x01p}\x01j\x01\x04\x01\x01\x01@\x03\x04paths\x06o\
+ffsetw\x06lengthw\0\x05\x04\0\x04read\x01\x06\x01j\0\x01\x01\x01@\x02\x04paths\x07\
+content\x04\0\x07\x04\0\x05write\x01\x08\x04\0\x06append\x01\x08\x01p\x03\x01j\x01\
+\x09\x01\x01\x01@\x01\x04paths\0\x0a\x04\0\x0elist-directory\x01\x0b\x01@\x01\x04\
+paths\0\x07\x04\0\x06remove\x01\x0c\x03\0\x1asegno:workflow/files@0.2.0\x05\x10\x01\
+B\x07\x01m\x02\x07promise\x06signal\x04\0\x0cmessage-kind\x03\0\0\x01r\x04\x08fu\
+nctions\x04kind\x01\x04names\x06schemas\x04\0\x13message-description\x03\0\x02\x01\
+p\x03\x01@\0\0\x04\x04\0\x11describe-messages\x01\x05\x04\0\x1dsegno:workflow/me\
+ssages@0.2.0\x05\x11\x01B\x07\x01m\x02\x09exclusive\x06shared\x04\0\x06access\x03\
+\0\0\x01r\x02\x08functions\x06access\x01\x04\0\x0fobject-function\x03\0\x02\x01p\
+\x03\x01@\0\0\x04\x04\0\x10describe-objects\x01\x05\x04\0\x1csegno:workflow/obje\
+cts@0.2.0\x05\x12\x01B\x03\x01ps\x01@\0\0\0\x04\0\x0ddescribe-runs\x01\x01\x04\0\
+\x19segno:workflow/runs@0.2.0\x05\x13\x01B\x13\x02\x03\x02\x01\x01\x04\0\x07payl\
+oad\x03\0\0\x02\x03\x02\x01\x0c\x04\0\x07failure\x03\0\x02\x02\x03\x02\x01\x02\x04\
+\0\x07outcome\x03\0\x04\x01m\x02\x05query\x06update\x04\0\x0chandler-kind\x03\0\x06\
+\x01ks\x01r\x06\x08functions\x04kind\x07\x04names\x07summary\x08\x0cinput-schema\
+\x08\x0doutput-schema\x08\x04\0\x13handler-description\x03\0\x09\x01p\x0a\x01@\0\
+\0\x0b\x04\0\x11describe-handlers\x01\x0c\x01@\x02\x04names\x05input\x01\0\x05\x04\
+\0\x05query\x01\x0d\x01k\x03\x01@\x02\x04names\x05input\x01\0\x0e\x04\0\x08valid\
+ate\x01\x0f\x04\0\x1dsegno:workflow/handlers@0.2.0\x05\x14\x01B\x18\x01r\x03\x05\
+county\x09period-msw\x05bursty\x04\0\x04rate\x03\0\0\x01ky\x01k\x01\x01r\x02\x0b\
+concurrency\x02\x04rate\x03\x04\0\x06bounds\x03\0\x04\x01m\x02\x06strict\x08weig\
+hted\x04\0\x05order\x03\0\x06\x01r\x02\x04paths\x05order\x07\x04\0\x08priority\x03\
+\0\x08\x01m\x02\x04skip\x07replace\x04\0\x09singleton\x03\0\x0a\x01kw\x01r\x02\x09\
+period-msw\x0alongest-ms\x0c\x04\0\x08debounce\x03\0\x0d\x01ks\x01k\x09\x01k\x0b\
+\x01k\x0e\x01r\x07\x08functions\x03key\x0f\x07per-key\x05\x05total\x05\x08priori\
+ty\x10\x09singleton\x11\x08debounce\x12\x04\0\x0ffunction-limits\x03\0\x13\x01p\x14\
+\x01@\0\0\x15\x04\0\x0fdescribe-limits\x01\x16\x04\0\x1bsegno:workflow/limits@0.\
+2.0\x05\x15\x02\x03\0\0\x05event\x02\x03\0\0\x14function-description\x02\x03\0\0\
+\x07context\x02\x03\0\0\x10activity-context\x01B\x15\x02\x03\x02\x01\x01\x04\0\x07\
+payload\x03\0\0\x02\x03\x02\x01\x02\x04\0\x07outcome\x03\0\x02\x02\x03\x02\x01\x16\
+\x04\0\x05event\x03\0\x04\x02\x03\x02\x01\x17\x04\0\x14function-description\x03\0\
+\x06\x02\x03\x02\x01\x18\x04\0\x07context\x03\0\x08\x02\x03\x02\x01\x19\x04\0\x10\
+activity-context\x03\0\x0a\x01p\x07\x01@\0\0\x0c\x04\0\x08describe\x01\x0d\x01@\x03\
+\x08functions\x05input\x01\x07context\x09\x01\0\x04\0\x05start\x01\x0e\x01@\x01\x05\
+event\x05\x01\0\x04\0\x06resume\x01\x0f\x01@\x03\x08functions\x05input\x01\x07co\
+ntext\x0b\0\x03\x04\0\x07perform\x01\x10\x04\0\x1esegno:workflow/functions@0.2.0\
+\x05\x1a\x04\0-segno:workflow/module-with-descriptions@0.2.0\x04\0\x0b\x1e\x01\0\
+\x18module-with-descriptions\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0d\
+wit-component\x070.258.3\x10wit-bindgen-rust\x060.61.1";
         };
     };
 }
@@ -7188,9 +7500,9 @@ pub use __export_module_with_descriptions_impl as export_functions;
 )]
 #[doc(hidden)]
 #[allow(clippy::octal_escapes)]
-pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 2950] = *b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xd7\x15\x01A\x02\x01\
-A\x17\x01B+\x01p}\x01q\x02\x04json\x01s\0\x05bytes\x01\0\0\x04\0\x07payload\x03\0\
+pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 3072] = *b"\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xd1\x16\x01A\x02\x01\
+A\x19\x01B+\x01p}\x01q\x02\x04json\x01s\0\x05bytes\x01\0\0\x04\0\x07payload\x03\0\
 \x01\x01k\x02\x01r\x03\x04codey\x07messages\x07details\x03\x04\0\x07failure\x03\0\
 \x04\x01q\x02\x07success\x01\x02\0\x07failure\x01\x05\0\x04\0\x07outcome\x03\0\x06\
 \x01r\x02\x07commandy\x07outcome\x07\x04\0\x0acompletion\x03\0\x08\x01r\x02\x04n\
@@ -7238,25 +7550,28 @@ w/sagas@0.2.0\x05\x09\x01B\x0c\x02\x03\x02\x01\x01\x04\0\x07payload\x03\0\0\x01@
 \0\0s\x04\0\x03key\x01\x02\x01@\x01\x04names\0y\x04\0\x03get\x01\x03\x01@\0\0y\x04\
 \0\x05names\x01\x04\x01@\x02\x04names\x05value\x01\0y\x04\0\x03set\x01\x05\x04\0\
 \x05clear\x01\x03\x04\0\x09clear-all\x01\x04\x03\0\x1asegno:workflow/state@0.2.0\
-\x05\x0a\x02\x03\0\0\x07failure\x02\x03\0\0\x0dhttp-response\x01B\x12\x02\x03\x02\
-\x01\x01\x04\0\x07payload\x03\0\0\x02\x03\x02\x01\x0b\x04\0\x07failure\x03\0\x02\
-\x02\x03\x02\x01\x05\x04\0\x0chttp-request\x03\0\x04\x02\x03\x02\x01\x0c\x04\0\x0d\
-http-response\x03\0\x06\x02\x03\x02\x01\x06\x04\0\x05level\x03\0\x08\x01k\x01\x01\
-@\x01\x08progress\x0a\0\x7f\x04\0\x09heartbeat\x01\x0b\x01j\x01\x07\x01\x03\x01@\
-\x01\x07request\x05\0\x0c\x04\0\x04http\x01\x0d\x01@\x02\x05level\x09\x07message\
-s\x01\0\x04\0\x03log\x01\x0e\x03\0\x1dsegno:workflow/activity@0.2.0\x05\x0d\x01B\
-\x06\x02\x03\x02\x01\x0b\x04\0\x07failure\x03\0\0\x01j\x01s\x01\x01\x01@\x01\x04\
-names\0\x02\x04\0\x03env\x01\x03\x04\0\x06secret\x01\x03\x03\0\"segno:workflow/c\
-onfiguration@0.2.0\x05\x0e\x01B\x12\x02\x03\x02\x01\x0b\x04\0\x07failure\x03\0\0\
-\x01r\x03\x04names\x09directory\x7f\x04sizew\x04\0\x05entry\x03\0\x02\x01p}\x01j\
-\x01\x04\x01\x01\x01@\x03\x04paths\x06offsetw\x06lengthw\0\x05\x04\0\x04read\x01\
-\x06\x01j\0\x01\x01\x01@\x02\x04paths\x07content\x04\0\x07\x04\0\x05write\x01\x08\
-\x04\0\x06append\x01\x08\x01p\x03\x01j\x01\x09\x01\x01\x01@\x01\x04paths\0\x0a\x04\
-\0\x0elist-directory\x01\x0b\x01@\x01\x04paths\0\x07\x04\0\x06remove\x01\x0c\x03\
-\0\x1asegno:workflow/files@0.2.0\x05\x0f\x04\0Msegno:workflow/module-with-descri\
-ptions-with-all-of-its-exports-removed@0.2.0\x04\0\x0b>\x01\08module-with-descri\
-ptions-with-all-of-its-exports-removed\x03\0\0\0G\x09producers\x01\x0cprocessed-\
-by\x02\x0dwit-component\x070.258.3\x10wit-bindgen-rust\x060.61.1";
+\x05\x0a\x01B\x07\x02\x03\x02\x01\x02\x04\0\x07outcome\x03\0\0\x01@\x01\x04names\
+\0y\x04\0\x04wait\x01\x02\x04\0\x04peek\x01\x02\x01@\x02\x04names\x07outcome\x01\
+\0y\x04\0\x06settle\x01\x03\x03\0$segno:workflow/object-promises@0.2.0\x05\x0b\x02\
+\x03\0\0\x07failure\x02\x03\0\0\x0dhttp-response\x01B\x12\x02\x03\x02\x01\x01\x04\
+\0\x07payload\x03\0\0\x02\x03\x02\x01\x0c\x04\0\x07failure\x03\0\x02\x02\x03\x02\
+\x01\x05\x04\0\x0chttp-request\x03\0\x04\x02\x03\x02\x01\x0d\x04\0\x0dhttp-respo\
+nse\x03\0\x06\x02\x03\x02\x01\x06\x04\0\x05level\x03\0\x08\x01k\x01\x01@\x01\x08\
+progress\x0a\0\x7f\x04\0\x09heartbeat\x01\x0b\x01j\x01\x07\x01\x03\x01@\x01\x07r\
+equest\x05\0\x0c\x04\0\x04http\x01\x0d\x01@\x02\x05level\x09\x07messages\x01\0\x04\
+\0\x03log\x01\x0e\x03\0\x1dsegno:workflow/activity@0.2.0\x05\x0e\x01B\x06\x02\x03\
+\x02\x01\x0c\x04\0\x07failure\x03\0\0\x01j\x01s\x01\x01\x01@\x01\x04names\0\x02\x04\
+\0\x03env\x01\x03\x04\0\x06secret\x01\x03\x03\0\"segno:workflow/configuration@0.\
+2.0\x05\x0f\x01B\x12\x02\x03\x02\x01\x0c\x04\0\x07failure\x03\0\0\x01r\x03\x04na\
+mes\x09directory\x7f\x04sizew\x04\0\x05entry\x03\0\x02\x01p}\x01j\x01\x04\x01\x01\
+\x01@\x03\x04paths\x06offsetw\x06lengthw\0\x05\x04\0\x04read\x01\x06\x01j\0\x01\x01\
+\x01@\x02\x04paths\x07content\x04\0\x07\x04\0\x05write\x01\x08\x04\0\x06append\x01\
+\x08\x01p\x03\x01j\x01\x09\x01\x01\x01@\x01\x04paths\0\x0a\x04\0\x0elist-directo\
+ry\x01\x0b\x01@\x01\x04paths\0\x07\x04\0\x06remove\x01\x0c\x03\0\x1asegno:workfl\
+ow/files@0.2.0\x05\x10\x04\0Msegno:workflow/module-with-descriptions-with-all-of\
+-its-exports-removed@0.2.0\x04\0\x0b>\x01\08module-with-descriptions-with-all-of\
+-its-exports-removed\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-comp\
+onent\x070.258.3\x10wit-bindgen-rust\x060.61.1";
 #[inline(never)]
 #[doc(hidden)]
 pub fn __link_custom_section_describing_imports() {

@@ -41,6 +41,10 @@ pub trait Function: 'static {
     /// How it uses the object that it is of; none: it is of no object.
     const ACCESS: Option<ObjectAccess> = None;
 
+    /// Whether it runs once a key of its object.
+    #[doc(hidden)]
+    const RUNS_ONCE: bool = false;
+
     /// The defaults of calls.
     fn defaults() -> Defaults;
 
@@ -227,6 +231,7 @@ pub struct Entry {
     pub(crate) messages: fn() -> Vec<Message>,
     pub(crate) limits: fn() -> Option<FunctionLimits>,
     pub(crate) access: Option<ObjectAccess>,
+    pub(crate) runs_once: bool,
     /// The list of its crate's functions.
     #[cfg(not(target_arch = "wasm32"))]
     pub(crate) module: fn() -> Option<crate::Module>,
@@ -251,6 +256,7 @@ impl Entry {
             messages: F::messages,
             limits: F::limits,
             access: F::ACCESS,
+            runs_once: F::RUNS_ONCE,
             #[cfg(not(target_arch = "wasm32"))]
             module: F::module,
         }

@@ -4,7 +4,7 @@
 use crate::{
     activity::Attempt,
     bindings::segno::workflow::{
-        activity, configuration, files, journal, sagas, state, types as wit,
+        activity, configuration, files, journal, object_promises, sagas, state, types as wit,
     },
     files::FileSystem,
     journal::{Issued, Journal, Request},
@@ -46,6 +46,11 @@ impl Journal for HostJournal {
             Request::SetState { name, value } => state::set(&name, &value),
             Request::ClearState { name } => state::clear(&name),
             Request::ClearAllState => state::clear_all(),
+            Request::WaitObjectPromise { name } => object_promises::wait(&name),
+            Request::PeekObjectPromise { name } => object_promises::peek(&name),
+            Request::SettleObjectPromise { name, outcome } => {
+                object_promises::settle(&name, &outcome)
+            }
         };
         Issued { index, promise: None }
     }

@@ -45,6 +45,9 @@ pub(crate) enum Request {
     SetState { name: String, value: Payload },
     ClearState { name: String },
     ClearAllState,
+    WaitObjectPromise { name: String },
+    PeekObjectPromise { name: String },
+    SettleObjectPromise { name: String, outcome: wit::Outcome },
 }
 
 impl Request {
@@ -91,6 +94,13 @@ impl Request {
             Request::SetState { name, .. } => format!("write of `{name}` in the state"),
             Request::ClearState { name } => format!("removal of `{name}` from the state"),
             Request::ClearAllState => "removal of the state".to_owned(),
+            Request::WaitObjectPromise { name } => format!("promise `{name}` of the object"),
+            Request::PeekObjectPromise { name } => {
+                format!("look at the promise `{name}` of the object")
+            }
+            Request::SettleObjectPromise { name, .. } => {
+                format!("settlement of the promise `{name}` of the object")
+            }
         }
     }
 }

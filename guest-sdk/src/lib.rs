@@ -105,7 +105,9 @@ pub use handler::{Answer, Answering, Handler, Query, QueryItem, Update, UpdateIt
 pub use log::Level;
 pub use message::Message;
 pub use module::Module;
-pub use object::{Object, ObjectAccess, ObjectFields, ObjectRef, State, StateField, StateMap};
+pub use object::{
+    Object, ObjectAccess, ObjectFields, ObjectPromise, ObjectRef, State, StateField, StateMap,
+};
 pub use payload::Payload;
 pub use promise::Promise;
 pub use random::Random;
@@ -130,7 +132,9 @@ pub use serde_json;
 pub mod __private {
     pub use crate::bindings;
     pub use crate::bindings::exports::segno::workflow::functions::Guest;
-    pub use crate::bindings::exports::segno::workflow::{handlers, limits, messages, objects};
+    pub use crate::bindings::exports::segno::workflow::{
+        handlers, limits, messages, objects, runs,
+    };
     pub use crate::bindings::segno::workflow::types;
     pub use crate::function::Entry;
     #[cfg(feature = "graph")]
@@ -141,7 +145,7 @@ pub mod __private {
     pub use crate::module::no_module;
     pub use crate::module::{
         bytes, describe, describe_handlers, describe_limits, describe_messages, describe_objects,
-        length, perform, query, resume, start, validate,
+        describe_runs, length, perform, query, resume, start, validate,
     };
     pub use crate::object::ObjectEntries;
 }

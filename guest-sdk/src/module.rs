@@ -100,6 +100,13 @@ impl Module {
         self.handlers.iter().map(HandlerEntry::description).collect()
     }
 
+    /// The functions of objects that run once a key.
+    #[doc(hidden)]
+    pub fn describe_runs(&self) -> Vec<String> {
+        let runs = self.functions.iter().filter(|entry| entry.runs_once);
+        runs.map(|entry| entry.name.to_owned()).collect()
+    }
+
     /// The limits of the functions that declare one.
     #[doc(hidden)]
     pub fn describe_limits(&self) -> Vec<FunctionLimits> {
@@ -171,6 +178,11 @@ pub fn describe_objects(module: fn() -> Module) -> Vec<ObjectFunction> {
 #[doc(hidden)]
 pub fn describe_handlers(module: fn() -> Module) -> Vec<HandlerDescription> {
     module().describe_handlers()
+}
+
+#[doc(hidden)]
+pub fn describe_runs(module: fn() -> Module) -> Vec<String> {
+    module().describe_runs()
 }
 
 #[doc(hidden)]
@@ -292,7 +304,9 @@ macro_rules! module {
             #[unsafe(link_section = "segno-functions")]
             static LISTS: [u8; NAME.len()] = $crate::__private::bytes(&[NAME]);
 
-            use $crate::__private::{Guest, bindings, handlers, limits, messages, objects, types};
+            use $crate::__private::{
+                Guest, bindings, handlers, limits, messages, objects, runs, types,
+            };
 
             struct Exports;
 
@@ -341,6 +355,12 @@ macro_rules! module {
 
                 fn validate(name: String, input: types::Payload) -> Option<types::Failure> {
                     $crate::__private::validate(&name, &input)
+                }
+            }
+
+            impl runs::Guest for Exports {
+                fn describe_runs() -> Vec<String> {
+                    $crate::__private::describe_runs(segno_module)
                 }
             }
 

@@ -177,3 +177,47 @@ fn a_limit_that_makes_no_sense_is_refused_at_its_place() {
         assert!(place.is_empty() || said.contains(&underlined), "{attribute}: {said}");
     }
 }
+
+#[test]
+fn an_object_that_runs_once_a_key_is_told_which_function_is_one_too_many() {
+    let function = |attribute: &str, receiver: &str, name: &str| {
+        format!(
+            "{attribute} async fn {name}({receiver}, _ctx: Context) -> Result<()> {{ Ok(()) }}\n"
+        )
+    };
+    let object = |functions: &[String]| {
+        format!(
+            "#[segno::object]\npub struct Signup {{}}\n#[segno::object]\nimpl Signup {{ {} }}\n",
+            functions.concat()
+        )
+    };
+    let run = || function("#[run]", "&mut self", "run");
+    let shared = function("#[shared]", "&self", "status");
+    for (name, functions, said, place) in [
+        (
+            "two_runs",
+            vec![run(), function("#[run]", "&mut self", "again")],
+            "`Signup` has two `#[run]` functions: a key runs once",
+            "again",
+        ),
+        (
+            "run_beside_exclusive",
+            vec![function("", "&mut self", "change"), run()],
+            "`Signup` runs once a key, by `run`: its other functions are `#[shared]`, with `&self`",
+            "change",
+        ),
+        (
+            "run_that_reads",
+            vec![function("#[run]", "&self", "run")],
+            "a function that runs once a key takes `&mut self`",
+            "&self",
+        ),
+    ] {
+        let complaint = complaint(name, &object(&functions));
+        assert!(complaint.contains(said), "{complaint}");
+        let marked = complaint.lines().find(|line| line.contains(" async fn ")).expect("a line");
+        assert!(marked.contains(place), "{complaint}");
+    }
+    let fine = complaint("run_beside_shared", &object(&[run(), shared]));
+    assert!(!fine.contains("error"), "{fine}");
+}

@@ -91,11 +91,14 @@ pub fn graph(arguments: TokenStream, item: TokenStream) -> TokenStream {
 
 /// Makes a kind of object: of a struct, the state; of its `impl` block, the functions.
 ///
-/// The fields of the struct are `segno::State<T>` and `segno::StateMap<T>`. A function is an `async
-/// fn` that takes `&mut self`, or `&self` under `#[shared]`, then a `segno::Context`, then perhaps an
+/// The fields of the struct are `segno::State<T>`, `segno::StateMap<T>` and `segno::ObjectPromise<T>`. A
+/// function is an `async fn` that takes `&mut self`, or `&self` under `#[shared]`, then a `segno::Context`, then perhaps an
 /// input, and returns `segno::Result<T>`. Of the functions with `&mut self`, one execution of a key
 /// runs at a time. `#[exclusive(…)]` and `#[shared(…)]` take the arguments of
 /// [`macro@workflow`]. Other functions of the block stay as they are.
+///
+/// A function with `#[run]` takes `&mut self`, and runs once a key: a further call of it is refused with
+/// code 409. All other functions of such an object are `#[shared]`.
 ///
 /// List the kind of object in `segno::module!`, and call it by `ctx.object::<Kind>(key)`.
 #[proc_macro_attribute]

@@ -61,6 +61,7 @@ fn fields(item: &ItemStruct) -> syn::Result<TokenStream> {
 struct Method<'a> {
     item: &'a ImplItemFn,
     is_shared: bool,
+    is_run: bool,
     arguments: Arguments,
     input: Option<&'a Type>,
     output: &'a Type,
@@ -79,11 +80,12 @@ fn functions(mut item: ItemImpl) -> syn::Result<TokenStream> {
     let ident = of.path.require_ident()?.clone();
     let own = take_own_attributes(&mut item)?;
     let mut methods = Vec::new();
-    for ((is_shared, arguments), function) in
+    for ((said, arguments), function) in
         own.into_iter().zip(item.items.iter().filter_map(as_function))
     {
-        methods.push(Method::of(function, is_shared, arguments)?);
+        methods.push(Method::of(function, said, arguments)?);
     }
+    check_run(&ident, &methods)?;
     if methods.is_empty() {
         return Err(Error::new(ident.span(), "an object has functions: `async fn` with `self`"));
     }
@@ -137,28 +139,54 @@ fn as_function(item: &ImplItem) -> Option<&ImplItemFn> {
     }
 }
 
-/// Takes `#[shared]` and `#[exclusive]` off the functions. Answers for each whether it is shared,
-/// and its arguments.
-fn take_own_attributes(item: &mut ItemImpl) -> syn::Result<Vec<(Option<bool>, Arguments)>> {
+/// An object with a function that runs once a key has no other exclusive function.
+fn check_run(object: &syn::Ident, methods: &[Method<'_>]) -> syn::Result<()> {
+    let Some(run) = methods.iter().find(|method| method.is_run) else { return Ok(()) };
+    let ident = |method: &Method<'_>| method.item.sig.ident.clone();
+    let other = methods.iter().find(|method| !method.is_shared && ident(method) != ident(run));
+    let Some(other) = other else { return Ok(()) };
+    let message = match other.is_run {
+        true => format!("`{object}` has two `#[run]` functions: a key runs once"),
+        false => format!(
+            "`{object}` runs once a key, by `{}`: its other functions are `#[shared]`, with `&self`",
+            ident(run)
+        ),
+    };
+    Err(Error::new(other.item.sig.ident.span(), message))
+}
+
+/// What an attribute says of a function.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Said {
+    Shared,
+    Exclusive,
+    Run,
+}
+
+impl Said {
+    const ALL: [(&str, Self); 3] =
+        [("shared", Self::Shared), ("exclusive", Self::Exclusive), ("run", Self::Run)];
+}
+
+/// Takes `#[shared]`, `#[exclusive]` and `#[run]` off the functions. Answers for each what it says, and
+/// its arguments.
+fn take_own_attributes(item: &mut ItemImpl) -> syn::Result<Vec<(Option<Said>, Arguments)>> {
     let mut all = Vec::new();
     for item in &mut item.items {
         let is_function = as_function(item).is_some();
         let ImplItem::Fn(function) = item else { continue };
         let mut own = (None, Arguments::default());
         for attribute in std::mem::take(&mut function.attrs) {
-            let is_shared = match is(&attribute, "shared") {
-                true => true,
-                false if is(&attribute, "exclusive") => false,
-                false => {
-                    function.attrs.push(attribute);
-                    continue;
-                }
+            let said = Said::ALL.iter().find(|(name, _)| is(&attribute, name));
+            let Some((_, said)) = said else {
+                function.attrs.push(attribute);
+                continue;
             };
             if !is_function {
                 let message = "a function of an object is an `async fn` that takes `self`";
                 return Err(Error::new(attribute.span(), message));
             }
-            own.0 = Some(is_shared);
+            own.0 = Some(*said);
             if let Meta::List(list) = &attribute.meta {
                 own.1 = list.parse_args()?;
             }
@@ -175,7 +203,7 @@ fn is(attribute: &Attribute, name: &str) -> bool {
 }
 
 impl<'a> Method<'a> {
-    fn of(item: &'a ImplItemFn, said: Option<bool>, arguments: Arguments) -> syn::Result<Self> {
+    fn of(item: &'a ImplItemFn, said: Option<Said>, arguments: Arguments) -> syn::Result<Self> {
         let signature = &item.sig;
         if !signature.generics.params.is_empty() {
             let message = "a function of an object has no generic parameters";
@@ -183,11 +211,14 @@ impl<'a> Method<'a> {
         }
         let receiver = signature.receiver().expect("only methods come here");
         let wrong = match (&receiver.kind, said) {
-            (ReceiverKind::Reference(_, _, Some(_)), Some(true)) => {
+            (ReceiverKind::Reference(_, _, Some(_)), Some(Said::Shared)) => {
                 "a shared function takes `&self`: it only reads"
             }
-            (ReceiverKind::Reference(_, _, None), Some(false)) => {
+            (ReceiverKind::Reference(_, _, None), Some(Said::Exclusive)) => {
                 "an exclusive function takes `&mut self`"
+            }
+            (ReceiverKind::Reference(_, _, None), Some(Said::Run)) => {
+                "a function that runs once a key takes `&mut self`"
             }
             (ReceiverKind::Reference(_, _, None), None) => {
                 "say `#[shared]` above a function that only reads, or take `&mut self`"
@@ -198,7 +229,7 @@ impl<'a> Method<'a> {
         if !wrong.is_empty() {
             return Err(Error::new(receiver.span(), wrong));
         }
-        let is_shared = said == Some(true);
+        let (is_shared, is_run) = (said == Some(Said::Shared), said == Some(Said::Run));
         let types = signature.inputs.iter().filter_map(|argument| match argument {
             FnArg::Typed(argument) => Some(&*argument.ty),
             FnArg::Receiver(_) => None,
@@ -216,7 +247,7 @@ impl<'a> Method<'a> {
             let message = "a function of an object returns `segno::Result<…>`";
             return Err(Error::new(signature.ident.span(), message));
         };
-        Ok(Self { item, is_shared, arguments, input, output })
+        Ok(Self { item, is_shared, is_run, arguments, input, output })
     }
 
     fn name(&self) -> String {
@@ -240,9 +271,11 @@ impl<'a> Method<'a> {
             true => quote!(Shared),
             false => quote!(Exclusive),
         };
+        let is_run = self.is_run;
         let more = quote! {
             const ACCESS: ::core::option::Option<::segno::ObjectAccess> =
                 ::core::option::Option::Some(::segno::ObjectAccess::#access);
+            const RUNS_ONCE: bool = #is_run;
         };
         let begin = quote! {
             fn begin(context: Self::Context, #bound: Self::Input) -> ::segno::Body<Self> {

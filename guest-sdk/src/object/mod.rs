@@ -1,5 +1,6 @@
 //! Objects: a kind of object, and a key. Each has state, which one execution at a time writes.
 
+mod promise;
 mod state;
 
 use std::sync::Arc;
@@ -7,7 +8,10 @@ use std::sync::Arc;
 use serde::{Serialize, de::DeserializeOwned};
 
 pub(crate) use self::state::names;
-pub use self::state::{State, StateField, StateMap};
+pub use self::{
+    promise::ObjectPromise,
+    state::{State, StateField, StateMap},
+};
 use crate::{
     call::{Call, no_options},
     context::Context,

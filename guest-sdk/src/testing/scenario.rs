@@ -24,6 +24,8 @@ pub(super) enum Which {
     Named(String),
     /// The n-th promise without a name, from 0.
     Unnamed(usize),
+    /// That of an object, by the object and the name.
+    OfObject(String, String),
 }
 
 pub(super) struct PromisePlan {
@@ -59,7 +61,8 @@ pub struct PromiseScript<'a> {
 }
 
 impl PromiseScript<'_> {
-    /// Delays the settlement by this time after the promise was created.
+    /// Delays the settlement by this time after the promise was created; that of an object, after
+    /// the start.
     pub fn after(mut self, delay: Duration) -> Self {
         self.after = delay;
         self

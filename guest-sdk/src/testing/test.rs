@@ -212,7 +212,7 @@ impl Test {
     /// `test.run_object(Cart, "ada", "add", &item)`. The state of objects stays for the next run.
     ///
     /// # Errors
-    /// The function's own error.
+    /// The function's own error. Code 409 if it runs once a key, and has run.
     ///
     /// # Panics
     /// If the kind of object has no such function, or the function waits for an event that this test
@@ -232,6 +232,7 @@ impl Test {
         let entry = entry.unwrap_or_else(|| panic!("the object has no function `{function}`"));
         let (kind, _) = entry.name.split_once('/').expect("its name has two parts");
         let path = format!("{kind}@{key}/{function}");
+        self.scenario.objects.accept(&self.invocation, &entry, &format!("{kind}@{key}"))?;
         let payload = payload::encode("the input", input)?;
         match self.run_raw(entry, Some(path), payload) {
             wit::Outcome::Success(payload) => payload::decode("the result", &payload),
@@ -259,6 +260,25 @@ impl Test {
     /// A part of the state of an object, as it is now.
     pub fn state_of<T: DeserializeOwned>(&self, object: &str, name: &str) -> Option<T> {
         self.scenario.objects.get(object, name).map(|value| read(name, value))
+    }
+
+    /// Defines how a promise of an object is settled from outside, by the object (`Signup@ada`) and the
+    /// name of the field; at the start of the next run, if not [`after`](PromiseScript::after) that.
+    pub fn object_promise(&mut self, object: &str, name: &str) -> PromiseScript<'_> {
+        let which = Which::OfObject(object.to_owned(), name.to_owned());
+        PromiseScript { scenario: &mut self.scenario, which, after: Duration::ZERO }
+    }
+
+    /// The value or the error of a promise of an object; none: it is not settled.
+    pub fn object_promise_of<T: DeserializeOwned>(
+        &self,
+        object: &str,
+        name: &str,
+    ) -> Option<Result<T>> {
+        self.scenario.objects.outcome(object, name).map(|outcome| match outcome {
+            wit::Outcome::Success(value) => payload::decode("the value of a promise", value),
+            wit::Outcome::Failure(failure) => Err(Error::from_failure(failure.clone())),
+        })
     }
 
     fn run_raw(&mut self, entry: Entry, object: Option<String>, input: Payload) -> wit::Outcome {

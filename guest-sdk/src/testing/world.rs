@@ -99,6 +99,7 @@ enum Action {
     Attempt { invocation: String, command: u32, attempting: Attempting },
     Begin { id: String, function: String, input: Payload },
     Settle { promise: String, settler: Settler },
+    SettleOfObject { object: String, name: String, settler: Settler },
     Tell { invocation: String, event: wit::Event },
     Ask { invocation: String, ask: Arc<Mutex<Ask>> },
 }
@@ -168,6 +169,7 @@ impl<'a> World<'a> {
             let at_ms = self.now_ms + millis(after);
             self.decide(at_ms, Action::Tell { invocation: root.to_owned(), event });
         }
+        self.expect_promises_of_objects();
         self.module = (entry.module)();
         let listing = self.module.as_ref().filter(|module| module.find(entry.name).is_some());
         self.listed = listing.map(|module| module.names().collect());
@@ -333,6 +335,9 @@ impl<'a> World<'a> {
             Request::Send { function, input, when, .. } => {
                 self.check_list("sends", id, &function);
                 let sent = format!("{id}/{command}");
+                if let Err(refused) = self.accept(&sent, &function) {
+                    return self.answer(now_ms, id, command, failure(refused));
+                }
                 let value = Payload::Json(serde_json::Value::from(sent.clone()).to_string());
                 self.answer(now_ms, id, command, wit::Outcome::Success(value));
                 let at_ms = when.map_or(now_ms, |when| when.resolve(now_ms));
@@ -362,8 +367,11 @@ impl<'a> World<'a> {
                 self.attempt_until(id, command, attempting, options.timeout_ms);
             }
             Request::Cancel { command: cancelled } => {
-                self.cancel(id, cancelled);
-                self.answer(now_ms, id, command, null());
+                let refused = self.refuse_cancel(id, cancelled);
+                if refused.is_none() {
+                    self.cancel(id, cancelled);
+                }
+                self.answer(now_ms, id, command, refused.map_or_else(null, failure));
             }
             Request::Publish { .. } => self.answer(now_ms, id, command, null()),
             request @ (Request::GetState { .. }
@@ -371,6 +379,11 @@ impl<'a> World<'a> {
             | Request::SetState { .. }
             | Request::ClearState { .. }
             | Request::ClearAllState) => self.perform_on_state(id, command, request),
+            request @ (Request::WaitObjectPromise { .. }
+            | Request::PeekObjectPromise { .. }
+            | Request::SettleObjectPromise { .. }) => {
+                self.perform_on_promises(id, command, request)
+            }
         }
     }
 
@@ -431,6 +444,7 @@ impl<'a> World<'a> {
         options: wit::CallOptions,
     ) {
         self.check_list("calls", id, function);
+        let called = function;
         let keyed = Keyed::parse(function);
         let function = keyed.as_ref().map_or(function, |keyed| keyed.name.as_str());
         let entry = self.known(function);
@@ -444,6 +458,9 @@ impl<'a> World<'a> {
             Some((_, Kind::Workflow(_))) if doubled => Body::Final(function.to_owned()),
             Some((entry, Kind::Activity(_))) => Body::Activity(entry),
             Some((entry, Kind::Workflow(_))) => {
+                if let Err(refused) = self.accept(&child, called) {
+                    return self.answer(self.now_ms, id, command, failure(refused));
+                }
                 self.overdue(id, command, timeout_ms);
                 let parent = Some((id.to_owned(), command));
                 return match keyed {
@@ -503,6 +520,7 @@ impl<'a> World<'a> {
         let place = self.scenario.promises.iter().position(|plan| match &plan.which {
             Which::Named(wanted) => *wanted == promise || name.as_ref() == Some(wanted),
             Which::Unnamed(n) => name.is_none() && *n == self.unnamed_promises,
+            Which::OfObject(..) => false,
         });
         if name.is_none() {
             self.unnamed_promises += 1;
@@ -559,6 +577,11 @@ impl<'a> World<'a> {
             Action::Settle { promise, mut settler } => {
                 let outcome = settler(&promise);
                 self.settle(&promise, outcome);
+            }
+            Action::SettleOfObject { object, name, mut settler } => {
+                let outcome = settler(&name);
+                // One that is settled already stays so, as on a host.
+                let _ = self.settle_of_object(&object, &name, outcome);
             }
             Action::Attempt { invocation, command, mut attempting } => {
                 if !self.open.contains_key(&(invocation.clone(), command)) {

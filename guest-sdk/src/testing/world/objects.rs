@@ -1,11 +1,17 @@
-//! Objects in a test: their state, and whose turn it is.
+//! Objects in a test: their state and promises, and whose turn it is.
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::{World, null};
+use base64::{Engine, prelude::BASE64_STANDARD};
+use serde_json::json;
+
+use super::{
+    super::scenario::{PromisePlan, Which},
+    Action, World, null,
+};
 use crate::{
-    bindings::segno::workflow::types as wit, function::Entry, journal::Request,
-    object::ObjectAccess, payload::Payload,
+    bindings::segno::workflow::types as wit, error::Error, function::Entry, journal::Request,
+    object::ObjectAccess, payload::Payload, time::millis,
 };
 
 /// All objects of a test, as calls name them: `OBJECT@KEY`, behind the name of their module if they
@@ -16,9 +22,19 @@ pub(in crate::testing) struct Objects(BTreeMap<String, Object>);
 #[derive(Default)]
 struct Object {
     state: BTreeMap<String, Payload>,
+    promises: BTreeMap<String, Standing>,
+    /// The one run of its key.
+    run: Option<String>,
     /// Whose turn it is.
     holder: Option<String>,
     line: VecDeque<Waiting>,
+}
+
+/// How a promise of an object stands.
+enum Standing {
+    /// These commands wait for it.
+    Pending(Vec<(String, u32)>),
+    Settled(wit::Outcome),
 }
 
 /// An invocation that waits for its turn.
@@ -68,6 +84,53 @@ impl Objects {
     pub(in crate::testing) fn get(&self, object: &str, name: &str) -> Option<&Payload> {
         self.0.get(object)?.state.get(name)
     }
+
+    /// The outcome of a promise of an object, if it is settled.
+    pub(in crate::testing) fn outcome(&self, object: &str, name: &str) -> Option<&wit::Outcome> {
+        match self.0.get(object)?.promises.get(name)? {
+            Standing::Settled(outcome) => Some(outcome),
+            Standing::Pending(_) => None,
+        }
+    }
+
+    /// Takes note of an execution, if its function may run.
+    ///
+    /// # Errors
+    /// The key had its run.
+    pub(in crate::testing) fn accept(
+        &mut self,
+        id: &str,
+        entry: &Entry,
+        object: &str,
+    ) -> Result<(), Error> {
+        if !entry.runs_once {
+            return Ok(());
+        }
+        let place = self.0.entry(object.to_owned()).or_default();
+        match &place.run {
+            Some(run) => Err(Error::terminal(
+                409,
+                format!(
+                    "`{object}` has had its run, and runs once: read it by its id, `{run}`, or use another key"
+                ),
+            )),
+            None => {
+                place.run = Some(id.to_owned());
+                Ok(())
+            }
+        }
+    }
+
+    /// A test runs again: who waited is gone.
+    pub(in crate::testing) fn begin(&mut self) {
+        for place in self.0.values_mut() {
+            for standing in place.promises.values_mut() {
+                if let Standing::Pending(waiting) = standing {
+                    waiting.clear();
+                }
+            }
+        }
+    }
 }
 
 impl World<'_> {
@@ -103,6 +166,102 @@ impl World<'_> {
         if let Some(Waiting { id, entry, input, parent }) = next {
             self.begin_of(id, entry, input, parent, Some(object));
         }
+    }
+
+    /// Whether a function of an object may run, by the name by which it is called.
+    ///
+    /// # Errors
+    /// The key had its run.
+    pub(super) fn accept(&mut self, id: &str, function: &str) -> Result<(), Error> {
+        let Some(keyed) = Keyed::parse(function) else { return Ok(()) };
+        match self.known(&keyed.name) {
+            Some(entry) => self.scenario.objects.accept(id, &entry, &keyed.object.path),
+            None => Ok(()),
+        }
+    }
+
+    /// Settles promises of objects as the test says, counted from now.
+    pub(super) fn expect_promises_of_objects(&mut self) {
+        self.scenario.objects.begin();
+        for plan in std::mem::take(&mut self.scenario.promises) {
+            match plan {
+                PromisePlan { which: Which::OfObject(object, name), after, settler } => {
+                    let at_ms = self.now_ms.saturating_add(millis(after));
+                    self.decide(at_ms, Action::SettleOfObject { object, name, settler });
+                }
+                plan => self.scenario.promises.push(plan),
+            }
+        }
+    }
+
+    /// Carries out a command about the promises of the invocation's object.
+    pub(super) fn perform_on_promises(&mut self, id: &str, command: u32, request: Request) {
+        let running = &self.invocations[id];
+        let Some(object) = running.object.clone() else {
+            panic!("`{}` is no function of an object, which has promises", running.entry.name);
+        };
+        let outcome = match request {
+            Request::WaitObjectPromise { name } => {
+                let promises =
+                    &mut self.scenario.objects.0.entry(object.path).or_default().promises;
+                match promises.entry(name).or_insert_with(|| Standing::Pending(Vec::new())) {
+                    Standing::Settled(outcome) => outcome.clone(),
+                    Standing::Pending(waiting) => {
+                        return waiting.push((id.to_owned(), command));
+                    }
+                }
+            }
+            Request::PeekObjectPromise { name } => {
+                standing(self.scenario.objects.outcome(&object.path, &name))
+            }
+            Request::SettleObjectPromise { name, outcome } => {
+                match self.settle_of_object(&object.path, &name, outcome) {
+                    Ok(()) => wit::Outcome::Success(Payload::Json("true".to_owned())),
+                    Err(refused) => wit::Outcome::Failure(refused.into_failure()),
+                }
+            }
+            other => unreachable!("{} is about no promise of an object", other.describe()),
+        };
+        self.answer(self.now_ms, id, command, outcome);
+    }
+
+    /// Settles a promise of an object, which is made if there is none.
+    ///
+    /// # Errors
+    /// It was settled before.
+    pub(super) fn settle_of_object(
+        &mut self,
+        object: &str,
+        name: &str,
+        outcome: wit::Outcome,
+    ) -> Result<(), Error> {
+        let place = self.scenario.objects.0.entry(object.to_owned()).or_default();
+        let settled = Standing::Settled(outcome.clone());
+        let waiting = match place.promises.insert(name.to_owned(), settled) {
+            None => Vec::new(),
+            Some(Standing::Pending(waiting)) => waiting,
+            Some(before @ Standing::Settled(_)) => {
+                place.promises.insert(name.to_owned(), before);
+                let message = format!("the promise `{object}/p/{name}` was settled before");
+                return Err(Error::terminal(409, message));
+            }
+        };
+        for (id, command) in waiting {
+            self.answer(self.now_ms, &id, command, outcome.clone());
+        }
+        Ok(())
+    }
+
+    /// Why a command cannot be cancelled: a promise of an object belongs to no execution.
+    pub(super) fn refuse_cancel(&self, id: &str, command: u32) -> Option<Error> {
+        let object = &self.invocations.get(id)?.object.as_ref()?.path;
+        let promises = &self.scenario.objects.0.get(object)?.promises;
+        let (name, _) = promises.iter().find(|(_, standing)| match standing {
+            Standing::Pending(waiting) => waiting.contains(&(id.to_owned(), command)),
+            Standing::Settled(_) => false,
+        })?;
+        let message = format!("`{id}` did not make `{object}/p/{name}` and cannot cancel it");
+        Some(Error::terminal(422, message))
     }
 
     /// Carries out a command about the state of the invocation's object.
@@ -143,4 +302,28 @@ impl World<'_> {
         };
         self.answer(self.now_ms, id, command, value);
     }
+}
+
+/// How a promise stands, as the host says it.
+fn standing(outcome: Option<&wit::Outcome>) -> wit::Outcome {
+    let json = match outcome {
+        None => "null".to_owned(),
+        Some(wit::Outcome::Success(Payload::Json(json))) => format!("{{\"resolved\":{json}}}"),
+        Some(wit::Outcome::Success(Payload::Bytes(bytes))) => {
+            json!({ "resolved_base64": BASE64_STANDARD.encode(bytes) }).to_string()
+        }
+        Some(wit::Outcome::Failure(failure)) => {
+            let details = match &failure.details {
+                Some(Payload::Json(json)) => serde_json::from_str(json).ok(),
+                Some(Payload::Bytes(bytes)) => {
+                    Some(json!({ "base64": BASE64_STANDARD.encode(bytes) }))
+                }
+                None => None::<serde_json::Value>,
+            };
+            let (code, message) = (failure.code, &failure.message);
+            json!({ "rejected": { "code": code, "message": message, "details": details } })
+                .to_string()
+        }
+    };
+    wit::Outcome::Success(Payload::Json(json))
 }
