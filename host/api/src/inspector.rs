@@ -126,6 +126,7 @@ fn rejected(invalid: &Invalid) -> Rejected {
         Invalid::BadObject { function, .. } => {
             ("invalid-object", Some(json!({ "function": function })))
         }
+        Invalid::BadRun { function, .. } => ("invalid-run", Some(json!({ "function": function }))),
         Invalid::BadHandler { what, name, function, .. } => {
             ("invalid-handler", Some(json!({ "kind": what, "name": name, "function": function })))
         }

@@ -44,6 +44,12 @@ pub enum GuestCommand {
     ClearState(ClearState),
     /// Removes the state of its object.
     ClearAllState(ClearAllState),
+    /// Waits for a promise of its object.
+    WaitObjectPromise(WaitObjectPromise),
+    /// Reads how a promise of its object stands.
+    PeekObjectPromise(PeekObjectPromise),
+    /// Settles a promise of its object.
+    SettleObjectPromise(SettleObjectPromise),
 }
 
 /// The arguments of [`GuestCommand::Call`].
@@ -172,6 +178,29 @@ pub struct ClearState {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ClearAllState;
 
+/// The arguments of [`GuestCommand::WaitObjectPromise`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct WaitObjectPromise {
+    /// The name.
+    pub name: String,
+}
+
+/// The arguments of [`GuestCommand::PeekObjectPromise`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct PeekObjectPromise {
+    /// The name.
+    pub name: String,
+}
+
+/// The arguments of [`GuestCommand::SettleObjectPromise`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct SettleObjectPromise {
+    /// The name.
+    pub name: String,
+    /// The outcome of the promise.
+    pub outcome: Outcome,
+}
+
 impl GuestCommand {
     /// Number of bytes of the command's texts and payloads.
     pub fn size(&self) -> usize {
@@ -190,6 +219,11 @@ impl GuestCommand {
             Self::GetState(GetState { name }) | Self::ClearState(ClearState { name }) => name.len(),
             Self::SetState(SetState { name, value }) => name.len() + size(value),
             Self::StateNames(_) | Self::ClearAllState(_) => 0,
+            Self::WaitObjectPromise(WaitObjectPromise { name })
+            | Self::PeekObjectPromise(PeekObjectPromise { name }) => name.len(),
+            Self::SettleObjectPromise(SettleObjectPromise { name, outcome }) => {
+                name.len() + outcome_size(outcome)
+            }
         }
     }
 }
@@ -231,5 +265,6 @@ variants! {
     Cancel: Cancel, Publish: Publish, Run: Run, SagaCall: Box<StepCommand<Call>>, SagaHttp: Box<StepCommand<Http>>,
     Undo: Box<Undo>, AskAboutStep: AskAboutStep,
     GetState: GetState, StateNames: StateNames, SetState: SetState, ClearState: ClearState,
-    ClearAllState: ClearAllState
+    ClearAllState: ClearAllState, WaitObjectPromise: WaitObjectPromise,
+    PeekObjectPromise: PeekObjectPromise, SettleObjectPromise: SettleObjectPromise
 }

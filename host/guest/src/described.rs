@@ -16,6 +16,8 @@ pub(super) struct Described {
     pub(super) messages: Vec<MessageDescription>,
     /// Functions of objects, by name, as it lists them.
     pub(super) objects: Vec<super::ObjectFunction>,
+    /// Functions of objects that run once a key.
+    pub(super) runs: Vec<String>,
     /// What its workflows answer.
     pub(super) handlers: Vec<HandlerDescription>,
     /// How many executions of its functions may run, and how fast they begin.
@@ -41,6 +43,7 @@ impl Described {
             functions: Arc::new(exports.describe(store).await?),
             messages: exports.describe_messages(store).await?,
             objects: exports.describe_objects(store).await?,
+            runs: exports.describe_runs(store).await?,
             handlers: exports.describe_handlers(store).await?,
             limits: exports.describe_limits(store).await?,
         })
@@ -68,12 +71,14 @@ impl Described {
         let of_functions = self.functions.iter().map(function).sum();
         let of_messages = self.messages.iter().map(message).sum();
         let of_objects = self.objects.iter().map(|object| object.function.len()).sum();
+        let of_runs = self.runs.iter().map(String::len).sum();
         let of_handlers = self.handlers.iter().map(handler).sum();
         let of_limits = self.limits.iter().map(FunctionLimits::size).sum();
         for (what, size) in [
             ("description", of_functions),
             ("description of messages", of_messages),
             ("description of objects", of_objects),
+            ("description of functions that run once a key", of_runs),
             ("description of queries and updates", of_handlers),
             ("description of limits", of_limits),
         ] {
@@ -157,6 +162,7 @@ mod tests {
         let described = Described {
             functions: Arc::new(vec![function("order"), function("Cart/total")]),
             messages: Vec::new(),
+            runs: Vec::new(),
             handlers: Vec::new(),
             limits: Vec::new(),
             objects: vec![ObjectFunction {

@@ -35,6 +35,7 @@ struct Places {
     perform: ComponentExportIndex,
     describe_messages: Option<ComponentExportIndex>,
     describe_objects: Option<ComponentExportIndex>,
+    describe_runs: Option<ComponentExportIndex>,
     describe_limits: Option<ComponentExportIndex>,
     handlers: Option<HandlerPlaces>,
 }
@@ -78,6 +79,7 @@ impl<T: Send + 'static> Linked<T> {
                 "objects",
                 "describe-objects",
             )?,
+            describe_runs: offered::<T, (), (Vec<String>,)>(&pre, "runs", "describe-runs")?,
             describe_limits: offered::<T, (), (Vec<FunctionLimits>,)>(
                 &pre,
                 "limits",
@@ -139,6 +141,16 @@ impl Exports {
         store: &mut Store<T>,
     ) -> wasmtime::Result<Vec<ObjectFunction>> {
         let Some(place) = self.places.describe_objects else { return Ok(Vec::new()) };
+        let (described,) = self.call(store, place, ()).await?;
+        Ok(described)
+    }
+
+    /// Nothing, if the component does not say.
+    pub(super) async fn describe_runs<T: Send + 'static>(
+        &self,
+        store: &mut Store<T>,
+    ) -> wasmtime::Result<Vec<String>> {
+        let Some(place) = self.places.describe_runs else { return Ok(Vec::new()) };
         let (described,) = self.call(store, place, ()).await?;
         Ok(described)
     }

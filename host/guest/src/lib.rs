@@ -57,6 +57,7 @@ mod function_limits;
 mod handlers;
 mod instance;
 mod messages;
+mod object_promises;
 mod objects;
 mod report;
 mod sagas;

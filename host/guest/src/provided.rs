@@ -6,7 +6,9 @@ use wasmtime::{
 };
 
 use super::{
-    bindings::segno::workflow::{activity, configuration, files, journal, sagas, state},
+    bindings::segno::workflow::{
+        activity, configuration, files, journal, object_promises, sagas, state,
+    },
     versions::{VERSIONS, imports, interface},
 };
 
@@ -15,6 +17,7 @@ pub(super) trait Answers:
     journal::Host
     + sagas::Host
     + state::Host
+    + object_promises::Host
     + activity::Host
     + configuration::Host
     + files::Host
@@ -27,6 +30,7 @@ impl<T> Answers for T where
     T: journal::Host
         + sagas::Host
         + state::Host
+        + object_promises::Host
         + activity::Host
         + configuration::Host
         + files::Host
@@ -89,6 +93,7 @@ pub(super) fn provide<T: Answers>(linker: &mut Linker<T>) -> wasmtime::Result<()
         of("journal", journal)?;
         of("sagas", sagas)?;
         of("state", state)?;
+        of("object-promises", object_promises)?;
         of("activity", activity)?;
         of("configuration", configuration)?;
         of("files", files)?;
@@ -136,6 +141,16 @@ fn state<T: Answers>(mut instance: LinkerInstance<'_, T>) -> wasmtime::Result<()
         "set" = set(name, value);
         "clear" = clear(name);
         "clear-all" = clear_all();
+    } silent {
+    } }
+    Ok(())
+}
+
+fn object_promises<T: Answers>(mut instance: LinkerInstance<'_, T>) -> wasmtime::Result<()> {
+    functions! { instance, object_promises: answering {
+        "wait" = wait(name);
+        "peek" = peek(name);
+        "settle" = settle(name, outcome);
     } silent {
     } }
     Ok(())

@@ -11,8 +11,10 @@ use super::{
     workflow::WorkflowState,
 };
 
-/// The most bytes of a name in an object's state.
+/// The most bytes of a name of something that an object holds.
 const LONGEST_NAME: usize = segno_core::object::LONGEST_NAME;
+/// What these names are names of.
+const WHAT: &str = "in the state of an object";
 
 impl state::Host for WorkflowState {
     fn key(&mut self) -> wasmtime::Result<String> {
@@ -21,7 +23,7 @@ impl state::Host for WorkflowState {
 
     fn get(&mut self, name: String) -> wasmtime::Result<u32> {
         self.object("state.get")?;
-        check_name(&name)?;
+        check_name(WHAT, &name)?;
         self.command(GetState { name })
     }
 
@@ -32,14 +34,14 @@ impl state::Host for WorkflowState {
 
     fn set(&mut self, name: String, value: Payload) -> wasmtime::Result<u32> {
         self.writes("state.set")?;
-        check_name(&name)?;
+        check_name(WHAT, &name)?;
         self.check(size(&value), || format!("value of `{name}` in the state"))?;
         self.command(SetState { name, value })
     }
 
     fn clear(&mut self, name: String) -> wasmtime::Result<u32> {
         self.writes("state.clear")?;
-        check_name(&name)?;
+        check_name(WHAT, &name)?;
         self.command(ClearState { name })
     }
 
@@ -90,7 +92,7 @@ impl From<(String, ObjectAccess)> for OwnObject {
 }
 
 impl WorkflowState {
-    fn object(&self, import: &str) -> wasmtime::Result<&OwnObject> {
+    pub(super) fn object(&self, import: &str) -> wasmtime::Result<&OwnObject> {
         self.object.as_ref().ok_or_else(|| {
             let message = format!(
                 "`{import}` is for functions of objects: describe this one in `objects`, and call it as `OBJECT@KEY/FUNCTION`"
@@ -110,12 +112,11 @@ impl WorkflowState {
     }
 }
 
-fn check_name(name: &str) -> wasmtime::Result<()> {
+/// Checks a name of something that an object holds.
+pub(super) fn check_name(what: &str, name: &str) -> wasmtime::Result<()> {
     if name.is_empty() || name.len() > LONGEST_NAME {
-        let message = format!(
-            "a name in the state of an object has 1 to {LONGEST_NAME} bytes, and this one has {}",
-            name.len()
-        );
+        let message =
+            format!("a name {what} has 1 to {LONGEST_NAME} bytes, and this one has {}", name.len());
         return Err(Halt::Refused(message).into());
     }
     Ok(())

@@ -130,6 +130,14 @@ pub enum Invalid {
         /// The fault.
         reason: String,
     },
+    /// The description of a function that runs once a key cannot be used.
+    #[error("`{function}` cannot run once a key: {reason}")]
+    BadRun {
+        /// The name of the function.
+        function: String,
+        /// The fault.
+        reason: String,
+    },
     /// A query or update is described of a workflow that there is not, twice, or by no JSON schema.
     #[error("the description of the {what} `{name}` of `{function}` cannot be used: {reason}")]
     BadHandler {
@@ -191,7 +199,8 @@ async fn compiled(wasm: &Wasm, digest: Digest, bytes: Arc<[u8]>) -> Result<Modul
         return Err(Invalid::Unlisted { names: unlisted });
     }
     let functions = with_messages(described(&said.functions)?, said.messages.clone())?;
-    let functions = with_handlers(with_objects(functions, &said.objects)?, said.handlers.clone())?;
+    let functions = with_runs(with_objects(functions, &said.objects)?, &said.runs)?;
+    let functions = with_handlers(functions, said.handlers.clone())?;
     Ok(ModuleReport {
         digest: digest.to_string(),
         size,
@@ -397,6 +406,41 @@ fn with_objects(
         };
         if report.access.replace(access).is_some() {
             return Err(bad("it is described twice"));
+        }
+    }
+    Ok(reports)
+}
+
+/// The reports with which functions of objects run once a key.
+fn with_runs(
+    mut reports: Vec<FunctionReport>,
+    runs: &[String],
+) -> Result<Vec<FunctionReport>, Invalid> {
+    for function in runs {
+        let bad = |reason: String| Invalid::BadRun { function: function.clone(), reason };
+        let report = reports.iter_mut().find(|report| report.name == *function);
+        let report = report.ok_or_else(|| bad("the module has no such function".to_owned()))?;
+        match report.access {
+            Some(Access::Exclusive) => {}
+            Some(Access::Shared) => {
+                return Err(bad("it is a shared function, which waits for nobody".to_owned()));
+            }
+            None => return Err(bad("it is a function of no object, and has no key".to_owned())),
+        }
+        if std::mem::replace(&mut report.runs_once, true) {
+            return Err(bad("it is described twice".to_owned()));
+        }
+        let object = |name: &str| name.split_once('/').map(|(object, _)| object.to_owned());
+        let other = reports.iter().find(|other| {
+            other.access == Some(Access::Exclusive)
+                && other.name != *function
+                && object(&other.name) == object(function)
+        });
+        if let Some(other) = other {
+            return Err(bad(format!(
+                "its object has another exclusive function, `{}`: all others have to be shared",
+                other.name
+            )));
         }
     }
     Ok(reports)

@@ -15,6 +15,7 @@ mod journal;
 mod limits;
 mod objects;
 mod queries;
+mod runs;
 mod services;
 mod signals;
 mod time;

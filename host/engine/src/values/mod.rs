@@ -9,5 +9,5 @@ mod promises;
 
 pub use promises::{
     code, failure, failure_value, function, input, outcome, param, param_of_arguments, payload,
-    payload_json, policy, told, value, verdict,
+    payload_json, policy, standing, told, value, verdict,
 };

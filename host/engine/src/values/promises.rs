@@ -239,6 +239,30 @@ pub fn verdict(outcome: &Outcome) -> (Verdict, Value) {
     }
 }
 
+/// How a promise of an object stands, as the contract says it.
+pub fn standing(promise: Option<&Promise>) -> Outcome {
+    let outcome = promise.and_then(Promise::settlement).map(outcome);
+    let text = match outcome {
+        None => "null".to_owned(),
+        // A text of JSON is repeated as it is: it may hold numbers that a parser would change.
+        Some(Outcome::Success(Payload::Json(text)))
+            if serde_json::from_str::<serde::de::IgnoredAny>(&text).is_ok() =>
+        {
+            format!("{{\"resolved\":{text}}}")
+        }
+        Some(Outcome::Success(Payload::Json(text))) => json!({ "resolved": text }).to_string(),
+        Some(Outcome::Success(Payload::Bytes(bytes))) => {
+            json!({ "resolved_base64": BASE64_STANDARD.encode(bytes) }).to_string()
+        }
+        Some(Outcome::Failure(Failure { code, message, details })) => {
+            let details = details.as_ref().map(payload_json);
+            let rejected = json!({ "code": code, "message": message, "details": details });
+            json!({ "rejected": rejected }).to_string()
+        }
+    };
+    Outcome::Success(Payload::Json(text))
+}
+
 /// A payload as JSON: bytes become an object that marks them.
 pub fn payload_json(payload: &Payload) -> serde_json::Value {
     match payload {

@@ -49,7 +49,7 @@ fn limited(function: &str, concurrency: u32) -> Guest {
              (i32.const {LIMITS_AT}))
            {data}"#
     );
-    Guest { functions: vec![workflow("main")], items, limits: true, ..Guest::default() }
+    Guest { functions: vec![workflow("main")], items, describes: &["limits"], ..Guest::default() }
 }
 
 #[tokio::test]

@@ -7,12 +7,6 @@ use wit_parser::Resolve;
 
 /// The parts of WASI that the tests import, as WIT.
 const WASI_WIT: &str = include_str!("wasi.wit");
-/// The world of guests that declare limits.
-const LIMITED_WIT: &str = "package fixture:limited; world guest {
-    include segno:workflow/module@0.2.0;
-    export segno:workflow/limits@0.2.0;
-}";
-
 /// Offset of the answer of `describe`.
 const DESCRIPTION_AT: usize = 1_024;
 /// Size of one `function-description`, in bytes.
@@ -35,8 +29,8 @@ pub(super) struct Guest {
     pub(super) perform: String,
     pub(super) exports: Vec<&'static str>,
     pub(super) wasi: bool,
-    /// Whether the guest exports `limits`, which is among its items.
-    pub(super) limits: bool,
+    /// Interfaces of the contract that the guest exports besides; they are among its items.
+    pub(super) describes: &'static [&'static str],
 }
 
 /// One line of `describe`.
@@ -57,7 +51,7 @@ impl Default for Guest {
             perform: "unreachable".into(),
             exports: vec!["describe", "start", "resume", "perform"],
             wasi: false,
-            limits: false,
+            describes: &[],
         }
     }
 }
@@ -92,10 +86,16 @@ impl Guest {
         if self.wasi {
             package = resolve.push_source("wasi.wit", WASI_WIT)?;
         }
-        if self.limits {
-            package = resolve.push_source("limited.wit", LIMITED_WIT)?;
+        if !self.describes.is_empty() {
+            let exports = self.describes.iter();
+            let exports: String =
+                exports.map(|name| format!("export segno:workflow/{name}@0.2.0;\n")).collect();
+            let world = format!(
+                "package fixture:described; world guest {{ include segno:workflow/module@0.2.0; {exports} }}"
+            );
+            package = resolve.push_source("described.wit", &world)?;
         }
-        let is_plain = !self.wasi && !self.limits;
+        let is_plain = !self.wasi && self.describes.is_empty();
         let world = resolve.select_world(&[package], is_plain.then_some("module"))?;
         let mut core = self.core();
         embed_component_metadata(&mut core, &resolve, world, StringEncoding::UTF8)?;

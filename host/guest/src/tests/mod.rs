@@ -9,6 +9,7 @@ mod limits;
 mod mutations;
 mod pool;
 mod running;
+mod runs;
 mod upload;
 mod wasi;
 

@@ -11,8 +11,9 @@ use segno::guest::{
     Answer, Ask, CallOptions, Completion, Context, Event, Failure, GuestCommand, GuestError,
     HttpRequest, Level, Outcome, Panic, Payload, PromiseOptions, RunAnswer, SharedJournal, Signal,
     commands::{
-        Call, Cancel, ClearAllState, ClearState, GetState, Http, NewPromise, Publish, Run, Send,
-        SetState, Settle, Sleep, StateNames,
+        Call, Cancel, ClearAllState, ClearState, GetState, Http, NewPromise, PeekObjectPromise,
+        Publish, Run, Send, SetState, Settle, SettleObjectPromise, Sleep, StateNames,
+        WaitObjectPromise,
     },
 };
 
@@ -200,6 +201,28 @@ impl ScriptContext {
     /// Removes the state of its object.
     pub fn clear_all(&self) {
         self.command(ClearAllState);
+    }
+
+    /// Waits for a promise of its object.
+    pub fn wait_object_promise(&self, name: &str) -> u32 {
+        self.command(WaitObjectPromise { name: name.into() })
+    }
+
+    /// Reads how a promise of its object stands.
+    pub fn peek_object_promise(&self, name: &str) -> u32 {
+        self.command(PeekObjectPromise { name: name.into() })
+    }
+
+    /// Resolves a promise of its object.
+    pub fn resolve_object_promise(&self, name: &str, json: &str) -> u32 {
+        let outcome = Outcome::Success(Payload::Json(json.into()));
+        self.command(SettleObjectPromise { name: name.into(), outcome })
+    }
+
+    /// Rejects a promise of its object.
+    pub fn reject_object_promise(&self, name: &str, code: u32, message: &str) -> u32 {
+        let outcome = Outcome::Failure(Failure { code, message: message.into(), details: None });
+        self.command(SettleObjectPromise { name: name.into(), outcome })
     }
 
     /// Waits for the outcome of a command; cancellation ends the wait with 499, once.

@@ -8,6 +8,7 @@ mod call;
 mod cancel;
 mod fields;
 mod http;
+mod object_promise;
 mod promise;
 mod publish;
 mod run;
@@ -65,15 +66,17 @@ pub enum Completion {
     Commit(Committed),
     /// The result of the guest's closure.
     Guest,
-    /// What the state of the object is at that place.
+    /// What the object holds at that place.
     State(StateRead),
     /// Nothing: the command is done with its record.
     Record,
 }
 
-/// What is read of the state of an object.
+/// What is read of what an object holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StateRead {
+    /// How this promise of it stands.
+    Promise(PromiseId),
     /// The value of this name.
     Value(Text),
     /// The names that have one.
@@ -87,6 +90,8 @@ pub enum Committed {
     Nothing,
     /// The id of the invocation that was started.
     StartedId,
+    /// `true`, if this command settled the promise.
+    Settled,
 }
 
 impl Completion {
@@ -120,6 +125,9 @@ pub fn rules(command: &GuestCommand) -> &dyn Rules {
         GuestCommand::SetState(set) => set,
         GuestCommand::ClearState(clear) => clear,
         GuestCommand::ClearAllState(clear) => clear,
+        GuestCommand::WaitObjectPromise(wait) => wait,
+        GuestCommand::PeekObjectPromise(peek) => peek,
+        GuestCommand::SettleObjectPromise(settle) => settle,
     }
 }
 

@@ -130,6 +130,17 @@ impl Execution {
                     Outcome::Success(Payload::Json(id))
                 }
                 (Completion::Commit(Committed::Nothing), Ok(_)) => journals::null(),
+                (
+                    Completion::Commit(Committed::Settled),
+                    Ok(Acted::Promise { changed, promise }),
+                ) => match changed {
+                    true => Outcome::Success(Payload::Json("true".into())),
+                    false => Outcome::Failure(Failure {
+                        code: 409,
+                        message: format!("the promise `{}` was settled before", promise.id()),
+                        details: None,
+                    }),
+                },
                 (_, Ok(Acted::Promise { promise, .. })) => {
                     self.tell(&promise);
                     continue;

@@ -1,11 +1,11 @@
-//! Reads of the state of the execution's object.
+//! Reads of what the execution's object holds.
 
 use std::collections::BTreeMap;
 
 use segno_guest::{Completion, Event};
 
 use super::Execution;
-use crate::worker::error::ExecutionError;
+use crate::worker::{error::ExecutionError, recording::Found};
 
 impl Execution {
     /// Looks up what the guest read in its last poll; the answers are delivered before any other
@@ -22,8 +22,10 @@ impl Execution {
             true => read.object_names(&lookup.object).await?,
             false => Vec::new(),
         };
-        let names: Vec<_> = names.into_iter().map(|size| size.name).collect();
-        let answers = self.recorder().state_answers(&values, &names);
+        let names = names.into_iter().map(|size| size.name).collect();
+        let rows = self.worker.promises(&lookup.promises).await?.into_iter().flatten();
+        let promises = rows.map(|row| (row.promise.id().clone(), row.promise)).collect();
+        let answers = self.recorder().state_answers(&Found { values, names, promises });
         let told = |(command, outcome)| Event::Completed(Completion { command, outcome });
         self.state_reads.extend(answers.into_iter().map(told));
         Ok(())

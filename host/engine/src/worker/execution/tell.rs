@@ -39,9 +39,10 @@ impl Execution {
         Ok(())
     }
 
-    /// Whether this invocation made the promise.
+    /// Whether this invocation made the promise, or its object has it.
     pub(super) fn is_own(&self, promise: &Promise) -> bool {
         promise.spec.made_by.as_ref() == Some(self.promise.id())
+            || self.recorder().is_of_object(promise.id())
     }
 
     pub(super) async fn read(&mut self, first: PromiseId) -> Result<(), ExecutionError> {

@@ -8,6 +8,6 @@ mod recorder;
 mod requests;
 
 pub use batch::Batch;
-pub use object_state::{Lookup, ObjectState};
+pub use object_state::{Found, Lookup, ObjectState};
 pub use open_commands::{Open, OpenCommands};
 pub use recorder::{Recorder, SharedRecorder, StoredEvent};

@@ -2,18 +2,23 @@
 //!
 //! A read is answered by what this execution wrote before it, else by what is stored. What is stored
 //! is looked up when the guest has returned, **before anything that it asked for in that poll is
-//! committed**: a read that came before a write never sees it.
+//! committed**: a read that came before a write never sees it. How a promise stands is looked up each
+//! time: others settle it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use segno_core::{
-    id::ObjectId,
+    id::{ObjectId, PromiseId},
     object::StateWrite,
+    promise::Promise,
     value::{Payload as Stored, Text},
 };
 use segno_guest::{Outcome, Payload};
 
-use crate::{values::journals, worker::commands::StateRead};
+use crate::{
+    values::{self, journals},
+    worker::commands::StateRead,
+};
 
 /// The state of the object of one execution.
 #[derive(Debug)]
@@ -36,6 +41,8 @@ enum Wanted {
     Known(Option<Stored>),
     /// What is stored under this name.
     Stored(Text),
+    /// How this promise stands.
+    Promise(PromiseId),
     /// The names that are stored, and these, which are there or not.
     Names { is_cleared: bool, known: BTreeMap<Text, bool> },
 }
@@ -49,6 +56,19 @@ pub struct Lookup {
     pub values: Vec<Text>,
     /// Whether the names are needed.
     pub names: bool,
+    /// These promises.
+    pub promises: Vec<PromiseId>,
+}
+
+/// What a lookup found.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// Values, by name.
+    pub values: BTreeMap<Text, Stored>,
+    /// The names that have one.
+    pub names: Vec<Text>,
+    /// Promises, by id.
+    pub promises: BTreeMap<PromiseId, Promise>,
 }
 
 impl ObjectState {
@@ -68,6 +88,7 @@ impl ObjectState {
                     .map(|(name, value)| (name.clone(), value.is_some()))
                     .collect(),
             },
+            StateRead::Promise(id) => Wanted::Promise(id.clone()),
             StateRead::Value(name) => match self.known.get(name) {
                 Some(value) => Wanted::Known(value.clone()),
                 None if self.is_cleared => Wanted::Known(None),
@@ -91,33 +112,32 @@ impl ObjectState {
         if self.reads.is_empty() {
             return None;
         }
-        let values: BTreeSet<&Text> = self
-            .reads
-            .iter()
-            .filter_map(|(_, wanted)| match wanted {
-                Wanted::Stored(name) => Some(name),
-                Wanted::Known(_) | Wanted::Names { .. } => None,
-            })
-            .collect();
+        let (mut values, mut promises) = (BTreeSet::new(), BTreeSet::new());
+        for (_, wanted) in &self.reads {
+            match wanted {
+                Wanted::Stored(name) => drop(values.insert(name)),
+                Wanted::Promise(id) => drop(promises.insert(id)),
+                Wanted::Known(_) | Wanted::Names { .. } => {}
+            }
+        }
         let is_names =
             |(_, wanted): &(u32, Wanted)| matches!(wanted, Wanted::Names { is_cleared: false, .. });
         Some(Lookup {
             object: self.object.clone(),
             values: values.into_iter().cloned().collect(),
             names: self.reads.iter().any(is_names),
+            promises: promises.into_iter().cloned().collect(),
         })
     }
 
     /// Answers all reads, from what their lookup found.
-    pub fn answer(
-        &mut self,
-        values: &BTreeMap<Text, Stored>,
-        names: &[Text],
-    ) -> Vec<(u32, Outcome)> {
+    pub fn answer(&mut self, found: &Found) -> Vec<(u32, Outcome)> {
+        let Found { values, names, promises } = found;
         let reads = std::mem::take(&mut self.reads);
         let answers = reads.into_iter().map(|(index, wanted)| {
             let outcome = match wanted {
                 Wanted::Known(value) => outcome(value.as_ref()),
+                Wanted::Promise(id) => values::standing(promises.get(&id)),
                 Wanted::Stored(name) => {
                     let value = values.get(&name);
                     if self.is_held && !self.is_cleared {
@@ -179,6 +199,10 @@ mod tests {
         answers.into_iter().map(text).collect()
     }
 
+    fn of(values: &BTreeMap<Text, Stored>, names: &[Text]) -> Found {
+        Found { values: values.clone(), names: names.to_vec(), ..Found::default() }
+    }
+
     fn state() -> ObjectState {
         ObjectState::new(ObjectId::from("cart/Cart@ada"), true)
     }
@@ -193,7 +217,7 @@ mod tests {
         let lookup = state.lookup().expect("there are reads");
         assert_eq!((lookup.values, lookup.names), (vec!["a".into(), "b".into()], false));
         let stored = BTreeMap::from([("a".into(), json("1"))]);
-        let answers = texts(state.answer(&stored, &[]));
+        let answers = texts(state.answer(&of(&stored, &[])));
         let expected = [(0, "1"), (2, "2"), (3, "null")];
         assert_eq!(answers, expected.map(|(index, text)| (index, text.to_owned())));
         assert_eq!(state.lookup(), None);
@@ -201,7 +225,7 @@ mod tests {
         state.read(4, &value("a"));
         state.read(5, &value("b"));
         assert!(state.lookup().expect("there are reads").values.is_empty());
-        assert_eq!(texts(state.answer(&stored, &[]))[0].1, "2");
+        assert_eq!(texts(state.answer(&of(&stored, &[])))[0].1, "2");
     }
 
     #[test]
@@ -214,7 +238,7 @@ mod tests {
         state.read(4, &StateRead::Names);
         let lookup = state.lookup().expect("there are reads");
         assert!(lookup.values.is_empty() && !lookup.names);
-        let answers = texts(state.answer(&BTreeMap::new(), &[]));
+        let answers = texts(state.answer(&of(&BTreeMap::new(), &[])));
         assert_eq!(answers, [(3, "null".to_owned()), (4, "[\"c\"]".to_owned())]);
     }
 
@@ -226,7 +250,7 @@ mod tests {
         state.read(2, &StateRead::Names);
         state.wrote(&set("z", "1"));
         assert!(state.lookup().expect("there are reads").names);
-        let answers = texts(state.answer(&BTreeMap::new(), &["a".into(), "c".into()]));
+        let answers = texts(state.answer(&of(&BTreeMap::new(), &["a".into(), "c".into()])));
         assert_eq!(answers, [(2, "[\"a\",\"b\"]".to_owned())]);
     }
 
@@ -237,7 +261,7 @@ mod tests {
             state.read(index, &value("a"));
             assert_eq!(state.lookup().expect("a read").values.len(), 1);
             let stored = BTreeMap::from([("a".into(), json(stored))]);
-            state.answer(&stored, &[]);
+            state.answer(&of(&stored, &[]));
         }
     }
 }

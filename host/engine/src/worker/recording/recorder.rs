@@ -17,11 +17,10 @@ use segno_core::{
     },
     tags,
     time::Timestamp,
-    value::{Payload, Text},
 };
 use segno_guest::{Completion, Event, Failure, Outcome, Signal, Stop};
 
-use super::{Batch, Lookup, ObjectState, OpenCommands};
+use super::{Batch, Found, Lookup, ObjectState, OpenCommands};
 use crate::{values::journals, worker::commands::Identity};
 
 /// A recorder that an execution and its guest's imports share.
@@ -41,7 +40,7 @@ pub struct Recorder {
     pub(super) open: OpenCommands,
     /// Of a function of an object.
     pub(super) state: Option<ObjectState>,
-    /// Whether the guest wrote state while a read was open: see [`Recorder::may_commit`].
+    /// Whether the guest wrote state, or settled a promise of its object, while a read was open: see [`Recorder::may_commit`].
     pub(super) is_overtaken: bool,
     /// The `run` whose closure is being executed.
     pub(super) running: Option<(u32, String)>,
@@ -167,18 +166,19 @@ impl Recorder {
         &self.open
     }
 
-    /// What has to be looked up of the state of the object.
+    /// What has to be looked up of what the object holds.
     pub fn state_lookup(&self) -> Option<Lookup> {
         self.state.as_ref()?.lookup()
     }
 
-    /// The results of the reads of the state, by command, from what their lookup found.
-    pub fn state_answers(
-        &mut self,
-        values: &BTreeMap<Text, Payload>,
-        names: &[Text],
-    ) -> Vec<(u32, Outcome)> {
-        self.state.as_mut().map_or_else(Vec::new, |state| state.answer(values, names))
+    /// The results of the reads, by command, from what their lookup found.
+    pub fn state_answers(&mut self, found: &Found) -> Vec<(u32, Outcome)> {
+        self.state.as_mut().map_or_else(Vec::new, |state| state.answer(found))
+    }
+
+    /// Whether a promise is one of those of the object, which no execution owns.
+    pub fn is_of_object(&self, id: &PromiseId) -> bool {
+        self.identity.object.as_ref().is_some_and(|(object, _)| object.name_of(id).is_some())
     }
 
     /// Forgets what is known of the state of the object: all of it is stored.

@@ -98,7 +98,7 @@ impl Recorder {
         Ok(answer)
     }
 
-    /// Takes note of a command about the state of the object. What was written before is stored; a
+    /// Takes note of a command about what the object holds. What was written before is stored; a
     /// read that has no answer in the journal is answered after it.
     fn note_state(
         &mut self,
@@ -108,10 +108,13 @@ impl Recorder {
         live: bool,
         completed: bool,
     ) -> Result<(), Stop> {
-        let is_about_state = matches!(completion, Completion::State(_) | Completion::Record);
+        let is_about_state = matches!(completion, Completion::State(_) | Completion::Record)
+            || matches!(act, Some(FenceAct::ObjectPromise { .. }));
         let Some(state) = &mut self.state else {
             return match is_about_state {
-                true => Err(Stop::Contract("a function of no object has no state".to_owned())),
+                true => Err(Stop::Contract(
+                    "a function of no object has no state, and no promises of an object".to_owned(),
+                )),
                 false => Ok(()),
             };
         };
@@ -121,6 +124,9 @@ impl Recorder {
             }
             (Completion::Record, Some(FenceAct::State(write))) if live => {
                 state.wrote(write);
+                self.is_overtaken |= self.open.has_state_reads();
+            }
+            (_, Some(FenceAct::ObjectPromise { settles: Some(_), .. })) if live => {
                 self.is_overtaken |= self.open.has_state_reads();
             }
             _ => {}

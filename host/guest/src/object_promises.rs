@@ -1,0 +1,50 @@
+//! The imports for the promises of an object, by name. Activities and functions of no object are
+//! refused.
+
+use super::{
+    Outcome,
+    activity::{ActivityState, for_workflows},
+    bindings::segno::workflow::object_promises,
+    commands::{PeekObjectPromise, SettleObjectPromise, WaitObjectPromise},
+    contract::outcome_size,
+    state::check_name,
+    workflow::WorkflowState,
+};
+
+/// What these names are names of.
+const WHAT: &str = "of a promise of an object";
+
+impl object_promises::Host for WorkflowState {
+    fn wait(&mut self, name: String) -> wasmtime::Result<u32> {
+        self.object("object-promises.wait")?;
+        check_name(WHAT, &name)?;
+        self.command(WaitObjectPromise { name })
+    }
+
+    fn peek(&mut self, name: String) -> wasmtime::Result<u32> {
+        self.object("object-promises.peek")?;
+        check_name(WHAT, &name)?;
+        self.command(PeekObjectPromise { name })
+    }
+
+    fn settle(&mut self, name: String, outcome: Outcome) -> wasmtime::Result<u32> {
+        self.object("object-promises.settle")?;
+        check_name(WHAT, &name)?;
+        self.check(outcome_size(&outcome), || format!("outcome of the promise `{name}`"))?;
+        self.command(SettleObjectPromise { name, outcome })
+    }
+}
+
+impl object_promises::Host for ActivityState {
+    fn wait(&mut self, _: String) -> wasmtime::Result<u32> {
+        Err(for_workflows("object-promises.wait"))
+    }
+
+    fn peek(&mut self, _: String) -> wasmtime::Result<u32> {
+        Err(for_workflows("object-promises.peek"))
+    }
+
+    fn settle(&mut self, _: String, _: Outcome) -> wasmtime::Result<u32> {
+        Err(for_workflows("object-promises.settle"))
+    }
+}
