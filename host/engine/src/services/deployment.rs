@@ -174,7 +174,11 @@ impl Deployment {
                 self.handlers().filter(move |(service, handler)| kind(service, handler) == wanted);
             named.map(|(service, handler)| Text::from(format!("{}/{}", service.name, handler.name)))
         };
-        ModuleFacts { shared: of(HandlerKind::Shared).collect(), ..ModuleFacts::default() }
+        ModuleFacts {
+            shared: of(HandlerKind::Shared).collect(),
+            runs: of(HandlerKind::Run).collect(),
+            ..ModuleFacts::default()
+        }
     }
 
     /// Every handler, with its service.

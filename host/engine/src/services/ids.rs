@@ -2,11 +2,12 @@
 //!
 //! ```text
 //! restate:SERVICE/[KEY/]HANDLER/i/IDEMPOTENCY     called with an idempotency key
-//! restate:WORKFLOW/KEY/HANDLER                    the run of a workflow: one a key
+//! restate:WORKFLOW/WORKFLOW@KEY/HANDLER           the run of a workflow: one a key
 //! restate:WORKFLOW/WORKFLOW@KEY/p/NAME            a promise of a workflow
 //! inv_…                                           any other that came from outside
 //! INVOCATION/INDEX                                any other that an invocation called
 //! ```
+//! A key has `%2F` for each slash and `%25` for each percent sign there.
 
 use segno_core::{
     address::service_alias,
@@ -49,22 +50,25 @@ impl Called<'_> {
         PromiseId::new(format!("{}/i/{key}", self.named()))
     }
 
-    /// The run of this workflow and key.
-    pub fn run(&self) -> PromiseId {
-        PromiseId::new(self.named())
+    /// The run of this workflow and key; none: it has no key.
+    pub fn run(&self) -> Option<PromiseId> {
+        Some(self.object()?.run(self.handler))
+    }
+
+    /// The object or the workflow, for its key.
+    pub fn object(&self) -> Option<ObjectId> {
+        let alias = service_alias(self.service);
+        Some(ObjectId::new(format!("{alias}/{}@{}", self.service, self.key?)))
     }
 
     fn named(&self) -> String {
         let Self { key, handler, .. } = self;
         let service = service_alias(self.service);
         match key {
-            Some(key) => format!("{service}/{key}/{handler}"),
+            Some(key) => {
+                format!("{service}/{}/{handler}", key.replace('%', "%25").replace('/', "%2F"))
+            }
             None => format!("{service}/{handler}"),
         }
     }
-}
-
-/// The promise of an object with this name.
-pub fn promise_of(object: &ObjectId, name: &str) -> PromiseId {
-    PromiseId::new(format!("{object}/p/{name}"))
 }

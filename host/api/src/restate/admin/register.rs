@@ -175,6 +175,7 @@ fn description(deployment: &Deployment) -> ModuleDescription {
             HandlerKind::Exclusive | HandlerKind::Run => Some(ObjectAccess::Exclusive),
             HandlerKind::Shared => Some(ObjectAccess::Shared),
         },
+        runs_once: kind(service, handler) == HandlerKind::Run,
         signals: true,
         messages: Vec::new(),
         handlers: Vec::new(),

@@ -8,7 +8,12 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use segno_core::{
-    command::Command, id::PromiseId, promise::NewPromise, reply::Reply, tags, time::Timestamp,
+    command::Command,
+    id::PromiseId,
+    promise::NewPromise,
+    reply::{Conflict, Refusal, Reply},
+    tags,
+    time::Timestamp,
     value::Tags,
 };
 use segno_engine::{
@@ -84,11 +89,11 @@ async fn begin(
     let idempotency = idempotency
         .transpose()
         .map_err(|_| IngressError::new(400, "the idempotency key is no text"))?;
-    let id = match idempotency {
-        _ if facts.runs_once => called.run(),
+    let run = called.run().filter(|_| facts.runs_once);
+    let id = run.unwrap_or_else(|| match idempotency {
         Some(key) => called.idempotent(key),
         None => new_id(api),
-    };
+    });
     let mut headers = passed_on(&parts.headers);
     let path = parts.uri.path_and_query().map(ToString::to_string).unwrap_or_default();
     headers.insert(format!("{HEADER}x-restate-ingress-path"), path);
@@ -102,6 +107,10 @@ async fn begin(
     drop(room);
     match reply {
         Reply::Promise { changed, .. } => Ok(Began { id, is_new: changed }),
+        // It was run under another id.
+        Reply::Refused(Refusal::Conflict(Conflict::RanAlready { run, .. })) => {
+            Ok(Began { id: run, is_new: false })
+        }
         Reply::Refused(refusal) => Err(refusal.into()),
         other => Err(unexpected(&other).into()),
     }

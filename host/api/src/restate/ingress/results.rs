@@ -55,7 +55,8 @@ pub async fn of_workflow(
 ) -> Result<Response, IngressError> {
     let handler = api.host.services.run_handler(workflow);
     let called = Called { service: workflow, key: Some(key), handler: &handler };
-    result(api, &called.run(), wait).await
+    let run = called.run().ok_or_else(|| IngressError::new(400, "the workflow has no key"))?;
+    result(api, &run, wait).await
 }
 
 async fn result(api: &Api, id: &PromiseId, wait: bool) -> Result<Response, IngressError> {

@@ -1,10 +1,11 @@
 //! Commits what was recorded, and turns what came of it into further records.
 
 use segno_core::{
+    address::Address,
     command::{Command, FenceAct},
     id::{CommandIndex, PromiseId},
     promise::Promise,
-    reply::{Acted, Refusal, Reply},
+    reply::{Acted, Conflict, Refusal, Reply},
     tags,
     value::Payload,
 };
@@ -102,11 +103,10 @@ impl ServiceRun {
 
     /// Whether the callee is the one that this command called: of the run of a workflow there is one, and with an
     /// idempotency key anybody's will do.
-    fn is_callee(&self, promise: &Promise, index: CommandIndex) -> bool {
-        let by = promise.spec.param.headers.get(crate::services::BY);
-        let runs_once =
-            promise.id().as_str().starts_with("restate:") && !promise.id().as_str().contains("/i/");
-        !runs_once || by.is_some_and(|by| *by == self.id.command(index).to_string())
+    fn is_callee(&self, callee: &Promise, index: CommandIndex) -> bool {
+        let by = callee.spec.param.headers.get(crate::services::BY);
+        let called = by.is_some_and(|by| *by == self.id.command(index).to_string());
+        called || !callee.target().is_some_and(|target| is_run(callee.id(), target))
     }
 
     /// Commits what was recorded.
@@ -215,8 +215,16 @@ fn failed(code: u32, message: impl Into<String>) -> NotificationResult {
     })
 }
 
+/// Whether an invocation is the run of a key, by its id.
+fn is_run(id: &PromiseId, target: &str) -> bool {
+    let Ok(address @ Address::Service { .. }) = Address::parse(target) else { return false };
+    let Address::Service { handler, .. } = &address else { return false };
+    address.object().is_some_and(|object| object.run(handler) == *id)
+}
+
 fn refused(refusal: &Refusal) -> NotificationResult {
     let failure = match refusal {
+        Refusal::Conflict(Conflict::RanAlready { .. }) => return failed(409, INVOKED),
         Refusal::Unprocessable(_) => {
             Failure { code: code::NOT_FOUND, message: refusal.to_string(), details: None }
         }

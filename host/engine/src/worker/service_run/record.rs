@@ -25,7 +25,7 @@ use super::{journal::Recorded, wish::Wish};
 use crate::{
     services::{
         BY, HEADER, Services,
-        ids::{Called, promise_of},
+        ids::Called,
         outcome,
         signals::{self, NotAnAwakeable},
     },
@@ -190,23 +190,20 @@ impl Site<'_> {
                 of(CommandKind::ClearAllState, "", vec![FenceAct::State(write)], Then::Nothing)
             }
             Command::GetPromise(it) => {
-                let (id, new) = self.named_promise(&it.key)?;
-                let acts = vec![FenceAct::CreateLoose { new }];
-                let name = Text::from(it.key.as_str());
-                let awaits = Some(id);
-                Ok((Recorded { kind: CommandKind::Promise, name, awaits, acts }, Then::Nothing))
+                let id = self.named_promise(&it.key)?;
+                let acts = vec![FenceAct::ObjectPromise { id: id.clone(), settles: None }];
+                let (kind, name) = (CommandKind::WaitObjectPromise, Text::from(it.key.as_str()));
+                Ok((Recorded { kind, name, awaits: Some(id), acts }, Then::Nothing))
             }
             Command::PeekPromise(it) => {
-                let (id, _) = self.named_promise(&it.key)?;
-                of(CommandKind::Peek, &it.key, Vec::new(), Then::Peek(id))
+                let id = self.named_promise(&it.key)?;
+                of(CommandKind::PeekObjectPromise, &it.key, Vec::new(), Then::Peek(id))
             }
             Command::CompletePromise(it) => {
-                let (id, new) = self.named_promise(&it.key)?;
-                let (verdict, mut value) = settlement(it.completion.as_ref());
-                value.headers.insert(BY.to_owned(), self.by(index));
-                let settle = FenceAct::Settle { id: id.clone(), verdict, value };
-                let acts = vec![FenceAct::CreateLoose { new }, settle];
-                of(CommandKind::Settle, &it.key, acts, Then::Settled(id))
+                let id = self.named_promise(&it.key)?;
+                let settles = Some(settlement(it.completion.as_ref()));
+                let acts = vec![FenceAct::ObjectPromise { id: id.clone(), settles }];
+                of(CommandKind::SettleObjectPromise, &it.key, acts, Then::Settled(id))
             }
             Command::Sleep(it) => {
                 let until = i64::try_from(it.wake_up_at_ms).unwrap_or(i64::MAX);
@@ -338,22 +335,19 @@ impl Site<'_> {
         let called = Called { service, key, handler };
         let known = self.services.handler(&called).await;
         let known = known.map_err(|refused| NotRecorded::Unknown(refused.to_string()))?;
-        let id = match idempotency_key {
-            _ if known.runs_once => called.run(),
+        let run = called.run().filter(|_| known.runs_once);
+        let id = run.unwrap_or_else(|| match idempotency_key {
             Some(idempotent) => called.idempotent(idempotent),
             None => self.id.command(index),
-        };
+        });
         Ok((called.address(), id))
     }
 
-    fn named_promise(&self, name: &str) -> Result<(PromiseId, NewPromise), NotRecorded> {
+    fn named_promise(&self, name: &str) -> Result<PromiseId, NotRecorded> {
         let object = self.object.ok_or_else(|| {
             NotRecorded::Invalid("only handlers of workflows have promises".to_owned())
         })?;
-        let id = promise_of(object, name);
-        let tags = Tags::from([(tags::EXTERNAL.to_owned(), "true".to_owned())]);
-        let (param, timeout_at) = (Value::default(), Timestamp::NEVER);
-        Ok((id.clone(), NewPromise { id, param, tags, timeout_at }))
+        Ok(object.promise(name))
     }
 
     fn state_name(&self, key: &[u8]) -> Result<Text, NotRecorded> {
@@ -376,7 +370,8 @@ impl Site<'_> {
             }
             Some(InvocationTarget::Workflow(it)) => {
                 let run = self.services.run_handler(&it.workflow_name);
-                called(&it.workflow_name, Some(&it.workflow_key), &run).run()
+                let nobody = || NotRecorded::Invalid("the workflow has no key".to_owned());
+                called(&it.workflow_name, Some(&it.workflow_key), &run).run().ok_or_else(nobody)?
             }
             None => {
                 return Err(NotRecorded::Invalid("the command names no invocation".to_owned()));
