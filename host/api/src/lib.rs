@@ -34,6 +34,7 @@ mod messages;
 mod metrics;
 mod migrate;
 mod modules;
+mod object_promises;
 mod objects;
 mod page;
 mod promises;

@@ -12,11 +12,12 @@ use segno_core::{
     id::{ObjectId, PromiseId},
     object::StateWrite,
     reply::Reply,
+    tags,
     transition::turn_in,
     value::{Payload, Text},
 };
 use segno_engine::values::{self, journals};
-use segno_store::{ObjectFilter, Store};
+use segno_store::{ObjectFilter, PromiseFilter, Store};
 
 use super::{
     Api, ApiError,
@@ -28,6 +29,7 @@ use super::{
     openapi::Refusals,
     page, start,
     state::{refused, unexpected},
+    view,
 };
 
 /// How many bytes of values one answer shows.
@@ -143,7 +145,9 @@ pub async fn call(
     Box::pin(start::begin(api, headers, request, room)).await
 }
 
-fn named((module, object, key): &(String, String, String)) -> Result<ObjectId, ApiError> {
+pub(super) fn named(
+    (module, object, key): &(String, String, String),
+) -> Result<ObjectId, ApiError> {
     let is_part = |part: &str| !part.is_empty() && !part.contains(['/', '@', ':', ' ']);
     if !is_part(module) || !is_part(object) || key.is_empty() {
         let reason = format!(
@@ -194,7 +198,19 @@ async fn shown(
     let holder = line.as_ref().and_then(|line| line.holder.as_ref()).filter(in_line);
     let last =
         line.as_ref().map(|line| &line.tail).filter(in_line).filter(|id| Some(*id) != holder);
+    let filter = PromiseFilter {
+        prefix: Some(object.promises()[0].to_string()),
+        tags: [(tags::OBJECT.to_owned(), object.to_string())].into(),
+        ..PromiseFilter::default()
+    };
+    let promises = read.find(&filter).await?.items;
+    let state_of = |row: &segno_store::PromiseRow| {
+        let name = object.name_of(row.promise.id())?.to_owned();
+        Some((name, view::promise_state(&row.promise)))
+    };
     Ok(ObjectView {
+        run: line.as_ref().and_then(|line| line.run.as_ref()).map(ToString::to_string),
+        promises: promises.iter().filter_map(state_of).collect(),
         holder: holder.map(ToString::to_string),
         last: last.map(ToString::to_string),
         names: sizes.into_iter().map(|size| (size.name.to_string(), size.bytes)).collect(),

@@ -12,8 +12,8 @@ use utoipa::{
 
 use super::{
     control, events, graphs, health, index, invocations, journal, limits, metrics, migrate,
-    model::Problem, modules, objects, promises, queries, remove, replay, resources, restart, sagas,
-    schedules, start, tasks, tree, updates, wait,
+    model::Problem, modules, object_promises, objects, promises, queries, remove, replay,
+    resources, restart, sagas, schedules, start, tasks, tree, updates, wait,
 };
 
 /// The characters of an id, as a pattern: no control characters, and no text that vanishes from a
@@ -63,7 +63,7 @@ pub enum Refusals {
     #[response(status = 408, content_type = "application/problem+json")]
     Slow(Problem),
     /// The object's state does not allow the operation: `already-settled`, `wrong-state`,
-    /// `is-an-invocation`, `id-taken`, `no-journal`, `journal-damaged`, `resource-busy`, `object-busy`,
+    /// `is-an-invocation`, `id-taken`, `no-journal`, `journal-damaged`, `resource-busy`, `object-busy`, `ran-already`,
     /// `stale-token`, `not-a-graph-run`, `is-a-graph-run`, `already-sent`, `no-handlers`,
     /// `journal-grew`.
     #[response(status = 409, content_type = "application/problem+json")]
@@ -130,6 +130,9 @@ pub enum Refusals {
         objects::describe,
         objects::change,
         objects::call,
+        object_promises::promise,
+        object_promises::resolve_promise,
+        object_promises::reject_promise,
         limits::list,
         limits::describe,
         limits::set,

@@ -211,21 +211,26 @@ pub async fn reject(
     Segment(id): Segment,
     Body(body, _room): Body<RejectPromise>,
 ) -> Result<Json<PromiseView>, ApiError> {
-    let value = match (body.failure, body.value) {
-        (Some(failure), None) => stored_failure(&failure),
-        (None, Some(value)) => stored(&value),
-        (None, None) => stored_failure(&FailureView {
+    let value = rejection(body)?;
+    let row = find(&api, &promise_id(id)?).await?;
+    settle(&api, row, Verdict::Rejected, value).await
+}
+
+/// The value of a promise that is rejected.
+pub(super) fn rejection(body: RejectPromise) -> Result<Stored, ApiError> {
+    match (body.failure, body.value) {
+        (Some(failure), None) => Ok(stored_failure(&failure)),
+        (None, Some(value)) => Ok(stored(&value)),
+        (None, None) => Ok(stored_failure(&FailureView {
             code: 400,
             message: "rejected from outside".to_owned(),
             details: None,
-        }),
+        })),
         (Some(_), Some(_)) => {
             let reason = "is given beside `failure`; give one of them".to_owned();
-            return Err(ApiError::BadField { field: "value", reason });
+            Err(ApiError::BadField { field: "value", reason })
         }
-    };
-    let row = find(&api, &promise_id(id)?).await?;
-    settle(&api, row, Verdict::Rejected, value).await
+    }
 }
 
 /// Settles a promise as cancelled.

@@ -9,8 +9,8 @@ use axum::{
 
 use super::{
     Api, access, control, error::ApiError, events, graphs, health, index, invocations, journal,
-    limits, metrics, migrate, modules, objects, openapi, promises, queries, remove, replay,
-    resources, restart, sagas, schedules, start, tasks, tree, updates, wait,
+    limits, metrics, migrate, modules, object_promises, objects, openapi, promises, queries,
+    remove, replay, resources, restart, sagas, schedules, start, tasks, tree, updates, wait,
 };
 
 /// The API as a service.
@@ -44,6 +44,15 @@ pub fn router(api: Api) -> Router {
         .route("/objects", get(objects::list))
         .route("/objects/{module}/{object}/{key}", get(objects::describe).patch(objects::change))
         .route("/objects/{module}/{object}/{key}/{function}", post(objects::call))
+        .route("/objects/{module}/{object}/{key}/promises/{name}", get(object_promises::promise))
+        .route(
+            "/objects/{module}/{object}/{key}/promises/{name}/resolve",
+            post(object_promises::resolve_promise),
+        )
+        .route(
+            "/objects/{module}/{object}/{key}/promises/{name}/reject",
+            post(object_promises::reject_promise),
+        )
         .route("/limits", get(limits::list))
         .route(
             "/limits/{module}/{function}",

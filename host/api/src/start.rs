@@ -70,6 +70,10 @@ pub(super) async fn begin(
     // The permit comes first, so that an overloaded host spends nothing on requests that it
     // refuses.
     let place = api.room().await?;
+    let given = match given {
+        Some(id) => Some(id),
+        None => target.run(&api).await?,
+    };
     if let Some(id) = &given
         && let Some(row) = api.host.store.read().promise(id).await?
     {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use segno_core::{
     address::{self, Address, Keyed, SERVICE_SCHEME},
-    id::Digest,
+    id::{Digest, ObjectId, PromiseId},
 };
 
 use super::{Api, ApiError, catalog::Resolved};
@@ -80,6 +80,17 @@ impl<'a> Target<'a> {
             true => format!("wasm://{}/{path}", self.module),
             false => format!("wasm://sha256:{digest}/{path}"),
         }
+    }
+
+    /// The id of the run of a key, if the function runs once a key: so the key is enough to find it.
+    ///
+    /// # Errors
+    /// As [`Target::resolve`].
+    pub(super) async fn run(&self, api: &Api) -> Result<Option<PromiseId>, ApiError> {
+        let Some(keyed) = Keyed::parse(self.path) else { return Ok(None) };
+        let resolved = self.resolve(api).await?;
+        let object = ObjectId::new(format!("{}/{}@{}", self.module, keyed.object, keyed.key));
+        Ok(resolved.function.runs_once.then(|| object.run(keyed.function)))
     }
 
     /// The function in the module that is stored.

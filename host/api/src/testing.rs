@@ -35,6 +35,7 @@ use crate::{
     Access, AdmissionLimits, Api, ComponentInspector, Rejected,
     model::{
         Function, FunctionKind, Import, ImportStatus, Message, MessageKind, ModuleDescription,
+        ObjectAccess,
     },
     router,
 };
@@ -78,8 +79,11 @@ impl ComponentInspector for ByFirstWord {
                 })
             }),
             output_schema: None,
-            access: None,
-            runs_once: false,
+            access: name.split_once('/').map(|(_, function)| match function {
+                "run" => ObjectAccess::Exclusive,
+                _ => ObjectAccess::Shared,
+            }),
+            runs_once: name.ends_with("/run"),
             signals: name != "short",
             messages: match name {
                 "desk" => vec![

@@ -1,7 +1,11 @@
 //! Requests about objects.
 
 use reqwest::Method;
-use segno_model::{ChangeState, ObjectList, ObjectQuery, ObjectView, StateQuery};
+use segno_model::{
+    ChangeState, FailureView, ObjectList, ObjectPromiseView, ObjectQuery, ObjectView,
+    RejectPromise, ResolvePromise, StateQuery,
+};
+use serde_json::Value;
 
 use super::{Client, ClientError};
 
@@ -38,5 +42,45 @@ impl Client {
     ) -> Result<ObjectView, ClientError> {
         let path = ["v1", "objects", module, object, key];
         self.read(self.request(Method::PATCH, &path).json(change)).await
+    }
+
+    /// Reads a promise of an object.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn object_promise(
+        &self,
+        [module, object, key]: [&str; 3],
+        name: &str,
+    ) -> Result<ObjectPromiseView, ClientError> {
+        self.get(&["v1", "objects", module, object, key, "promises", name], &()).await
+    }
+
+    /// Resolves a promise of an object, which is made if there is none.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn resolve_object_promise(
+        &self,
+        [module, object, key]: [&str; 3],
+        name: &str,
+        value: Value,
+    ) -> Result<ObjectPromiseView, ClientError> {
+        let path = ["v1", "objects", module, object, key, "promises", name, "resolve"];
+        self.post(&path, &ResolvePromise { value }).await
+    }
+
+    /// Rejects a promise of an object with `failure`; it is made if there is none.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn reject_object_promise(
+        &self,
+        [module, object, key]: [&str; 3],
+        name: &str,
+        failure: FailureView,
+    ) -> Result<ObjectPromiseView, ClientError> {
+        let path = ["v1", "objects", module, object, key, "promises", name, "reject"];
+        self.post(&path, &RejectPromise { failure: Some(failure), value: None }).await
     }
 }

@@ -13,8 +13,8 @@
 //! {object}/{function}    the run of a key, if its starter gives it no other id
 //! ```
 //!
-//! There, an object is `MODULE/OBJECT@KEY` with `%2F` for each slash of the key and `%25` for each percent
-//! sign: a key may contain anything, and no two objects have ids in common.
+//! There, an object is `MODULE/OBJECT@KEY` with `%2F` for each slash of the key, `%25` for each percent sign,
+//! and the same for control characters: a key may contain anything, and no two objects have ids in common.
 
 use std::{fmt, str::FromStr, sync::Arc};
 
@@ -368,7 +368,16 @@ impl ObjectId {
     /// As it stands before what belongs to it.
     fn in_ids(&self) -> String {
         let Some((kind, key)) = self.as_str().split_once('@') else { return self.to_string() };
-        format!("{kind}@{}", key.replace('%', "%25").replace('/', "%2F"))
+        let mut object = format!("{kind}@");
+        for letter in key.chars() {
+            match letter {
+                letter if matches!(letter, '%' | '/') || letter.is_control() => {
+                    object.push_str(&format!("%{:02X}", letter as u32));
+                }
+                letter => object.push(letter),
+            }
+        }
+        object
     }
 }
 
@@ -488,6 +497,7 @@ mod tests {
         assert_eq!(id("ada").promise("mail").as_str(), "web/Signup@ada/p/mail");
         assert_eq!(id("ada").run("run").as_str(), "web/Signup@ada/run");
         assert_eq!(id("a/b%2F").run("run").as_str(), "web/Signup@a%2Fb%252F/run");
+        assert_eq!(id("é \n").run("run").as_str(), "web/Signup@é %0A/run");
         // What the run of `ada` makes, and what belongs to keys that look like a part of that.
         let run = id("ada").run("run");
         assert_ne!(run.named("mail"), id("ada/run").promise("mail"));

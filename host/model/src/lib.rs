@@ -56,7 +56,8 @@ pub use module::{
     ModuleDescription, ModuleList, ObjectAccess, Retry,
 };
 pub use object::{
-    CallObject, ChangeState, ObjectItem, ObjectList, ObjectQuery, ObjectView, StateQuery,
+    CallObject, ChangeState, ObjectItem, ObjectList, ObjectPromiseView, ObjectQuery, ObjectView,
+    StateQuery,
 };
 pub use problem::Problem;
 pub use promise::{

@@ -1,4 +1,4 @@
-//! Objects: their state, and whose turn it is.
+//! Objects: their state and promises, and whose turn it is.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
-use super::StartInvocation;
+use super::{FailureView, PromiseState, StartInvocation};
 
 /// Parameters of listing objects.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
@@ -68,6 +68,12 @@ pub struct ObjectView {
     /// The last of those that wait for their turn, if any does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last: Option<String>,
+    /// The run of the key, if its function runs once a key, and it has had its run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<String>,
+    /// The promises, by name, with their states: of the first 100.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub promises: BTreeMap<String, PromiseState>,
     /// The names in the state, in their order, with the number of bytes of each value.
     pub names: BTreeMap<String, u64>,
     /// The values, by name: of the name that was asked for, else of as many as fit into 1 MiB, from
@@ -75,11 +81,41 @@ pub struct ObjectView {
     pub state: BTreeMap<String, Value>,
 }
 
+/// A promise of an object. One that nobody has made is pending.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ObjectPromiseView {
+    /// The object: `MODULE/OBJECT@KEY`.
+    #[schema(example = "web/Signup@ada")]
+    pub object: String,
+    /// The name by which the object knows the promise.
+    pub name: String,
+    /// The id of the promise.
+    #[schema(example = "web/Signup@ada/p/confirmed")]
+    pub id: String,
+    /// The state of the promise.
+    pub state: PromiseState,
+    /// The value with which the promise was settled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<Value>,
+    /// The failure with which the promise was rejected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<FailureView>,
+    /// The ids of the invocations that wait for the promise.
+    pub awaited_by: Vec<String>,
+    /// When the promise was settled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settled_at_ms: Option<i64>,
+    /// Whether this request settled the promise; absent in answers to reads. A promise settles
+    /// once: later attempts answer the first outcome.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed: Option<bool>,
+}
+
 /// The body of `PATCH /v1/objects/{module}/{object}/{key}`. All of it is done, or nothing.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChangeState {
-    /// Whether all names go first.
+    /// Whether all names go first. If nothing is set besides, the promises of the object go as well.
     #[serde(default)]
     pub clear_all: bool,
     /// Names that go.
@@ -95,7 +131,7 @@ pub struct ChangeState {
 #[serde(deny_unknown_fields)]
 pub struct CallObject {
     /// The id of the invocation. The same id again answers the first execution. Absent: the host
-    /// generates an id.
+    /// generates an id; of a function that runs once a key, `MODULE/OBJECT@KEY/FUNCTION`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(min_length = 1, max_length = 2048, pattern = r"^(?!\.{1,2}$)[^\x00-\x1f\x7f-\x9f]+$")]
     pub id: Option<String>,

@@ -13,7 +13,7 @@ use super::{BehindLimit, InvocationOutcome};
 #[serde(deny_unknown_fields)]
 pub struct StartInvocation {
     /// The id of the invocation. The same id again answers the first execution. Absent: the host
-    /// generates an id.
+    /// generates an id; of a function that runs once a key, `MODULE/OBJECT@KEY/FUNCTION`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(
         example = "order-1001",

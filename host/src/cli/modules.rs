@@ -181,9 +181,11 @@ fn words(summary: &Option<String>) -> String {
     summary.as_deref().unwrap_or("-").replace('\n', " ")
 }
 
-/// `workflow` or `activity`; for a function of an object, how it uses the state.
+/// `workflow` or `activity`; for a function of an object, how it uses the state, or that it runs once a
+/// key.
 fn kind_of(function: &Function) -> &'static str {
     match function.access {
+        Some(ObjectAccess::Exclusive) if function.runs_once => "once a key",
         Some(ObjectAccess::Exclusive) => "exclusive",
         Some(ObjectAccess::Shared) => "shared",
         None => function.kind.as_str(),

@@ -3,25 +3,28 @@
 use std::str::FromStr;
 
 use clap::{Args, Subcommand};
+use serde_json::Value;
 
 use super::{
     CliError, Console, Exit,
     console::{CYAN, DIM},
     input::read_json,
     pages::Pages,
-    show::{facts, plain, size, value},
+    settle::Standing,
+    show::{facts, plain, promise_style, size, value},
     table::{Cell, Column, Table},
     text,
 };
 use crate::{
-    api::model::{ChangeState, ObjectQuery, ObjectView},
+    api::model::{ChangeState, FailureView, ObjectPromiseView, ObjectQuery, ObjectView},
     client::Client,
 };
 
-/// List objects, and read or change their state
+/// List objects, and read or change their state and promises
 ///
 /// The functions of an object write its state, one execution at a time. A change from here is
-/// refused while an execution of the object has not ended.
+/// refused while an execution of the object has not ended. A promise of an object can be settled at
+/// any time, once.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -31,6 +34,7 @@ Examples:
   segno object set cart/Cart@ada total 12
   segno object clear cart/Cart@ada total
   segno object clear cart/Cart@ada --all
+  segno object promise resolve web/Signup@ada confirmed true
   segno call cart/Cart@ada/add '\"hat\"'       # calls a function of it")]
 pub struct Object {
     #[command(subcommand)]
@@ -43,6 +47,7 @@ enum What {
     Get(Get),
     Set(Set),
     Clear(Clear),
+    Promise(Promise),
 }
 
 /// List objects that have state, or an execution that is kept
@@ -55,7 +60,7 @@ struct List {
     pages: Pages,
 }
 
-/// Show the state of an object and whose turn it is, or print one value
+/// Show the state of an object, its promises and whose turn it is, or print one value
 #[derive(Debug, Args)]
 struct Get {
     /// Object: MODULE/OBJECT@KEY
@@ -87,9 +92,68 @@ struct Clear {
     /// Names in its state
     #[arg(value_name = "NAME", required_unless_present = "all")]
     names: Vec<String>,
-    /// Remove all names
+    /// Remove all names, and the promises of the object
     #[arg(long, conflicts_with = "names")]
     all: bool,
+}
+
+/// Show and settle promises of an object
+///
+/// A promise of an object has a name, and belongs to no execution. It may be settled before any
+/// execution waits for it, and stays when those that waited have ended. It settles once: a later
+/// attempt changes nothing and prints the first outcome.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  segno object promise get web/Signup@ada confirmed
+  segno object promise resolve web/Signup@ada confirmed true
+  segno object promise reject web/Signup@ada confirmed 'no such address' --code 422")]
+struct Promise {
+    #[command(subcommand)]
+    what: PromiseWhat,
+}
+
+#[derive(Debug, Subcommand)]
+enum PromiseWhat {
+    /// Show a promise: its outcome, and the executions that wait for it
+    Get(Which),
+    Resolve(Resolve),
+    Reject(Reject),
+}
+
+#[derive(Debug, Args)]
+struct Which {
+    /// Object: MODULE/OBJECT@KEY
+    #[arg(value_name = "OBJECT")]
+    object: Name,
+    /// Name of the promise: the field
+    name: String,
+}
+
+/// Settle a promise of an object with a value
+#[derive(Debug, Args)]
+struct Resolve {
+    #[command(flatten)]
+    which: Which,
+    /// Value: JSON, @FILE, or - for standard input (default: null)
+    #[arg(value_name = "JSON")]
+    value: Option<String>,
+}
+
+/// Settle a promise of an object with a failure
+#[derive(Debug, Args)]
+struct Reject {
+    #[command(flatten)]
+    which: Which,
+    /// Message of the failure
+    #[arg(value_name = "MESSAGE", default_value = "rejected from outside")]
+    message: String,
+    /// Code of the failure; 400 to 599 have the meaning that they have in HTTP
+    #[arg(long, value_name = "N", default_value_t = 400)]
+    code: u32,
+    /// Further data for programs: JSON, @FILE, or - for standard input
+    #[arg(long, value_name = "JSON")]
+    details: Option<String>,
 }
 
 /// The name of an object.
@@ -143,8 +207,40 @@ impl Object {
                 let change = ChangeState { clear_all: all, clear: names, ..ChangeState::default() };
                 show(&client.change_object(object.parts(), &change).await?, console)?;
             }
+            What::Promise(promise) => promise.run(client, console).await?,
         }
         Ok(Exit::Done)
+    }
+}
+
+impl Promise {
+    async fn run(self, client: &Client, console: &mut Console) -> Result<(), CliError> {
+        let view = match self.what {
+            PromiseWhat::Get(Which { object, name }) => {
+                client.object_promise(object.parts(), &name).await?
+            }
+            PromiseWhat::Resolve(Resolve { which: Which { object, name }, value }) => {
+                let value = value.as_deref().map_or(Ok(Value::Null), read_json)?;
+                client.resolve_object_promise(object.parts(), &name, value).await?
+            }
+            PromiseWhat::Reject(Reject {
+                which: Which { object, name },
+                message,
+                code,
+                details,
+            }) => {
+                let details = details.as_deref().map(read_json).transpose()?;
+                let failure = FailureView { code, message, details };
+                client.reject_object_promise(object.parts(), &name, failure).await?
+            }
+        };
+        if console.json() {
+            return console.document(&view);
+        }
+        let ObjectPromiseView { id, state, value, failure, changed, awaited_by, .. } = &view;
+        Standing { id, state: *state, value: value.as_ref(), failure: failure.as_ref() }
+            .print(*changed, console)?;
+        facts(awaited_by.iter().map(|by| ("waits", plain(by))).collect(), console)
     }
 }
 
@@ -218,6 +314,7 @@ fn show(view: &ObjectView, console: &mut Console) -> Result<(), CliError> {
     let mut lines = Vec::new();
     lines.extend(view.holder.as_ref().map(|holder| ("turn", plain(holder))));
     lines.extend(view.last.as_ref().map(|last| ("last", plain(last))));
+    lines.extend(view.run.as_ref().map(|run| ("run", plain(run))));
     facts(lines, console)?;
     for (name, bytes) in &view.names {
         let name = plain(name);
@@ -229,6 +326,10 @@ fn show(view: &ObjectView, console: &mut Console) -> Result<(), CliError> {
             None => console.paint(DIM, &size(*bytes)),
         };
         console.line(format!("  {name}  {shown}"))?;
+    }
+    for (name, state) in &view.promises {
+        let state = console.paint(promise_style(*state), state.as_str());
+        console.line(format!("  {}  promise, {state}", plain(name)))?;
     }
     Ok(())
 }

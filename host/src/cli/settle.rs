@@ -12,12 +12,12 @@ use super::{
     input::read_json,
     polling::Polling,
     result::wait_for,
-    show::{failure_line, state_style},
+    show::{failure_line, plain, state_style},
     text,
     time::read_length,
 };
 use crate::{
-    api::model::{FailureView, InvocationOutcome, PromiseView},
+    api::model::{FailureView, InvocationOutcome, PromiseState, PromiseView},
     client::{Client, ClientError},
 };
 
@@ -165,17 +165,38 @@ pub(super) fn settled(promise: &PromiseView, console: &mut Console) -> Result<Ex
         console.document(promise)?;
         return Ok(Exit::Done);
     }
-    let id = console.paint(CYAN, &promise.id);
-    let beside = text::width(&promise.id) + promise.state.as_str().len() + 4;
-    let outcome = match (&promise.value, &promise.failure) {
-        (_, Some(failure)) => failure_line(failure),
-        (Some(value), None) => console.fit(&value.to_string(), beside),
-        (None, None) => String::new(),
-    };
-    let state = promise.state.as_str();
-    if promise.changed == Some(false) {
-        console.warn("it was settled before; the first outcome stays");
-    }
-    console.line(format!("{id}  {state}  {outcome}").trim_end())?;
+    let PromiseView { id, state, value, failure, changed, .. } = promise;
+    Standing { id, state: *state, value: value.as_ref(), failure: failure.as_ref() }
+        .print(*changed, console)?;
     Ok(Exit::Done)
+}
+
+/// How a promise stands.
+pub(super) struct Standing<'a> {
+    pub(super) id: &'a str,
+    pub(super) state: PromiseState,
+    pub(super) value: Option<&'a Value>,
+    pub(super) failure: Option<&'a FailureView>,
+}
+
+impl Standing<'_> {
+    /// Prints it as one line; `changed`: whether a request to settle the promise did so.
+    pub(super) fn print(
+        &self,
+        changed: Option<bool>,
+        console: &mut Console,
+    ) -> Result<(), CliError> {
+        let id = console.paint(CYAN, &plain(self.id));
+        let state = self.state.as_str();
+        let beside = text::width(self.id) + state.len() + 4;
+        let outcome = match (self.value, self.failure) {
+            (_, Some(failure)) => failure_line(failure),
+            (Some(value), None) => console.fit(&value.to_string(), beside),
+            (None, None) => String::new(),
+        };
+        if changed == Some(false) {
+            console.warn("it was settled before; the first outcome stays");
+        }
+        console.line(format!("{id}  {state}  {outcome}").trim_end())
+    }
 }

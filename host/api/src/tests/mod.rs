@@ -18,6 +18,7 @@ mod promises;
 mod replaying;
 mod resources;
 mod routes;
+mod runs;
 mod sagas;
 mod schedules;
 mod serving;

@@ -10,6 +10,7 @@ mod modules;
 mod promises;
 mod ready;
 mod resources;
+mod runs;
 mod sagas;
 mod schedules;
 mod tree;
