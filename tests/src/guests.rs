@@ -13,7 +13,7 @@ use segno::{
 use segno_core::id::Digest;
 
 /// The examples, by package name.
-pub const EXAMPLES: [&str; 11] = [
+pub const EXAMPLES: [&str; 12] = [
     "hello",
     "order",
     "fan-out",
@@ -24,6 +24,7 @@ pub const EXAMPLES: [&str; 11] = [
     "bank",
     "auction",
     "reports",
+    "signup",
     "prices",
 ];
 

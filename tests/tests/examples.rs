@@ -8,7 +8,7 @@ use std::{
 use segno::{
     api::model::{
         FailureView, GraphQuery, Invocation, InvocationState, ReplayVerdict, SagaState, SendSignal,
-        WaitKind,
+        StartInvocation, WaitKind,
     },
     demo::{
         order::{ExpectedOutcome, Order},
@@ -116,6 +116,59 @@ async fn reports_take_turns_and_an_urgent_one_goes_first() {
     assert_eq!(host.ended("ada-1").await.output, Some(json!("2 days of ada")));
     host.until("cleo-3", "on its way, since it is urgent", begun).await;
     assert!(waits("cleo-2").await && waits("ada-3").await, "five are on their way");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_signs_up_once_and_confirms_also_before_the_run_asks_and_after_a_crash() {
+    let mut host = host("signup").await;
+    let start = |person: &str| StartInvocation {
+        target: format!("signup/Signup@{person}/run"),
+        input: json!(format!("{person}@example.org")),
+        ..StartInvocation::default()
+    };
+    let started = host.client().start(&start("ada")).await.expect("it starts");
+    assert_eq!((&*started.id, started.created), ("signup/Signup@ada/run", true));
+    let ada = ["signup", "Signup", "ada"];
+    let waits = |seen: &Invocation| {
+        seen.waits.iter().any(|wait| wait.id == "signup/Signup@ada/p/confirmed")
+    };
+    host.until(&started.id, "waiting for the confirmation", waits).await;
+    let again = host.client().start(&start("ada")).await.expect("it is answered");
+    assert_eq!((again.id, again.created), (started.id.clone(), false));
+    let promise = host.client().object_promise(ada, "confirmed").await.expect("it is there");
+    assert_eq!(promise.awaited_by, [&*started.id]);
+
+    host.server.kill().unwrap_or_else(|error| panic!("{error}"));
+    host.server.restart().await.unwrap_or_else(|error| panic!("{error}"));
+
+    let seen = host.client().object(ada, None).await.expect("it is there");
+    let code = seen.state["code"].as_u64().expect("a code was sent");
+    host.start_as("wrong", "signup/Signup@ada/confirm", json!(code + 1)).await.expect("it starts");
+    assert_eq!(host.ended("wrong").await.failure.map(|failure| failure.code), Some(403));
+    host.start_as("right", "signup/Signup@ada/confirm", json!(code)).await.expect("it starts");
+    assert_eq!(host.ended("right").await.state, InvocationState::Resolved);
+    let confirmed = json!({ "mail": "ada@example.org", "confirmed_by": "code" });
+    assert_eq!(host.ended(&started.id).await.output.as_ref(), Some(&confirmed));
+    host.start_as("late", "signup/Signup@ada/confirm", json!(code)).await.expect("it starts");
+    assert_eq!(host.ended("late").await.failure.map(|failure| failure.code), Some(409));
+    host.start_as("status", "signup/Signup@ada/status", json!(null)).await.expect("it starts");
+    assert_eq!(host.ended("status").await.output, Some(confirmed));
+    for id in [&*started.id, "right", "late", "status"] {
+        let replay = host.client().replay(id, None).await.expect("it can be replayed");
+        assert_eq!(replay.verdict, ReplayVerdict::Identical, "{id}: {replay:#?}");
+    }
+
+    // Support confirms it before there is a run.
+    let bob = ["signup", "Signup", "bob"];
+    let by = json!("support");
+    let settled = host.client().resolve_object_promise(bob, "confirmed", by).await;
+    assert_eq!(settled.expect("it is settled").changed, Some(true));
+    let started = host.client().start(&start("bob")).await.expect("it starts");
+    let told = host.ended(&started.id).await.output.expect("it is resolved");
+    assert_eq!(told["confirmed_by"], "support");
+    let second = StartInvocation { id: Some("mine".to_owned()), ..start("bob") };
+    let refused = host.client().start(&second).await.expect_err("bob has signed up").to_string();
+    assert!(refused.contains("`signup/Signup@bob` has had its run"), "{refused}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -44,7 +44,14 @@ pub(super) fn create(draft: &mut Draft<'_>, new: &NewSchedule) -> Result<Reply, 
         }
     }
     let module = new.template.tags.get(tags::MODULE);
-    target.map(|address| draft.module_of(&address, module, Maker::Client)).transpose()?;
+    if let Some(address) = target {
+        let module = draft.module_of(&address, module, Maker::Client)?;
+        if draft.turn_of(&address, module.as_ref())?.is_some_and(|turn| turn.is_run) {
+            return Err(Refusal::Unprocessable(format!(
+                "`{address}` runs once a key, and a schedule runs again and again: use another function"
+            )));
+        }
+    }
     let Some(next_at) = cron.after(draft.now) else {
         return Err(Refusal::Unprocessable(format!(
             "`{}` has no occurrence from now on: there is no such date",

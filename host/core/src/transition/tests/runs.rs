@@ -332,3 +332,20 @@ fn a_promise_of_an_object_goes_by_itself_only_as_a_part_of_what_is_too_much() {
     let reply = world.done(part(world.now));
     assert_eq!(reply, Reply::Pruned(Pruned::Gone { promises: 1 }));
 }
+
+#[test]
+fn a_schedule_runs_again_and_again_and_so_not_what_runs_once() {
+    let mut world = World::new();
+    let schedule = |function: &str| {
+        let mut command = world::schedule("each", crate::promise::Overlap::Allow);
+        if let Command::ScheduleCreate(new) = &mut command {
+            let target = format!("wasm://shop/Signup@ada/{function}");
+            new.template.tags.insert(tags::TARGET.to_owned(), target);
+        }
+        command
+    };
+    let refused = world.refused(schedule("run"));
+    assert_eq!(refused.code(), 422);
+    assert!(refused.to_string().contains("runs once a key"), "{refused}");
+    world.done(schedule("confirm"));
+}
