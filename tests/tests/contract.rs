@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use segno::api::model::{
-    Invocation, InvocationState, ReplayVerdict, SendQuery, SendUpdate, UpdateState,
+    Invocation, InvocationState, ReplayVerdict, SendQuery, SendUpdate, StartInvocation, UpdateState,
 };
 use serde_json::{Value as Json, json};
 use tests::test_host::TestHost;
@@ -80,9 +80,17 @@ const GOLDEN: &[(&str, &[u8])] = &[
     ("0.2.0", include_bytes!("../contract/0.2.0.wasm")),
 ];
 
+/// A component that uses what came to 0.2.0 after the other one was built: functions that run once a key,
+/// and promises of objects. It was built from `tests/guests/keys`.
+const RUNS: &[u8] = include_bytes!("../contract/0.2.0-runs.wasm");
+
 /// A host with the golden component of a version as module `old`.
 async fn host_of(version: &str) -> TestHost {
     let (_, component) = GOLDEN.iter().find(|(of, _)| *of == version).expect("it is kept");
+    host_with(version, component).await
+}
+
+async fn host_with(version: &str, component: &[u8]) -> TestHost {
     let names = |name: &[u8]| component.windows(name.len()).any(|part| part == name);
     assert!(names(format!("segno:workflow/functions@{version}").as_bytes()), "{version}");
     let host = TestHost::start(SEGNO).await;
@@ -207,5 +215,41 @@ async fn limits_of_0_2_0_hold_over_a_kill() {
         resolves(&host, id, json!("ada")).await;
     }
     assert_eq!(host.ended("calmer").await.output, Some(json!(2)));
+    host.server.stop().await.unwrap_or_else(|error| panic!("{error}"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn keys_of_0_2_0_run_once_and_their_promises_are_there_over_a_kill() {
+    let mut host = host_with("0.2.0", RUNS).await;
+    let run = |key: &str| StartInvocation {
+        target: format!("old/Visit@{key}/run"),
+        input: json!(key),
+        ..StartInvocation::default()
+    };
+    let id = host.client().start(&run("ada")).await.expect("it starts").id;
+    host.start_as("early", "old/Visit@ada/look", Json::Null).await.expect("it starts");
+    resolves(&host, "early", json!(["ada", null])).await;
+    host.until(&id, "waiting", waits_for("old/Visit@ada/p/confirmed")).await;
+
+    kill(&mut host).await;
+
+    host.start_as("yes", "old/Visit@ada/confirm", json!(5)).await.expect("it starts");
+    resolves(&host, "yes", json!([null, 5])).await;
+    resolves(&host, &id, json!(["ada", 5])).await;
+    host.start_as("no", "old/Visit@ada/refuse", Json::Null).await.expect("it starts");
+    let late = host.ended("no").await.failure.expect("it is settled");
+    assert_eq!(late.code, 409, "{}", late.message);
+    host.start_as("late", "old/Visit@ada/look", Json::Null).await.expect("it starts");
+    resolves(&host, "late", json!(["ada", 5])).await;
+    let again = host.client().start(&run("ada")).await.expect("it is answered");
+    assert_eq!((again.id, again.created), (id, false));
+
+    host.start_as("bob-no", "old/Visit@bob/refuse", Json::Null).await.expect("it starts");
+    resolves(&host, "bob-no", Json::Null).await;
+    let id = host.client().start(&run("bob")).await.expect("it starts").id;
+    let refused = host.ended(&id).await.failure.expect("it was refused before it asked");
+    assert_eq!((refused.code, &*refused.message), (403, "fully booked"));
+    host.start_as("twice", "old/visits_twice", json!("eve")).await.expect("it starts");
+    resolves(&host, "twice", json!(["eve", 7, 409])).await;
     host.server.stop().await.unwrap_or_else(|error| panic!("{error}"));
 }
