@@ -87,10 +87,19 @@ impl<'a> Target<'a> {
     /// # Errors
     /// As [`Target::resolve`].
     pub(super) async fn run(&self, api: &Api) -> Result<Option<PromiseId>, ApiError> {
-        let Some(keyed) = Keyed::parse(self.path) else { return Ok(None) };
-        let resolved = self.resolve(api).await?;
-        let object = ObjectId::new(format!("{}/{}@{}", self.module, keyed.object, keyed.key));
-        Ok(resolved.function.runs_once.then(|| object.run(keyed.function)))
+        let run = match self.service.map(Address::parse) {
+            Some(Ok(address)) => match (address.object(), &address) {
+                (Some(object), Address::Service { handler, .. }) => object.run(handler),
+                _ => return Ok(None),
+            },
+            _ => match Keyed::parse(self.path) {
+                Some(Keyed { object, key, function }) => {
+                    ObjectId::new(format!("{}/{object}@{key}", self.module)).run(function)
+                }
+                None => return Ok(None),
+            },
+        };
+        Ok(self.resolve(api).await?.function.runs_once.then_some(run))
     }
 
     /// The function in the module that is stored.
