@@ -11,6 +11,7 @@ pub mod guests;
 pub mod host_group;
 pub mod kills;
 pub mod linear;
+pub mod packages;
 pub mod payments;
 pub mod planned_orders;
 pub mod replaying;

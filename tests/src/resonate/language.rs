@@ -9,6 +9,7 @@ use std::{
 use serde_json::Value;
 
 use super::packages::{self, SCRIPTS};
+use crate::packages::node;
 
 /// A language with its packages.
 #[derive(Clone)]
@@ -74,7 +75,7 @@ impl Language {
     fn script(&self, name: &str) -> Command {
         match self {
             Self::TypeScript(folder) => {
-                let mut command = Command::new(packages::node(folder));
+                let mut command = Command::new(node(folder));
                 command.arg(folder.join(format!("{name}.mjs")));
                 command
             }
