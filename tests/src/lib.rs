@@ -17,6 +17,7 @@ pub mod planned_orders;
 pub mod replaying;
 pub mod rerun;
 pub mod resonate;
+pub mod restate;
 pub mod seed;
 pub mod shell;
 pub mod sim;

@@ -1,0 +1,105 @@
+//! Transcripts of scenes as the original server gave them: `tests/restate/golden/SCENE.txt`, and
+//! `SCENE@SDK.txt` where an SDK makes a difference.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use super::{Played, SCRIPTS, SDKS, Sdk};
+
+/// What is wrong with these scenes: those that ended early, and those whose transcripts differ.
+///
+/// # Panics
+/// There is no golden transcript of one.
+pub fn faults(sdk: &Sdk, played: Vec<Played>) -> Vec<String> {
+    let fault = |Played { scene, transcript }: Played| match transcript {
+        Ok(transcript) => differences(scene, sdk, &transcript),
+        Err(why) => Some(format!("{scene} with {} ended early:\n{why}", sdk.name)),
+    };
+    played.into_iter().filter_map(fault).collect()
+}
+
+/// How a transcript differs from the golden one; none: it is equal.
+fn differences(scene: &str, sdk: &Sdk, transcript: &str) -> Option<String> {
+    let file = [own(scene, sdk), common(scene)].into_iter().find(|file| file.exists());
+    let file = file.unwrap_or_else(|| panic!("there is no golden transcript of {scene}"));
+    let golden = fs::read_to_string(&file).expect("golden transcripts can be read");
+    if golden == transcript {
+        return None;
+    }
+    let (golden, transcript) = (golden.lines().collect(), transcript.lines().collect());
+    Some(format!("{scene} with {}:\n{}", sdk.name, compared(&golden, &transcript)))
+}
+
+/// Keeps a transcript. The first SDK's is the one for all; another's is kept if it differs.
+///
+/// # Panics
+/// The folder cannot be written.
+pub fn record(scene: &str, sdk: &Sdk, transcript: &str) {
+    let is_standard = sdk.name == SDKS[0].name;
+    let standard = fs::read_to_string(common(scene)).ok();
+    if is_standard || standard.is_none() {
+        fs::create_dir_all(folder()).expect("the folder can be written");
+        fs::write(common(scene), transcript).expect("the folder can be written");
+    } else if standard.as_deref() == Some(transcript) {
+        let _ = fs::remove_file(own(scene, sdk));
+    } else {
+        fs::write(own(scene, sdk), transcript).expect("the folder can be written");
+    }
+}
+
+fn folder() -> PathBuf {
+    Path::new(SCRIPTS).join("golden")
+}
+
+fn common(scene: &str) -> PathBuf {
+    folder().join(format!("{scene}.txt"))
+}
+
+fn own(scene: &str, sdk: &Sdk) -> PathBuf {
+    folder().join(format!("{scene}@{}.txt", sdk.name))
+}
+
+/// Both, line by line: what only one has is marked.
+fn compared(golden: &Vec<&str>, transcript: &Vec<&str>) -> String {
+    // The lengths of the longest common subsequences of what is left of both.
+    let mut common = vec![vec![0; transcript.len() + 1]; golden.len() + 1];
+    for (g, golden) in golden.iter().enumerate().rev() {
+        for (t, transcript) in transcript.iter().enumerate().rev() {
+            common[g][t] = if golden == transcript {
+                common[g + 1][t + 1] + 1
+            } else {
+                common[g + 1][t].max(common[g][t + 1])
+            };
+        }
+    }
+    let (mut g, mut t) = (0, 0);
+    let mut lines = Vec::new();
+    while g < golden.len() || t < transcript.len() {
+        if golden.get(g) == transcript.get(t) {
+            lines.push(format!("          {}", golden[g]));
+            (g, t) = (g + 1, t + 1);
+        } else if t == transcript.len() || g < golden.len() && common[g + 1][t] >= common[g][t + 1]
+        {
+            lines.push(format!("expected: {}", golden[g]));
+            g += 1;
+        } else {
+            lines.push(format!("answered: {}", transcript[t]));
+            t += 1;
+        }
+    }
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::compared;
+
+    #[test]
+    fn what_only_one_has_is_marked() {
+        let (golden, transcript) = (vec!["a", "b", "c"], vec!["a", "x", "c", "d"]);
+        let expected = "          a\nexpected: b\nanswered: x\n          c\nanswered: d";
+        assert_eq!(compared(&golden, &transcript), expected);
+    }
+}

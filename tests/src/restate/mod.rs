@@ -1,0 +1,33 @@
+//! Released Restate SDKs, unmodified, and what is asked of a runtime that invokes their services:
+//! Segno, or the server that the SDKs are made for.
+//!
+//! - `sdk`: the SDKs, their packages and what each of them lacks;
+//! - `service`: a process with the services of `tests/restate`;
+//! - `stage`: a client of the runtime's ingress and admin that writes down every exchange;
+//! - `transcript`: the canonical form of what it writes;
+//! - `scenes`: the scripts that are played on a stage;
+//! - `player`: plays them;
+//! - `golden`: the transcripts as the original server gives them;
+//! - `original`: that server.
+
+mod golden;
+mod original;
+mod player;
+mod scenes;
+mod sdk;
+mod service;
+mod stage;
+mod transcript;
+
+pub use golden::{faults, record};
+pub use original::Original;
+pub use player::{
+    Played, play_admin_scenes, play_long_scenes, play_registrations, play_scenes,
+    play_scenes_suspending, register,
+};
+pub use sdk::{Feature, SDKS, Sdk, original, sdk};
+pub use service::{Endpoints, Service};
+pub use stage::{Answer, Request, Runtime, Stage};
+
+/// The services, lock files and golden transcripts.
+const SCRIPTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/restate");

@@ -1,0 +1,106 @@
+//! Plays scenes, one after the other or side by side.
+
+use std::{env, panic::AssertUnwindSafe};
+
+use futures::{FutureExt, future::join_all};
+use reqwest::Method;
+use serde_json::json;
+
+use super::{
+    Runtime, Sdk, Service, Stage,
+    scenes::{ADMIN, CONNECTED, REGISTRATIONS, SCENES, Scene, long},
+    service::Endpoints,
+};
+
+/// A scene that was played.
+#[derive(Debug)]
+pub struct Played {
+    /// Its name.
+    pub scene: &'static str,
+    /// Its transcript until its end, or why it could not go on.
+    pub transcript: Result<String, String>,
+}
+
+/// Registers the services at `url`.
+///
+/// # Panics
+/// The runtime refuses them.
+pub async fn register(runtime: &Runtime, url: &str) {
+    let stage = Stage::new(runtime, url);
+    let answer = stage.manage(Method::POST, "/deployments", json!({ "uri": url })).await;
+    assert_eq!(answer.status, 201, "{}", stage.transcript());
+}
+
+/// Plays the scenes that suit the SDK of `service`.
+pub async fn play_scenes(runtime: &Runtime, service: &Service) -> Vec<Played> {
+    let mut played = play_all(SCENES, runtime, service).await;
+    played.extend(play_all(CONNECTED, runtime, service).await);
+    played
+}
+
+/// Plays those where every invocation is suspended as soon as it waits, and so replayed as soon as it
+/// goes on.
+///
+/// # Panics
+/// The runtime refuses that.
+pub async fn play_scenes_suspending(runtime: &Runtime, service: &Service) -> Vec<Played> {
+    let stage = Stage::new(runtime, service.url());
+    for name in ["Plain", "Cell", "LazyCell", "Approval"] {
+        let at_once = json!({ "inactivity_timeout": "0s" });
+        let answer = stage.manage(Method::PATCH, &format!("/services/{name}"), at_once).await;
+        assert_eq!(answer.status, 200, "{}", stage.transcript());
+    }
+    play_all(SCENES, runtime, service).await
+}
+
+/// Plays the scenes about what is registered.
+pub async fn play_admin_scenes(runtime: &Runtime, service: &Service) -> Vec<Played> {
+    play_all(ADMIN, runtime, service).await
+}
+
+/// Plays the scenes that register other endpoints.
+pub async fn play_registrations(
+    runtime: &Runtime,
+    service: &Service,
+    others: &Endpoints,
+) -> Vec<Played> {
+    let mut played = Vec::new();
+    for scene in suitable(REGISTRATIONS, service.sdk()) {
+        let stage = Stage::new(runtime, service.url()).with_others(others.url());
+        played.push(play(scene, stage).await);
+    }
+    played
+}
+
+/// Plays the long scenes side by side with the services at `url`, which may be killed meanwhile.
+pub async fn play_long_scenes(runtime: &Runtime, sdk: &Sdk, url: &str) -> Vec<Played> {
+    let scenes = suitable(long::SCENES, sdk);
+    join_all(scenes.map(|scene| play(scene, Stage::new(runtime, url).patient()))).await
+}
+
+async fn play_all(scenes: &[Scene], runtime: &Runtime, service: &Service) -> Vec<Played> {
+    let mut played = Vec::new();
+    for scene in suitable(scenes, service.sdk()) {
+        played.push(play(scene, Stage::new(runtime, service.url())).await);
+    }
+    played
+}
+
+async fn play(scene: &Scene, stage: Stage) -> Played {
+    let end = AssertUnwindSafe(scene.play(&stage)).catch_unwind().await;
+    let transcript = stage.transcript();
+    let transcript = end.map(|()| transcript.clone()).map_err(|why| {
+        let why = why.downcast_ref::<String>().map(String::as_str);
+        format!("{transcript}\n{}", why.unwrap_or("it panicked"))
+    });
+    Played { scene: scene.name, transcript }
+}
+
+/// Those for the SDK; only some of them if `SEGNO_SCENES` names them.
+fn suitable<'a>(scenes: &'a [Scene], sdk: &'a Sdk) -> impl Iterator<Item = &'a Scene> {
+    let wanted = env::var("SEGNO_SCENES").unwrap_or_default();
+    let wanted: Vec<_> = wanted.split_whitespace().map(str::to_owned).collect();
+    scenes.iter().filter(move |scene| {
+        scene.suits(sdk) && (wanted.is_empty() || wanted.iter().any(|name| name == scene.name))
+    })
+}

@@ -1,0 +1,157 @@
+//! Scenes: scripts of requests whose answers are the same with every runtime and every SDK.
+//!
+//! - `routes`: the ingress: routes, bodies, headers, errors;
+//! - `sends`: one-way calls, attaching, idempotency;
+//! - `handlers`: what a handler may do, seen from outside;
+//! - `objects`: virtual objects;
+//! - `workflows`: workflows and their promises;
+//! - `events`: awakeables and signals;
+//! - `control`: cancel, kill, pause, resume, purge, restart;
+//! - `admin`: deployments, services, queries;
+//! - `long`: those that go on while processes are killed.
+
+macro_rules! scenes {
+    ($($module:ident: { $($name:ident $([$($feature:ident),+])?),+ $(,)? })+) => {
+        &[$($(Scene {
+            name: stringify!($name),
+            needs: &[$($(Feature::$feature),+)?],
+            play: |stage| Box::pin($module::$name(stage)),
+        }),+),+]
+    };
+}
+
+mod admin;
+mod control;
+mod events;
+mod handlers;
+pub mod long;
+mod objects;
+mod routes;
+mod sends;
+mod workflows;
+
+use std::pin::Pin;
+
+use super::{Feature, Sdk, Stage};
+
+/// A script.
+pub struct Scene {
+    /// Its name, and its transcript's.
+    pub name: &'static str,
+    needs: &'static [Feature],
+    play: Play,
+}
+
+type Play = for<'a> fn(&'a Stage) -> Pin<Box<dyn Future<Output = ()> + 'a>>;
+
+impl Scene {
+    /// Whether it can be played with the services of `sdk`.
+    pub fn suits(&self, sdk: &Sdk) -> bool {
+        sdk.has(self.needs)
+    }
+
+    /// Plays it.
+    ///
+    /// # Panics
+    /// It cannot go on.
+    pub async fn play(&self, stage: &Stage) {
+        (self.play)(stage).await;
+    }
+}
+
+/// What services do, in the order in which they are played.
+pub const SCENES: &[Scene] = scenes! {
+    routes: {
+        bodies,
+        content_types,
+        headers,
+        unknown_routes,
+        errors,
+        error_metadata [Metadata],
+        hidden_handlers [Options],
+        health,
+        prefixed_routes,
+    }
+    sends: {
+        one_way,
+        delays,
+        bad_delays,
+        results,
+        idempotency,
+        idempotency_of_objects,
+    }
+    handlers: {
+        retries,
+        runs,
+        runs_that_give_up [RunRetries],
+        steps,
+        sleeps,
+        chance [Chance],
+        calls,
+        call_options [CallOptions],
+        sends_of_handlers,
+        ids_of_sends [Ids],
+        combinations [Combinators],
+        mismatches,
+    }
+    objects: {
+        state,
+        lazy_state [Options],
+        exclusive_handlers,
+        failed_writes,
+        transfers,
+        state_from_outside,
+    }
+    workflows: {
+        workflow,
+        refused_workflow,
+        unknown_workflow,
+    }
+    events: {
+        awakeables,
+        bad_awakeables,
+        awakeables_of_handlers,
+        signals [Signals],
+    }
+    control: {
+        cancel,
+        cancel_of_calls,
+        cancel_of_queued,
+        cancel_by_handlers [Ids],
+        kill,
+        purge,
+        pause_and_resume [RetryPolicy],
+        doomed [RetryPolicy],
+        restart_as_new,
+        bad_control,
+    }
+};
+
+/// Those with invocations that are not suspended although they wait: the default for a minute.
+pub const CONNECTED: &[Scene] = scenes! {
+    control: {
+        pause_by_hand,
+    }
+};
+
+/// Those that ask about what is registered. The answers depend on the manifest, so on the SDK.
+pub const ADMIN: &[Scene] = scenes! {
+    admin: {
+        queries_of_invocations [Options],
+        queries_of_keys [Options],
+        queries_of_services [Options],
+        bad_queries [Options],
+        services [Options],
+        deployments [Options],
+        changed_service [Options],
+    }
+};
+
+/// Those that also need manifests of other endpoints, and change what is registered.
+pub const REGISTRATIONS: &[Scene] = scenes! {
+    admin: {
+        registration,
+        refused_registrations,
+        removed_deployment,
+    }
+};

@@ -1,0 +1,169 @@
+//! The released SDKs of the suite.
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use super::SCRIPTS;
+use crate::packages::{Packages, node};
+
+const PACKAGES: Packages = Packages { suite: "restate-suite", scripts: SCRIPTS };
+
+/// A released SDK.
+#[derive(Debug)]
+pub struct Sdk {
+    /// Its language and version.
+    pub name: &'static str,
+    language: Language,
+    lacks: &'static [Feature],
+    /// Whether the original server takes its services.
+    pub is_current: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Language {
+    JavaScript,
+    Python,
+}
+
+/// What not every SDK has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Feature {
+    /// Awaits of several futures at once, for any combination.
+    Combinators,
+    /// Random numbers and times that replay.
+    Chance,
+    /// Ids of calls and sends, and therefore attaching and cancelling.
+    Ids,
+    /// Idempotency keys and headers of calls.
+    CallOptions,
+    /// A number of attempts of a run.
+    RunRetries,
+    /// Options of services and handlers in the manifest.
+    Options,
+    /// A retry policy in the manifest.
+    RetryPolicy,
+    /// Named signals.
+    Signals,
+    /// Metadata of terminal errors.
+    Metadata,
+}
+
+use Feature::{
+    CallOptions, Chance, Combinators, Ids, Metadata, Options, RetryPolicy, RunRetries, Signals,
+};
+
+/// The SDKs, the one whose transcripts are the standard first.
+pub const SDKS: &[Sdk] = &[
+    Sdk { name: "npm-1.17.2", language: Language::JavaScript, lacks: &[], is_current: true },
+    Sdk {
+        name: "npm-1.9.1",
+        language: Language::JavaScript,
+        lacks: &[Signals, Metadata],
+        is_current: true,
+    },
+    Sdk {
+        name: "npm-1.7.3",
+        language: Language::JavaScript,
+        lacks: &[Signals, Metadata, RetryPolicy],
+        is_current: true,
+    },
+    Sdk { name: "python-1.3.0", language: Language::Python, lacks: &[], is_current: true },
+    Sdk {
+        name: "npm-1.4.0",
+        language: Language::JavaScript,
+        lacks: &[Signals, Metadata, RetryPolicy, Options, CallOptions, Ids],
+        is_current: false,
+    },
+    Sdk {
+        name: "npm-1.3.0",
+        language: Language::JavaScript,
+        lacks: &[Signals, Metadata, RetryPolicy, Options, CallOptions, Ids, RunRetries],
+        is_current: false,
+    },
+    Sdk {
+        name: "python-0.5.1",
+        language: Language::Python,
+        lacks: &[Signals, Metadata, RetryPolicy, Options, CallOptions, Ids, Chance, Combinators],
+        is_current: false,
+    },
+];
+
+/// The SDK of that name.
+///
+/// # Panics
+/// There is none.
+pub fn sdk(name: &str) -> &'static Sdk {
+    SDKS.iter().find(|sdk| sdk.name == name).unwrap_or_else(|| panic!("no SDK is called {name}"))
+}
+
+impl Sdk {
+    /// Whether it has all of `features`.
+    pub fn has(&self, features: &[Feature]) -> bool {
+        !features.iter().any(|feature| self.lacks.contains(feature))
+    }
+
+    /// Its version.
+    pub fn version(&self) -> &'static str {
+        self.name.split_once('-').expect("a name is a language and a version").1
+    }
+
+    /// The command that serves the services with it; none if its packages cannot be had here, and
+    /// standard error says why.
+    pub fn command(&self) -> Option<Command> {
+        match self.language {
+            Language::JavaScript => {
+                let folder = javascript()?;
+                let mut command = Command::new(node(&folder));
+                command.arg(folder.join("service.mjs"));
+                command.env("SDK", format!("sdk-{}", self.version()));
+                Some(command)
+            }
+            Language::Python => {
+                let requirements = format!("requirements-{}.txt", self.version());
+                let folder = PACKAGES.python(self.name, &requirements)?;
+                let mut command = Command::new(folder.join("venv/bin/python"));
+                command.arg(Path::new(SCRIPTS).join("service.py"));
+                // Nothing is written beside the sources.
+                command.env("PYTHONDONTWRITEBYTECODE", "1");
+                Some(command)
+            }
+        }
+    }
+}
+
+/// The folder with Node and every version of the SDK for it.
+fn javascript() -> Option<PathBuf> {
+    let folder = PACKAGES.npm("javascript", "", |folder| {
+        let mut command = Command::new(node(folder));
+        command.arg("--version");
+        command
+    })?;
+    PACKAGES.beside(&folder, &["service.mjs", "endpoints.mjs"]);
+    Some(folder)
+}
+
+/// The command that serves manifests without services behind them.
+pub fn endpoints() -> Option<Command> {
+    let folder = javascript()?;
+    let mut command = Command::new(node(&folder));
+    command.arg(folder.join("endpoints.mjs"));
+    Some(command)
+}
+
+/// The program of the original server; none if it cannot be had here, and standard error says why.
+pub fn original() -> Option<PathBuf> {
+    let program = |folder: &Path| {
+        let machine = if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" };
+        let system = if cfg!(target_os = "macos") { "darwin" } else { "linux" };
+        let package = format!("node_modules/@restatedev/restate-server-{system}-{machine}");
+        folder.join(package).join("bin/restate-server")
+    };
+    let folder = PACKAGES.npm("server", "server", |folder| {
+        let mut command = Command::new(program(folder));
+        command.arg("--version");
+        command
+    })?;
+    Some(program(&folder))
+}

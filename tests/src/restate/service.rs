@@ -1,0 +1,132 @@
+//! Processes of services.
+
+use std::{
+    fs::{self, File},
+    io::{BufRead, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, ChildStdout, Command, Stdio},
+};
+
+use serde_json::Value;
+
+use super::sdk::{Sdk, endpoints};
+
+/// A process with the services of one SDK; it is killed when this is dropped.
+pub struct Service {
+    sdk: &'static Sdk,
+    folder: PathBuf,
+    running: Running,
+}
+
+/// A process with manifests that no SDK gives; it is killed when this is dropped.
+pub struct Endpoints(Running);
+
+struct Running {
+    process: Child,
+    url: String,
+    /// Open, so that a service that prints more does not end.
+    _printed: BufReader<ChildStdout>,
+}
+
+impl Service {
+    /// Starts the services with `sdk`, with ledger and log in `folder`; none if its packages cannot
+    /// be had here, and standard error says why.
+    ///
+    /// # Panics
+    /// It does not start.
+    pub fn start(sdk: &'static Sdk, folder: &Path) -> Option<Self> {
+        let running = Running::start(configured(sdk, folder)?, 0, &log(folder, sdk.name));
+        Some(Self { sdk, folder: folder.to_owned(), running })
+    }
+
+    /// Where a runtime reaches it.
+    pub fn url(&self) -> &str {
+        &self.running.url
+    }
+
+    /// The SDK.
+    pub fn sdk(&self) -> &'static Sdk {
+        self.sdk
+    }
+
+    /// Kills it, as SIGKILL does.
+    pub fn kill(&mut self) {
+        self.running.kill();
+    }
+
+    /// Starts it again at the same address.
+    ///
+    /// # Panics
+    /// It does not start.
+    pub fn restart(&mut self) {
+        self.kill();
+        let (_, port) = self.url().rsplit_once(':').expect("a URL with a port");
+        let port = port.parse().expect("a port is a number");
+        let command = configured(self.sdk, &self.folder).expect("it was installed before");
+        self.running = Running::start(command, port, &log(&self.folder, self.sdk.name));
+    }
+
+    /// The lines that its bodies wrote.
+    pub fn ledger(&self) -> Vec<String> {
+        let ledger = fs::read_to_string(ledger(&self.folder)).unwrap_or_default();
+        ledger.lines().map(str::to_owned).collect()
+    }
+}
+
+impl Endpoints {
+    /// Starts it, with its log in `folder`; none if Node cannot be had here, and standard error
+    /// says why.
+    ///
+    /// # Panics
+    /// It does not start.
+    pub fn start(folder: &Path) -> Option<Self> {
+        Some(Self(Running::start(endpoints()?, 0, &log(folder, "endpoints"))))
+    }
+
+    /// Where a runtime reaches it.
+    pub fn url(&self) -> &str {
+        &self.0.url
+    }
+}
+
+impl Running {
+    fn start(mut command: Command, port: u16, log: &Path) -> Self {
+        let said = File::options().create(true).append(true).open(log).expect("a log");
+        command.env("PORT", port.to_string()).stdout(Stdio::piped()).stderr(said);
+        let mut process = command.spawn().expect("a service starts");
+        let mut line = String::new();
+        let mut printed = BufReader::new(process.stdout.take().expect("its output is piped"));
+        printed.read_line(&mut line).expect("its output can be read");
+        let banner: Value = serde_json::from_str(&line).unwrap_or_else(|_| {
+            let said = fs::read_to_string(log).unwrap_or_default();
+            panic!("the service does not start: {line}{said}")
+        });
+        let url = banner["url"].as_str().expect("it prints its URL").to_owned();
+        Self { process, url, _printed: printed }
+    }
+
+    fn kill(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+fn configured(sdk: &Sdk, folder: &Path) -> Option<Command> {
+    let mut command = sdk.command()?;
+    command.env("LEDGER", ledger(folder));
+    Some(command)
+}
+
+fn ledger(folder: &Path) -> PathBuf {
+    folder.join("ledger")
+}
+
+fn log(folder: &Path, name: &str) -> PathBuf {
+    folder.join(format!("{name}.log"))
+}

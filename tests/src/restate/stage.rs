@@ -1,0 +1,447 @@
+//! Where scenes are played: a client of a runtime that writes down what it asks and is answered.
+
+use std::sync::Mutex;
+
+use reqwest::Method;
+use segno::runtime::Env;
+use segno_core::time::Millis;
+use serde_json::Value;
+
+use super::transcript::{Transcript, canonical};
+
+/// Time limit of whatever is waited for.
+const LIMIT: Millis = Millis(15_000);
+/// The same where processes are killed meanwhile.
+const PATIENT_LIMIT: Millis = Millis(120_000);
+
+/// Where a runtime listens.
+#[derive(Debug, Clone)]
+pub struct Runtime {
+    /// The URL of its ingress.
+    pub ingress: String,
+    /// The URL of its admin.
+    pub admin: String,
+}
+
+/// A stage for one scene.
+pub struct Stage {
+    runtime: Runtime,
+    service: String,
+    others: String,
+    client: reqwest::Client,
+    env: Env,
+    limit: Millis,
+    transcript: Mutex<Transcript>,
+}
+
+/// What is asked.
+#[derive(Debug, Clone)]
+pub struct Request {
+    side: Side,
+    method: Method,
+    path: String,
+    headers: Vec<(String, String)>,
+    body: Vec<u8>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Side {
+    Ingress,
+    Admin,
+}
+
+/// What is answered.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// The HTTP status.
+    pub status: u16,
+    /// The headers, with names in lower case.
+    pub headers: Vec<(String, String)>,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+impl Runtime {
+    /// The runtime that listens at these addresses.
+    pub fn at(ingress: &str, admin: &str) -> Self {
+        Self { ingress: format!("http://{ingress}"), admin: format!("http://{admin}") }
+    }
+}
+
+impl Request {
+    /// A request to the ingress.
+    pub fn ingress(method: Method, path: &str) -> Self {
+        let path = path.to_owned();
+        Self { side: Side::Ingress, method, path, headers: Vec::new(), body: Vec::new() }
+    }
+
+    /// A request to the admin.
+    pub fn admin(method: Method, path: &str) -> Self {
+        Self { side: Side::Admin, ..Self::ingress(method, path) }
+    }
+
+    /// `POST` to the ingress, with a JSON document.
+    pub fn call(path: &str, body: Value) -> Self {
+        Self::ingress(Method::POST, path).json(body)
+    }
+
+    /// A query, whose rows are asked for as JSON.
+    pub fn query(sql: &str) -> Self {
+        let request = Self::admin(Method::POST, "/query");
+        request.header("accept", "application/json").json(serde_json::json!({ "query": sql }))
+    }
+
+    /// The same with a header.
+    pub fn header(mut self, name: &str, value: &str) -> Self {
+        self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// The same with a JSON document as its body.
+    pub fn json(self, body: Value) -> Self {
+        self.header("content-type", "application/json").bytes(body.to_string().into_bytes())
+    }
+
+    /// The same with that body.
+    pub fn bytes(mut self, body: Vec<u8>) -> Self {
+        self.body = body;
+        self
+    }
+
+    fn line(&self) -> String {
+        let side = match self.side {
+            Side::Ingress => "",
+            Side::Admin => "admin ",
+        };
+        format!("{side}{} {}", self.method, self.path)
+    }
+}
+
+impl Answer {
+    /// The value of a header.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(named, _)| named == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The body as JSON; null if it is not.
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_default()
+    }
+
+    /// The status and the body, in the canonical form of transcripts.
+    pub fn brief(&self) -> String {
+        let body = match serde_json::from_slice(&self.body) {
+            Ok(document) => canonical(document).to_string(),
+            Err(_) => String::from_utf8_lossy(&self.body).into_owned(),
+        };
+        format!("{} {body}", self.status)
+    }
+
+    /// A text within the body.
+    ///
+    /// # Panics
+    /// There is none.
+    pub fn field(&self, name: &str) -> String {
+        let document = self.json();
+        let field = document[name].as_str();
+        field.unwrap_or_else(|| panic!("no {name} in {} {document}", self.status)).to_owned()
+    }
+
+    /// The id of the invocation that answered.
+    ///
+    /// # Panics
+    /// None did.
+    pub fn id(&self) -> String {
+        self.header("x-restate-id").expect("the header with the id").to_owned()
+    }
+}
+
+impl Stage {
+    /// A stage at `runtime`, which knows the services at the URL `service`.
+    pub fn new(runtime: &Runtime, service: &str) -> Self {
+        let mut transcript = Transcript::default();
+        transcript.name(&runtime.ingress, "ingress");
+        transcript.name(&runtime.admin, "admin");
+        transcript.name(service, "service");
+        Self {
+            runtime: runtime.clone(),
+            service: service.to_owned(),
+            others: String::new(),
+            client: reqwest::Client::new(),
+            env: Env::system(),
+            limit: LIMIT,
+            transcript: Mutex::new(transcript),
+        }
+    }
+
+    /// The same, which also knows the manifests at the URL `others`.
+    pub fn with_others(mut self, others: &str) -> Self {
+        self.name(others, "others");
+        self.others = others.to_owned();
+        self
+    }
+
+    /// The same for work that is disturbed.
+    pub fn patient(self) -> Self {
+        Self { limit: PATIENT_LIMIT, ..self }
+    }
+
+    /// The URL of manifests without services.
+    pub fn others(&self) -> &str {
+        &self.others
+    }
+
+    /// The URL of the services.
+    pub fn service(&self) -> &str {
+        &self.service
+    }
+
+    /// What was written down.
+    pub fn transcript(&self) -> String {
+        self.written(|transcript| transcript.text().to_owned())
+    }
+
+    /// Asks, and writes it down.
+    ///
+    /// # Panics
+    /// There is no answer.
+    pub async fn say(&self, request: Request) -> Answer {
+        let answer = self.ask(&request).await;
+        self.write(&request, &answer);
+        answer
+    }
+
+    /// Calls a handler with a JSON document, and writes it down.
+    ///
+    /// # Panics
+    /// There is no answer.
+    pub async fn call(&self, path: &str, body: Value) -> Answer {
+        self.say(Request::call(path, body)).await
+    }
+
+    /// The same without a body.
+    ///
+    /// # Panics
+    /// There is no answer.
+    pub async fn get(&self, path: &str) -> Answer {
+        self.say(Request::ingress(Method::GET, path)).await
+    }
+
+    /// Asks the admin for something, and writes it down.
+    ///
+    /// # Panics
+    /// There is no answer.
+    pub async fn look(&self, path: &str) -> Answer {
+        self.say(Request::admin(Method::GET, path)).await
+    }
+
+    /// The same, with the names of handlers instead of their descriptions.
+    ///
+    /// # Panics
+    /// There is no answer.
+    pub async fn glance(&self, path: &str) -> Answer {
+        self.briefly(Request::admin(Method::GET, path)).await
+    }
+
+    /// Asks the admin to change something, and writes it down, with the names of handlers instead of
+    /// their descriptions.
+    ///
+    /// # Panics
+    /// There is no answer.
+    pub async fn manage(&self, method: Method, path: &str, body: Value) -> Answer {
+        let request = Request::admin(method, path);
+        self.briefly(if body.is_null() { request } else { request.json(body) }).await
+    }
+
+    async fn briefly(&self, request: Request) -> Answer {
+        let answer = self.ask(&request).await;
+        let mut brief = answer.clone();
+        if let Ok(document) = serde_json::from_slice(&answer.body) {
+            brief.body = without_descriptions(document).to_string().into_bytes();
+        }
+        self.write(&request, &brief);
+        answer
+    }
+
+    /// The rows of a query, in the order that it asks for, and writes it down.
+    ///
+    /// # Panics
+    /// There is no answer.
+    pub async fn query(&self, sql: &str) -> Answer {
+        self.say(Request::query(sql)).await
+    }
+
+    /// Asks until the answer is as expected, and writes the last exchange down.
+    ///
+    /// # Panics
+    /// It is not within the limit.
+    pub async fn until(&self, request: Request, expected: impl Fn(&Answer) -> bool) -> Answer {
+        let answer = self.quietly_until(&request, expected).await;
+        self.write(&request, &answer);
+        answer
+    }
+
+    /// The same without writing.
+    ///
+    /// # Panics
+    /// It is not within the limit.
+    pub async fn quietly_until(
+        &self,
+        request: &Request,
+        expected: impl Fn(&Answer) -> bool,
+    ) -> Answer {
+        let mut last = None;
+        let asked = self.env.within(self.limit, async {
+            loop {
+                let answer = self.attempt(request).await;
+                if let Ok(answer) = answer.as_ref()
+                    && expected(answer)
+                {
+                    return answer.clone();
+                }
+                last = Some(answer);
+                self.pause(20).await;
+            }
+        });
+        match asked.await {
+            Some(answer) => answer,
+            None => panic!("{}: never as expected, but {}", request.line(), shown(last)),
+        }
+    }
+
+    /// Waits until an invocation has the status, as the table of invocations says.
+    ///
+    /// # Panics
+    /// It has not within the limit.
+    pub async fn has_status(&self, id: &str, status: &str) {
+        self.has_one_of(id, &[status]).await;
+    }
+
+    /// Waits until an invocation has begun; a runtime may have suspended it since.
+    ///
+    /// # Panics
+    /// It has not within the limit.
+    pub async fn is_under_way(&self, id: &str) {
+        self.has_one_of(id, &["running", "suspended"]).await;
+    }
+
+    async fn has_one_of(&self, id: &str, statuses: &[&str]) {
+        let sql = format!("SELECT status FROM sys_invocation WHERE id = '{id}'");
+        let has = |answer: &Answer| {
+            let answer = answer.json();
+            answer["rows"][0]["status"].as_str().is_some_and(|status| statuses.contains(&status))
+        };
+        self.quietly_until(&Request::query(&sql), has).await;
+    }
+
+    /// The value that a cell keeps under `name`, once it has one.
+    ///
+    /// # Panics
+    /// It has none within the limit.
+    pub async fn kept(&self, cell: &str, name: &str) -> Value {
+        let request = Request::call(&format!("/Cell/{cell}/get"), name.into());
+        let answer = self.quietly_until(&request, |answer| !answer.json().is_null()).await;
+        answer.json()
+    }
+
+    /// The id of the awakeable that a handler called `name` waits for.
+    ///
+    /// # Panics
+    /// It waits for none within the limit.
+    pub async fn awakeable(&self, name: &str) -> String {
+        self.kept(name, "awakeable").await.as_str().expect("an id is text").to_owned()
+    }
+
+    /// Asks, without writing.
+    ///
+    /// # Panics
+    /// There is no answer.
+    pub async fn ask(&self, request: &Request) -> Answer {
+        let asked = self.env.within(self.limit, self.attempt(request)).await;
+        let answer = asked.unwrap_or_else(|| panic!("{}: no answer in time", request.line()));
+        answer.unwrap_or_else(|error| panic!("{}: {error}", request.line()))
+    }
+
+    /// Asks again and again until the runtime answers: it may be killed at any time, so `request`
+    /// has to be one that does the same however often it is sent.
+    ///
+    /// # Panics
+    /// There is no answer within the limit.
+    pub async fn insist(&self, request: &Request) -> Answer {
+        self.quietly_until(request, |answer| answer.status < 502).await
+    }
+
+    /// Writes a remark.
+    pub fn remark(&self, text: &str) {
+        self.written(|transcript| transcript.remark(text));
+    }
+
+    /// Writes an exchange.
+    pub fn write(&self, request: &Request, answer: &Answer) {
+        self.written(|transcript| {
+            transcript.request(&request.line(), &request.headers, &request.body);
+            transcript.answer(answer.status, &answer.headers, &answer.body);
+        });
+    }
+
+    /// Lets time pass.
+    pub async fn pause(&self, ms: i64) {
+        self.env.runtime.sleep(Millis(ms)).await;
+    }
+
+    /// Calls `word` by `name` in the transcript.
+    pub fn name(&self, word: &str, name: &str) {
+        self.written(|transcript| transcript.name(word, name));
+    }
+
+    async fn attempt(&self, request: &Request) -> Result<Answer, reqwest::Error> {
+        let base = match request.side {
+            Side::Ingress => &self.runtime.ingress,
+            Side::Admin => &self.runtime.admin,
+        };
+        let url = format!("{base}{}", request.path);
+        let mut asked = self.client.request(request.method.clone(), url);
+        for (name, value) in &request.headers {
+            asked = asked.header(name, value);
+        }
+        let answered = asked.body(request.body.clone()).send().await?;
+        let status = answered.status().as_u16();
+        let header =
+            |(name, value): (&reqwest::header::HeaderName, &reqwest::header::HeaderValue)| {
+                (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned())
+            };
+        let headers = answered.headers().iter().map(header).collect();
+        Ok(Answer { status, headers, body: answered.bytes().await?.to_vec() })
+    }
+
+    fn written<T>(&self, write: impl FnOnce(&mut Transcript) -> T) -> T {
+        write(&mut self.transcript.lock().expect("nobody panics while writing"))
+    }
+}
+
+fn without_descriptions(document: Value) -> Value {
+    match document {
+        Value::Object(members) => {
+            let members = members.into_iter().map(|(name, value)| match (name.as_str(), value) {
+                ("handlers", Value::Array(handlers)) => {
+                    let mut names: Vec<_> =
+                        handlers.iter().map(|handler| handler["name"].clone()).collect();
+                    names.sort_by_key(ToString::to_string);
+                    (name, Value::Array(names))
+                }
+                (_, value) => (name, without_descriptions(value)),
+            });
+            Value::Object(members.collect())
+        }
+        Value::Array(values) => values.into_iter().map(without_descriptions).collect(),
+        other => other,
+    }
+}
+
+fn shown(last: Option<Result<Answer, reqwest::Error>>) -> String {
+    match last {
+        None => "no answer".to_owned(),
+        Some(Ok(answer)) => format!("{} {}", answer.status, String::from_utf8_lossy(&answer.body)),
+        Some(Err(error)) => format!("{error:?}"),
+    }
+}

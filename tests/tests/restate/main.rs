@@ -1,0 +1,101 @@
+//! Services that are written with released Restate SDKs, unmodified, on a real host that plays the
+//! runtime: what is answered is what the server answers that the SDKs are made for, and it is the
+//! same when the services and the host are killed. The SDKs are those of `tests::restate::SDKS`.
+//!
+//! They run with `SEGNO_CLIENTS=1`; `SEGNO_CLIENTS=required` fails where they cannot be installed.
+//! `SEGNO_SCENES="errors retries"` plays some scenes only.
+//!
+//! - `host`: the host with its services;
+//! - `original`: where the expected answers come from.
+
+mod host;
+mod original;
+
+use tests::restate::{
+    Endpoints, Played, faults, play_admin_scenes, play_long_scenes, play_registrations,
+    play_scenes, play_scenes_suspending, sdk,
+};
+use throwaway_postgres::Cluster;
+
+use self::host::Fixture;
+
+/// Each of these with every SDK.
+macro_rules! with_each_sdk {
+    ($($module:ident: $sdk:literal),* $(,)?) => {
+        $(mod $module {
+            #[tokio::test(flavor = "multi_thread")]
+            async fn its_services_are_answered_as_by_the_original_server() {
+                super::played_as_recorded($sdk, &[]).await;
+            }
+
+            #[tokio::test(flavor = "multi_thread")]
+            async fn every_wait_may_be_a_suspension() {
+                super::played_suspending($sdk).await;
+            }
+
+            #[tokio::test(flavor = "multi_thread")]
+            async fn long_work_ends_the_same_when_services_and_host_are_killed() {
+                super::played_disturbed($sdk, &[]).await;
+            }
+        })*
+    };
+}
+
+with_each_sdk!(
+    npm_1_17_2: "npm-1.17.2",
+    npm_1_9_1: "npm-1.9.1",
+    npm_1_7_3: "npm-1.7.3",
+    python_1_3_0: "python-1.3.0",
+);
+
+/// No scene has a fault.
+#[track_caller]
+fn assert_played(fixture: &Fixture, played: Vec<Played>) {
+    let faults = faults(fixture.service.sdk(), played);
+    assert!(faults.is_empty(), "{} scenes:\n{}", faults.len(), faults.join("\n\n"));
+}
+
+async fn played_as_recorded(name: &str, arguments: &[&str]) {
+    let Some(fixture) = Fixture::new(sdk(name), arguments).await else { return };
+    let mut played = play_scenes(&fixture.runtime, &fixture.service).await;
+    played.extend(play_admin_scenes(&fixture.runtime, &fixture.service).await);
+    let url = fixture.service.url();
+    played.extend(play_long_scenes(&fixture.runtime, sdk(name), url).await);
+    assert_played(&fixture, played);
+}
+
+async fn played_suspending(name: &str) {
+    let Some(fixture) = Fixture::new(sdk(name), &[]).await else { return };
+    let played = play_scenes_suspending(&fixture.runtime, &fixture.service).await;
+    assert_played(&fixture, played);
+}
+
+async fn played_disturbed(name: &str, arguments: &[&str]) {
+    let Some(mut fixture) = Fixture::new(sdk(name), arguments).await else { return };
+    let (runtime, url) = (fixture.runtime.clone(), fixture.service.url().to_owned());
+    let played = fixture.disturbing(play_long_scenes(&runtime, sdk(name), &url)).await;
+    assert_played(&fixture, played);
+    // A body may be executed again when its result was not stored, but never not at all.
+    let ledger = fixture.service.ledger();
+    for step in 0..20 {
+        let line = format!("long-steps-1 {step}");
+        assert!(ledger.contains(&line), "{line}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn deployments_are_registered_as_by_the_original_server() {
+    let Some(fixture) = Fixture::new(sdk("npm-1.17.2"), &[]).await else { return };
+    let Some(others) = Endpoints::start(fixture.folder()) else { return };
+    let played = play_registrations(&fixture.runtime, &fixture.service, &others).await;
+    assert_played(&fixture, played);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_is_all_the_same_on_postgresql() {
+    let Some(cluster) = Cluster::shared() else { return };
+    let database = cluster.database();
+    played_as_recorded("npm-1.17.2", &["--store", &database.url()]).await;
+    let database = cluster.database();
+    played_disturbed("npm-1.17.2", &["--store", &database.url()]).await;
+}

@@ -1,0 +1,59 @@
+//! The golden transcripts, from the server that the SDKs are made for.
+//!
+//! ```console
+//! $ SEGNO_CLIENTS=1 cargo test -p tests --test restate -- --ignored original
+//! $ SEGNO_CLIENTS=1 SEGNO_RECORD=1 cargo test -p tests --test restate -- --ignored original
+//! ```
+//!
+//! The first compares, the second records.
+
+use tests::restate::{
+    Endpoints, Original, Played, SDKS, Sdk, Service, faults, play_admin_scenes, play_long_scenes,
+    play_registrations, play_scenes, play_scenes_suspending, record, register,
+};
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "the original server is not a part of the suite"]
+async fn the_original_server_answers_as_recorded() {
+    let records = std::env::var_os("SEGNO_RECORD").is_some();
+    let mut wrong = Vec::new();
+    for sdk in SDKS.iter().filter(|sdk| sdk.is_current) {
+        let Some(played) = played(sdk).await else { return };
+        for Played { scene, transcript } in played.iter().filter(|_| records) {
+            if let Ok(transcript) = transcript {
+                record(scene, sdk, transcript);
+            }
+        }
+        wrong.extend(faults(sdk, played));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "the original server is not a part of the suite"]
+async fn the_original_server_answers_the_same_when_it_suspends_at_once() {
+    for sdk in SDKS.iter().filter(|sdk| sdk.is_current) {
+        let folder = tempfile::tempdir().expect("there is room for a folder");
+        let Some(server) = Original::start(folder.path()).await else { return };
+        let Some(service) = Service::start(sdk, folder.path()) else { return };
+        register(&server.runtime, service.url()).await;
+        let played = play_scenes_suspending(&server.runtime, &service).await;
+        let wrong = faults(sdk, played);
+        assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+    }
+}
+
+async fn played(sdk: &'static Sdk) -> Option<Vec<Played>> {
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let server = Original::start(folder.path()).await?;
+    let service = Service::start(sdk, folder.path())?;
+    register(&server.runtime, service.url()).await;
+    let mut played = play_scenes(&server.runtime, &service).await;
+    played.extend(play_admin_scenes(&server.runtime, &service).await);
+    played.extend(play_long_scenes(&server.runtime, sdk, service.url()).await);
+    if sdk.name == SDKS[0].name {
+        let others = Endpoints::start(folder.path())?;
+        played.extend(play_registrations(&server.runtime, &service, &others).await);
+    }
+    Some(played)
+}
