@@ -7,6 +7,8 @@ use segno_core::{
     id::{Digest, ObjectId, PromiseId},
 };
 
+use segno_engine::services::ids::Called;
+
 use super::{Api, ApiError, catalog::Resolved};
 
 /// A parsed target of a request.
@@ -87,17 +89,14 @@ impl<'a> Target<'a> {
     /// # Errors
     /// As [`Target::resolve`].
     pub(super) async fn run(&self, api: &Api) -> Result<Option<PromiseId>, ApiError> {
-        let run = match self.service.map(Address::parse) {
-            Some(Ok(address)) => match (address.object(), &address) {
-                (Some(object), Address::Service { handler, .. }) => object.run(handler),
-                _ => return Ok(None),
-            },
-            _ => match Keyed::parse(self.path) {
-                Some(Keyed { object, key, function }) => {
-                    ObjectId::new(format!("{}/{object}@{key}", self.module)).run(function)
-                }
-                None => return Ok(None),
-            },
+        let run = match (self.service.map(Address::parse), Keyed::parse(self.path)) {
+            (Some(Ok(Address::Service { service, key: Some(key), handler })), _) => {
+                Called { service: &service, key: Some(&key), handler: &handler }.run()
+            }
+            (None, Some(Keyed { object, key, function })) => {
+                ObjectId::new(format!("{}/{object}@{key}", self.module)).run(function)
+            }
+            _ => return Ok(None),
         };
         Ok(self.resolve(api).await?.function.runs_once.then_some(run))
     }

@@ -1,5 +1,7 @@
 //! Transcripts of scenes as the original server gave them: `tests/restate/golden/SCENE.txt`, and
-//! `SCENE@SDK.txt` where an SDK makes a difference.
+//! `SCENE@SDK.txt` where an SDK makes a difference. Where this runtime answers otherwise, and
+//! docs/restate.md says why, `tests/restate/differs/` has its own under the same names;
+//! `SEGNO_GOLDEN=write` writes them.
 
 use std::{
     fs,
@@ -22,10 +24,21 @@ pub fn faults(sdk: &Sdk, played: Vec<Played>) -> Vec<String> {
 
 /// How a transcript differs from the golden one; none: it is equal.
 fn differences(scene: &str, sdk: &Sdk, transcript: &str) -> Option<String> {
-    let file = [own(scene, sdk), common(scene)].into_iter().find(|file| file.exists());
-    let file = file.unwrap_or_else(|| panic!("there is no golden transcript of {scene}"));
-    let golden = fs::read_to_string(&file).expect("golden transcripts can be read");
+    let original = [own(scene, sdk), common(scene)].into_iter().find(|file| file.exists());
+    let original = original.unwrap_or_else(|| panic!("there is no golden transcript of {scene}"));
+    let differs = differs(scene, sdk);
+    let file = if differs.exists() { &differs } else { &original };
+    let golden = fs::read_to_string(file).expect("golden transcripts can be read");
     if golden == transcript {
+        return None;
+    }
+    if std::env::var("SEGNO_GOLDEN").is_ok_and(|mode| mode == "write") {
+        if fs::read_to_string(&original).is_ok_and(|original| original == transcript) {
+            let _ = fs::remove_file(&differs);
+        } else {
+            fs::create_dir_all(differs.parent()?).expect("the folder can be written");
+            fs::write(&differs, transcript).expect("the folder can be written");
+        }
         return None;
     }
     let (golden, transcript) = (golden.lines().collect(), transcript.lines().collect());
@@ -59,6 +72,11 @@ fn common(scene: &str) -> PathBuf {
 
 fn own(scene: &str, sdk: &Sdk) -> PathBuf {
     folder().join(format!("{scene}@{}.txt", sdk.name))
+}
+
+/// Where this runtime's own transcript is, if it differs.
+fn differs(scene: &str, sdk: &Sdk) -> PathBuf {
+    Path::new(SCRIPTS).join("differs").join(format!("{scene}@{}.txt", sdk.name))
 }
 
 /// Both, line by line: what only one has is marked.

@@ -20,6 +20,7 @@ pub const ID_HEADER: HeaderName = HeaderName::from_static("x-restate-id");
 #[derive(Debug)]
 pub struct IngressError {
     status: StatusCode,
+    code: u32,
     message: String,
     /// Whether the handler said so.
     by_invocation: bool,
@@ -32,6 +33,7 @@ impl IngressError {
     pub fn new(status: u16, message: impl Into<String>) -> Self {
         Self {
             status: StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR),
+            code: status.into(),
             message: message.into(),
             by_invocation: false,
             id: None,
@@ -41,14 +43,20 @@ impl IngressError {
 
     /// The failure of an invocation.
     pub fn of_invocation(id: &str, failure: wire::Failure) -> Self {
-        let code = u16::try_from(failure.code).ok().filter(|code| (400..600).contains(code));
+        let status = u16::try_from(failure.code).ok().filter(|code| (200..1_000).contains(code));
         let metadata = failure.metadata.into_iter().map(|fact| (fact.key, fact.value.into()));
         Self {
             by_invocation: true,
             id: Some(id.to_owned()),
             metadata: metadata.collect(),
-            ..Self::new(code.unwrap_or(500), failure.message)
+            code: failure.code,
+            ..Self::new(status.unwrap_or(500), failure.message)
         }
+    }
+
+    /// The same, of an invocation that is not there.
+    pub fn without_id(self) -> Self {
+        Self { id: None, ..self }
     }
 
     /// The same, with the id of the invocation that it is about.
@@ -60,8 +68,7 @@ impl IngressError {
 impl IntoResponse for IngressError {
     fn into_response(self) -> Response {
         let source = if self.by_invocation { "invocation" } else { "ingress" };
-        let mut body =
-            json!({ "code": self.status.as_u16(), "message": self.message, "source": source });
+        let mut body = json!({ "code": self.code, "message": self.message, "source": source });
         if !self.metadata.is_empty() {
             body["metadata"] = Json_::Object(self.metadata);
         }
@@ -127,10 +134,7 @@ impl AdminError {
 
 impl IntoResponse for AdminError {
     fn into_response(self) -> Response {
-        let mut body = json!({ "message": self.message });
-        if let Some(code) = self.code {
-            body["restate_code"] = code.into();
-        }
+        let body = json!({ "message": self.message, "restate_code": self.code });
         (self.status, Json(body)).into_response()
     }
 }

@@ -215,6 +215,17 @@ impl Deployment {
         let service = self
             .service(called.service)
             .ok_or_else(|| super::UnknownHandler::Service(called.service.to_owned()))?;
+        match (service.ty, called.key) {
+            (ServiceType::Service, Some(_)) => {
+                let message = format!("`{}` has no keys: leave the key out", called.service);
+                return Err(super::UnknownHandler::Key(message));
+            }
+            (ServiceType::VirtualObject | ServiceType::Workflow, None | Some("")) => {
+                let message = format!("`{}` needs a key", called.service);
+                return Err(super::UnknownHandler::Key(message));
+            }
+            _ => {}
+        }
         let Some((_, handler)) = self.handler(called.service, called.handler) else {
             let known: Vec<&str> =
                 service.handlers.iter().map(|handler| handler.name.as_str()).collect();
@@ -224,19 +235,10 @@ impl Deployment {
                 known: known.join(", "),
             });
         };
-        match (service.ty, called.key) {
-            (ServiceType::Service, Some(_)) => Err(super::UnknownHandler::Key(format!(
-                "`{}` has no keys: leave the key out",
-                called.service
-            ))),
-            (ServiceType::VirtualObject | ServiceType::Workflow, None | Some("")) => {
-                Err(super::UnknownHandler::Key(format!("`{}` needs a key", called.service)))
-            }
-            _ => Ok(HandlerFacts {
-                runs_once: kind(service, handler) == HandlerKind::Run,
-                is_private: handler.ingress_private.or(service.ingress_private).unwrap_or_default(),
-            }),
-        }
+        Ok(HandlerFacts {
+            runs_once: kind(service, handler) == HandlerKind::Run,
+            is_private: handler.ingress_private.or(service.ingress_private).unwrap_or_default(),
+        })
     }
 
     /// Whether the state is sent along.
@@ -267,6 +269,16 @@ impl Deployment {
         }
     }
 
+    /// The same of the handlers that say nothing.
+    pub fn policy_of(&self, service: &Service) -> RetryPolicy {
+        Self::retry_policy(service, &silent())
+    }
+
+    /// How long attempts of the handlers may be quiet that say nothing.
+    pub fn timeouts_of(service: &Service) -> Timeouts {
+        Self::timeouts(service, &silent())
+    }
+
     /// How long attempts of a handler may be quiet.
     pub fn timeouts(service: &Service, handler: &Handler) -> Timeouts {
         let millis = |given: Option<u64>, default| {
@@ -280,6 +292,11 @@ impl Deployment {
             abort: millis(handler.abort_timeout.or(service.abort_timeout), ABORT),
         }
     }
+}
+
+/// A handler that says nothing of itself.
+fn silent() -> Handler {
+    serde_json::from_str(r#"{"name":"handler"}"#).expect("a handler needs a name only")
 }
 
 /// How a handler uses its key.

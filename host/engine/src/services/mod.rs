@@ -10,6 +10,7 @@ mod http;
 pub mod ids;
 pub mod outcome;
 pub mod signals;
+pub mod state_names;
 
 use std::{
     collections::BTreeMap,

@@ -55,7 +55,11 @@ pub async fn describe(api: &Api, id: &str) -> Result<Response, AdminError> {
 }
 
 fn shown(registered: &Registered) -> Json_ {
+    let services = registered.deployment.manifest.services.iter();
+    let services: Vec<Json_> =
+        services.map(|service| json!({ "name": service.name, "revision": 1 })).collect();
     let mut shown = view(registered.digest, &registered.deployment);
+    shown["services"] = services.into();
     let at = segno_core::time::Timestamp(registered.created_at_ms);
     shown["created_at"] = super::super::ingress_time(at).into();
     shown["uri"] = registered.deployment.uri.clone().into();

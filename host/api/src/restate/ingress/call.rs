@@ -17,10 +17,10 @@ use segno_core::{
     value::Tags,
 };
 use segno_engine::{
-    services::{HEADER, outcome},
+    services::{HEADER, ids, outcome},
     values,
 };
-use segno_restate::id::InvocationId;
+use segno_restate::wire::Failure;
 use serde_json::{json, value::RawValue};
 
 use super::{
@@ -33,16 +33,20 @@ use crate::{Api, state::unexpected};
 /// The header under which calls are one.
 const IDEMPOTENCY: &str = "idempotency-key";
 /// Headers that concern the connection, and not the handler.
-const OWN: [&str; 6] =
-    ["connection", "content-length", "host", "transfer-encoding", "authorization", IDEMPOTENCY];
+const OWN: [&str; 5] = ["connection", "content-length", "host", "transfer-encoding", IDEMPOTENCY];
 
 /// Calls a handler, and answers with its result.
 pub async fn call(api: Api, request: Request, target: &[&str]) -> Result<Response, IngressError> {
     let target = Target::of(&api, target).await?;
+    let query = request.uri().query().unwrap_or_default();
+    if delay::is_named(query) {
+        let message = "only a call that is not waited for may be delayed: use /send";
+        return Err(IngressError::new(400, message));
+    }
     let began = begin(&api, request, &target, None).await?;
     if target.facts.runs_once && !began.is_new {
-        let message = "the workflow method was already invoked";
-        return Err(IngressError::new(409, message).about(began.id.as_str()));
+        let failure = Failure::new(409, "the workflow method was already invoked");
+        return Err(IngressError::of_invocation(began.id.as_str(), failure));
     }
     results::awaited(&api, &began.id, target.gives.as_ref()).await
 }
@@ -59,9 +63,8 @@ pub async fn send(api: Api, request: Request, target: &[&str]) -> Result<Respons
     if let Some(at) = at {
         body["executionTime"] = delay::rfc3339(at).into();
     }
-    let code = if began.is_new { StatusCode::ACCEPTED } else { StatusCode::OK };
     let id = began.id.to_string();
-    Ok((code, [(ID_HEADER, id)], Json(body)).into_response())
+    Ok((StatusCode::ACCEPTED, [(ID_HEADER, id)], Json(body)).into_response())
 }
 
 /// An invocation that was begun, now or before.
@@ -85,16 +88,21 @@ async fn begin(
     let entry = api.let_in(&parts.extensions).await?;
     let setting = "the limit of requests to services";
     let (bytes, room) = api.read(&parts.headers, body, Some(entry), LIMIT, setting).await?;
+    target.takes.check(&parts.headers, bytes.is_empty())?;
     let idempotency = parts.headers.get(IDEMPOTENCY).map(|key| key.to_str());
     let idempotency = idempotency
         .transpose()
         .map_err(|_| IngressError::new(400, "the idempotency key is no text"))?;
-    let run = called.run().filter(|_| facts.runs_once);
-    let id = run.unwrap_or_else(|| match idempotency {
+    let id = match idempotency {
+        Some(_) if facts.runs_once => {
+            let message = "a workflow runs once a key: it takes no idempotency key";
+            return Err(IngressError::new(400, message));
+        }
+        None if facts.runs_once => called.run(),
         Some(key) => called.idempotent(key),
         None => new_id(api),
-    });
-    let mut headers = passed_on(&parts.headers);
+    };
+    let mut headers = passed_on(&parts.headers, api.access.needs_token());
     let path = parts.uri.path_and_query().map(ToString::to_string).unwrap_or_default();
     headers.insert(format!("{HEADER}x-restate-ingress-path"), path);
     let param = values::param(&called.function(), &outcome::payload(&bytes), headers);
@@ -118,18 +126,14 @@ async fn begin(
 
 /// A new id of an invocation.
 pub fn new_id(api: &Api) -> PromiseId {
-    let mut bytes = [0; 24];
-    for part in bytes.chunks_exact_mut(8) {
-        part.copy_from_slice(&api.host.env.runtime.nonce().to_le_bytes());
-    }
-    PromiseId::new(InvocationId::from_bytes(bytes).to_string())
+    ids::drawn([(); 3].map(|()| api.host.env.runtime.nonce()))
 }
 
-/// The headers of a request that its handler sees.
-fn passed_on(headers: &HeaderMap) -> Tags {
+/// The headers of a request that its handler sees. A token is for this host.
+fn passed_on(headers: &HeaderMap, with_token: bool) -> Tags {
     let mut passed = Tags::new();
     for (name, value) in headers {
-        if OWN.contains(&name.as_str()) {
+        if OWN.contains(&name.as_str()) || (with_token && *name == header::AUTHORIZATION) {
             continue;
         }
         let Ok(value) = value.to_str() else { continue };

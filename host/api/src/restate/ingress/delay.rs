@@ -2,6 +2,11 @@
 
 use segno_core::time::{Millis, Timestamp};
 
+/// Whether a query names a delay.
+pub fn is_named(query: &str) -> bool {
+    query.split('&').any(|pair| pair.split('=').next() == Some("delay"))
+}
+
 /// The delay in the query of a request; none: there is none.
 ///
 /// # Errors

@@ -16,11 +16,7 @@ use axum::{
 };
 use serde_json::json;
 
-use super::{
-    error::IngressError,
-    guard,
-    path::{Segments, joined},
-};
+use super::{error::IngressError, guard, path::Segments};
 use crate::Api;
 
 /// The most bytes of a request.
@@ -44,6 +40,8 @@ async fn routed(api: Api, request: Request) -> Result<Response, IngressError> {
     let segments = Segments::of(request.uri().path())
         .ok_or_else(|| IngressError::new(400, "the path is no UTF-8"))?;
     let (is_get, is_post) = (request.method() == Method::GET, request.method() == Method::POST);
+    // A handler that takes no body may be called by what only reads.
+    let may_call = is_get || is_post;
     let wrong_method = || Err(IngressError::new(405, "this is no method of that route"));
     match segments.all().as_slice() {
         ["restate", "health"] | ["health"] => match is_get {
@@ -54,8 +52,12 @@ async fn routed(api: Api, request: Request) -> Result<Response, IngressError> {
             true => results::of_invocation(&api, named, *how == "attach").await,
             false => wrong_method(),
         },
-        ["restate", how @ ("attach" | "output"), id @ ..] if !id.is_empty() => match is_get {
-            true => results::by_id(&api, &joined(id), *how == "attach").await,
+        ["restate", how @ ("attach" | "output"), id] => match is_get {
+            true => results::by_id(&api, id, *how == "attach").await,
+            false => wrong_method(),
+        },
+        ["restate", how @ ("attach" | "output" | "lookup")] => match is_post {
+            true => results::by_body(&api, request, how).await,
             false => wrong_method(),
         },
         ["restate", "workflow", name, key, how @ ("attach" | "output")] => match is_get {
@@ -66,25 +68,34 @@ async fn routed(api: Api, request: Request) -> Result<Response, IngressError> {
             true => awakeables::complete(api, request, id, *how == "resolve").await,
             false => wrong_method(),
         },
-        ["restate", "call", target @ ..] => match is_post {
+        ["restate", "call", target @ ..] => match may_call {
             true => call::call(api, request, target).await,
             false => wrong_method(),
         },
-        ["restate", "send", target @ ..] => match is_post {
+        ["restate", "send", target @ ..] => match may_call {
             true => call::send(api, request, target).await,
             false => wrong_method(),
         },
+        ["restate", "awakeables" | "a", _, _] => {
+            Err(IngressError::new(404, "an awakeable is completed by /resolve or /reject"))
+        }
+        ["restate", "invocation" | "workflow" | "awakeables" | "a", ..] | ["restate"] => {
+            Err(IngressError::new(400, "the path is too short, or too long"))
+        }
         ["restate", ..] => Err(IngressError::new(404, "there is no such route")),
-        [target @ .., "send"] if target.len() >= 2 => match is_post {
+        [target @ .., "send"] if target.len() >= 2 => match may_call {
             true => call::send(api, request, target).await,
             false => wrong_method(),
         },
-        target if target.len() >= 2 => match is_post {
+        [_, _, _, _, ..] => {
+            Err(IngressError::new(400, "the path is too long: a slash in a key is written %2F"))
+        }
+        target if target.len() >= 2 => match may_call {
             true => call::call(api, request, target).await,
             false => wrong_method(),
         },
         _ => Err(IngressError::new(
-            404,
+            400,
             "the path names no handler: use /SERVICE/HANDLER or /OBJECT/KEY/HANDLER",
         )),
     }

@@ -1,6 +1,10 @@
 //! The results of invocations: waited for, or as they stand.
 
-use axum::response::Response;
+use axum::{
+    Json,
+    extract::Request,
+    response::{IntoResponse, Response},
+};
 use segno_core::{
     id::PromiseId,
     promise::{Promise, Verdict},
@@ -10,12 +14,14 @@ use segno_engine::{
     services::{ids::Called, outcome},
     values,
 };
-use segno_restate::wire::{Failure, Outcome};
-
-use super::{
-    super::{error::IngressError, path::joined},
-    call,
+use segno_restate::{
+    id::InvocationId,
+    wire::{Failure, Outcome},
 };
+
+use serde_json::json;
+
+use super::{super::error::IngressError, LIMIT, call};
 use crate::{Api, wait};
 
 /// How long one wait for a settlement lasts; then another begins.
@@ -35,14 +41,20 @@ pub async fn of_invocation(
         [service, of, handler, key] => Some((Called { service, key: Some(of), handler }, key)),
         _ => None,
     };
-    match by_key.filter(|_| !named[0].starts_with("inv_")) {
+    match by_key {
         Some((called, key)) => result(api, &called.idempotent(key), wait).await,
-        None => by_id(api, &joined(named), wait).await,
+        None if named.len() == 1 && !named[0].is_empty() => by_id(api, named[0], wait).await,
+        None => Err(IngressError::new(400, "the path names no invocation")),
     }
 }
 
 /// The result of an invocation.
 pub async fn by_id(api: &Api, id: &str, wait: bool) -> Result<Response, IngressError> {
+    if id.parse::<InvocationId>().is_err() {
+        let message =
+            format!("`{id}` is no id of an invocation, which is `inv_1` and 33 letters or digits");
+        return Err(IngressError::new(400, message));
+    }
     result(api, &PromiseId::from(id), wait).await
 }
 
@@ -55,15 +67,14 @@ pub async fn of_workflow(
 ) -> Result<Response, IngressError> {
     let handler = api.host.services.run_handler(workflow);
     let called = Called { service: workflow, key: Some(key), handler: &handler };
-    let run = called.run().ok_or_else(|| IngressError::new(400, "the workflow has no key"))?;
-    result(api, &run, wait).await
+    result(api, &called.run(), wait).await
 }
 
 async fn result(api: &Api, id: &PromiseId, wait: bool) -> Result<Response, IngressError> {
     if wait {
         return awaited(api, id, None).await;
     }
-    let promise = read(api, id).await?;
+    let promise = read(api, id).await?.ok_or_else(|| IngressError::new(404, unknown(id)))?;
     match promise.is_pending() {
         true => {
             let message = "the invocation exists but has not completed yet";
@@ -93,13 +104,73 @@ pub async fn awaited(
     }
 }
 
-async fn read(api: &Api, id: &PromiseId) -> Result<Promise, IngressError> {
+async fn read(api: &Api, id: &PromiseId) -> Result<Option<Promise>, IngressError> {
     let row = api.host.store.read().promise(id).await?;
-    row.map(|row| row.promise).ok_or_else(|| not_found(id))
+    Ok(row.map(|row| row.promise))
 }
 
+fn unknown(id: &PromiseId) -> String {
+    format!("there is no invocation `{id}`")
+}
+
+/// As tools know it: they look at the message.
 fn not_found(id: &PromiseId) -> IngressError {
-    IngressError::new(404, format!("invocation `{id}` not found"))
+    tracing::debug!(%id, "there is no such invocation");
+    IngressError::of_invocation(id.as_str(), Failure::new(404, "not found")).without_id()
+}
+
+/// What the body of a request may name.
+#[derive(serde::Deserialize)]
+#[serde(tag = "target", rename_all = "camelCase", rename_all_fields = "camelCase")]
+enum Named {
+    Invocation {
+        #[serde(alias = "invocation_id", alias = "id")]
+        invocation_id: String,
+    },
+    Workflow {
+        #[serde(alias = "workflowName", alias = "service")]
+        name: String,
+        #[serde(alias = "workflowKey")]
+        key: String,
+    },
+    IdempotentInvocation {
+        service: String,
+        #[serde(default)]
+        key: Option<String>,
+        handler: String,
+        #[serde(alias = "idempotency_key")]
+        idempotency_key: String,
+    },
+}
+
+/// The result, or the id, of the invocation that the body of a request names.
+pub async fn by_body(api: &Api, request: Request, how: &str) -> Result<Response, IngressError> {
+    let (parts, body) = request.into_parts();
+    let entry = api.let_in(&parts.extensions).await?;
+    let setting = "the limit of requests to services";
+    let (bytes, _room) = api.read(&parts.headers, body, Some(entry), LIMIT, setting).await?;
+    let named: Named = serde_json::from_slice(&bytes).map_err(|error| {
+        IngressError::new(400, format!("the body names no invocation: {error}"))
+    })?;
+    let id = match named {
+        Named::Invocation { invocation_id } => PromiseId::from(invocation_id.as_str()),
+        Named::Workflow { name, key } => {
+            let handler = api.host.services.run_handler(&name);
+            Called { service: &name, key: Some(&key), handler: &handler }.run()
+        }
+        Named::IdempotentInvocation { service, key, handler, idempotency_key } => {
+            let key = key.as_deref().filter(|key| !key.is_empty());
+            Called { service: &service, key, handler: &handler }.idempotent(&idempotency_key)
+        }
+    };
+    match how {
+        "attach" => awaited(api, &id, None).await,
+        "output" => result(api, &id, false).await,
+        _ => {
+            read(api, &id).await?.ok_or_else(|| IngressError::new(404, unknown(&id)))?;
+            Ok(Json(json!({ "invocationId": id.as_str() })).into_response())
+        }
+    }
 }
 
 /// The answer with how an invocation ended.

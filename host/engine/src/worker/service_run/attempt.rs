@@ -23,7 +23,7 @@ use super::{
 };
 use crate::{
     metrics::ClaimEnd,
-    services::{AttemptRequest, Exchange, outcome},
+    services::{AttemptRequest, Exchange, outcome, state_names},
     values::code,
     worker::error::ExecutionError,
 };
@@ -400,10 +400,10 @@ impl ServiceRun {
     }
 
     async fn ephemeral(&self, key: &[u8]) -> Result<Option<Bytes>, Stopped> {
-        let (Some(object), Ok(name)) = (&self.handler.object, std::str::from_utf8(key)) else {
+        let (Some(object), Some(name)) = (&self.handler.object, state_names::name(key)) else {
             return Ok(None);
         };
-        let value = state::value(&*self.worker.host.store, object, &name.into()).await?;
+        let value = state::value(&*self.worker.host.store, object, &name).await?;
         Ok(match value {
             segno_restate::immutable::NotificationResult::Value(value) => Some(value),
             _ => None,

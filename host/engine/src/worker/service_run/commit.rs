@@ -18,7 +18,7 @@ use segno_restate::{
 use super::{ServiceRun, Stopped, record::Then};
 use crate::{
     metrics::ClaimEnd,
-    services::outcome,
+    services::{ids::Called, outcome},
     values::{self, code, journals},
     worker::error::ExecutionError,
 };
@@ -76,7 +76,8 @@ impl ServiceRun {
                 None => NotificationResult::Void,
             }),
             (Then::Awaits(id), _) => {
-                Some(failed(code::NOT_FOUND, format!("there is no invocation `{id}`")))
+                tracing::debug!(%id, "there is no such invocation");
+                Some(failed(code::NOT_FOUND, "not found"))
             }
             (Then::Settled(_), _) => Some(match outcomes.last() {
                 Some(Ok(Acted::Promise { changed: true, .. })) => NotificationResult::Void,
@@ -217,9 +218,10 @@ fn failed(code: u32, message: impl Into<String>) -> NotificationResult {
 
 /// Whether an invocation is the run of a key, by its id.
 fn is_run(id: &PromiseId, target: &str) -> bool {
-    let Ok(address @ Address::Service { .. }) = Address::parse(target) else { return false };
-    let Address::Service { handler, .. } = &address else { return false };
-    address.object().is_some_and(|object| object.run(handler) == *id)
+    let Ok(Address::Service { service, key: Some(key), handler }) = Address::parse(target) else {
+        return false;
+    };
+    Called { service: &service, key: Some(&key), handler: &handler }.run() == *id
 }
 
 fn refused(refusal: &Refusal) -> NotificationResult {

@@ -25,9 +25,10 @@ use super::{journal::Recorded, wish::Wish};
 use crate::{
     services::{
         BY, HEADER, Services,
-        ids::Called,
+        ids::{self, Called},
         outcome,
         signals::{self, NotAnAwakeable},
+        state_names,
     },
     values::{self, journals},
 };
@@ -335,11 +336,11 @@ impl Site<'_> {
         let called = Called { service, key, handler };
         let known = self.services.handler(&called).await;
         let known = known.map_err(|refused| NotRecorded::Unknown(refused.to_string()))?;
-        let run = called.run().filter(|_| known.runs_once);
-        let id = run.unwrap_or_else(|| match idempotency_key {
+        let id = match idempotency_key {
+            _ if known.runs_once => called.run(),
             Some(idempotent) => called.idempotent(idempotent),
-            None => self.id.command(index),
-        });
+            None => ids::callee(self.id, index),
+        };
         Ok((called.address(), id))
     }
 
@@ -355,9 +356,8 @@ impl Site<'_> {
             let message = "only handlers of objects and workflows have state".to_owned();
             return Err(NotRecorded::Invalid(message));
         }
-        let name = std::str::from_utf8(key)
-            .map_err(|_| NotRecorded::Invalid("a key of state is no UTF-8 text".to_owned()))?;
-        Ok(Text::from(name))
+        state_names::name(key)
+            .ok_or_else(|| NotRecorded::Invalid("a key of state is no UTF-8 text".to_owned()))
     }
 
     fn target(&self, target: Option<&InvocationTarget>) -> Result<PromiseId, NotRecorded> {
@@ -370,8 +370,7 @@ impl Site<'_> {
             }
             Some(InvocationTarget::Workflow(it)) => {
                 let run = self.services.run_handler(&it.workflow_name);
-                let nobody = || NotRecorded::Invalid("the workflow has no key".to_owned());
-                called(&it.workflow_name, Some(&it.workflow_key), &run).run().ok_or_else(nobody)?
+                called(&it.workflow_name, Some(&it.workflow_key), &run).run()
             }
             None => {
                 return Err(NotRecorded::Invalid("the command names no invocation".to_owned()));

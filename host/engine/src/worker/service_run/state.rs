@@ -5,6 +5,8 @@ use segno_core::{id::ObjectId, value::Text};
 use segno_restate::{immutable::NotificationResult, wire::StateEntry};
 use segno_store::{Store, StoreError};
 
+use crate::services::state_names;
+
 /// The most bytes of state that are sent along: more is read when it is asked for.
 const MOST_BYTES: u64 = 4 << 20;
 
@@ -24,7 +26,7 @@ pub async fn all(
     }
     let values = store.read().object_state(object, &names).await?;
     let entry = |(name, value): (Text, segno_core::value::Payload)| StateEntry {
-        key: Bytes::copy_from_slice(name.as_bytes()),
+        key: state_names::key(&name),
         value: Bytes::copy_from_slice(value.as_bytes()),
     };
     Ok(Some(values.into_iter().map(entry).collect()))
@@ -46,6 +48,6 @@ pub async fn value(
 /// The names, as a read of them is told.
 pub async fn names(store: &dyn Store, object: &ObjectId) -> Result<NotificationResult, StoreError> {
     let sizes = store.read().object_names(object).await?;
-    let keys = sizes.iter().map(|size| Bytes::copy_from_slice(size.name.as_bytes()));
+    let keys = sizes.iter().map(|size| state_names::key(&size.name));
     Ok(NotificationResult::StateKeys(keys.collect()))
 }
