@@ -14,7 +14,7 @@ const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 
 /// Blocks of commands that are not run, by file and the beginning of their first line, and why. They
 /// are fenced as `text`.
-const NOT_RUN: [(&str, &str, &str); 25] = [
+const NOT_RUN: [(&str, &str, &str); 26] = [
     ("README.md", "cargo run -- demo", "it has tests of its own, and the second line is this test"),
     ("README.md", "segno new shop --lang js", "the suite `languages` runs it, and more"),
     ("README.md", "segno serve &", "needs npm and an application that is not part of Segno"),
@@ -29,6 +29,11 @@ const NOT_RUN: [(&str, &str, &str); 25] = [
     ("docs/limits.md", "segno limit set", "shows answers, of a module that is not shown"),
     ("docs/limits.md", "segno inspect", "shows answers, of a module that is not shown"),
     ("docs/objects.md", "segno call", "shows answers, of a module that is not shown"),
+    (
+        "docs/objects.md",
+        "segno start",
+        "of a module that is not shown; `examples.rs` does the same",
+    ),
     ("docs/operations.md", "segno export --store /var/lib/segno", "reads a host of the system"),
     ("docs/postgresql.md", "createuser", "needs a PostgreSQL of the system"),
     (
