@@ -9,9 +9,9 @@ use crate::{
     failure,
     frame::{Flags, FrameDecoder, MESSAGE_LIMIT},
     immutable::{
-        AwaitingOn, Command, CommandKind, ErrorMessage, Future, Input, Message, Notification,
-        NotificationId, NotificationKind, NotificationResult, Output, ProposeRunCompletion,
-        Suspension, Wanted, frame_type,
+        AwaitingOn, CANCEL_SIGNAL, Command, CommandKind, ErrorMessage, Future, Input, Message,
+        Notification, NotificationId, NotificationKind, NotificationResult, Output,
+        ProposeRunCompletion, Suspension, Wanted, frame_type,
     },
     version::ProtocolVersion,
     violation::Violation,
@@ -101,6 +101,8 @@ pub struct Attempt {
     runs: BTreeMap<u32, (u32, String)>,
     /// Outcomes that were proposed; V7 tells only that they are stored.
     proposals: BTreeMap<u32, Outcome>,
+    /// When sleeps end, by completion id.
+    wake_ups: BTreeMap<u32, u64>,
     calls: Vec<OpenCall>,
     /// What the handler asked for last.
     last: Option<LastCommand>,
@@ -160,6 +162,7 @@ impl Attempt {
             state: KnownState::default(),
             runs: BTreeMap::new(),
             proposals: BTreeMap::new(),
+            wake_ups: BTreeMap::new(),
             calls: Vec::new(),
             hint: None,
             out: BytesMut::new(),
@@ -266,6 +269,11 @@ impl Attempt {
         self.out.split().freeze()
     }
 
+    /// Whether there are bytes to send.
+    pub fn has_output(&self) -> bool {
+        !self.out.is_empty()
+    }
+
     /// The next event for a handler that waits. None: it has to wait for more input, or suspend.
     ///
     /// # Errors
@@ -341,6 +349,33 @@ impl Attempt {
         let frame = Message::ProposeRunCompletion(proposal).encode(self.version);
         frame.flagged(flags).write(&mut self.out);
         Ok(())
+    }
+
+    /// The outcome of a run that the journal has, taken before its turn; it is no event any more. For
+    /// what a driver answers at once: the first attempt knew the outcome when it proposed it.
+    pub fn take_run(&mut self, completion_id: u32) -> Option<Outcome> {
+        let id = NotificationId::Completion(completion_id);
+        let place = self.notifications.iter().position(|notification| {
+            notification.id == id && notification.kind == NotificationKind::Run
+        })?;
+        match self.notifications.remove(place)?.result {
+            NotificationResult::Value(value) => Some(Outcome::Success(value)),
+            NotificationResult::Failure(failure) => Some(Outcome::Failure(failure)),
+            NotificationResult::Void
+            | NotificationResult::InvocationId(_)
+            | NotificationResult::StateKeys(_) => None,
+        }
+    }
+
+    /// When a sleep ends, in milliseconds since the Unix epoch: the instant of the first attempt.
+    pub fn wake_up_at_ms(&self, completion_id: u32) -> Option<u64> {
+        self.wake_ups.get(&completion_id).copied()
+    }
+
+    /// Whether the invocation was asked to stop, and the handler is not told yet.
+    pub fn is_cancel_due(&self) -> bool {
+        let cancel = NotificationId::Signal(CANCEL_SIGNAL);
+        self.notifications.iter().any(|notification| notification.id == cancel)
     }
 
     /// Fails the attempt with an error about a run, such as one that its policy tries again.
@@ -454,6 +489,9 @@ impl Attempt {
         match &command {
             Command::Run(run) if !self.came.contains(&run.result_completion_id) => {
                 self.runs.insert(run.result_completion_id, (index, run.name.clone()));
+            }
+            Command::Sleep(sleep) => {
+                self.wake_ups.insert(sleep.result_completion_id, sleep.wake_up_at_ms);
             }
             Command::Call(call) => self.calls.push(OpenCall {
                 invocation_id_completion_id: call.invocation_id_completion_id,

@@ -295,6 +295,43 @@ fn a_sleep_outlasts_an_attempt() {
     );
     let Command::Sleep(sleep) = &server.commands()[1] else { panic!("a sleep") };
     assert_eq!(sleep.wake_up_at_ms, 1_000, "the first attempt's instant stays");
+    assert_eq!(attempt.wake_up_at_ms(1), Some(1_000), "and is told");
+    assert_eq!(attempt.wake_up_at_ms(2), None);
+}
+
+#[test]
+fn an_outcome_that_a_driver_answers_at_once_is_taken_before_its_turn() {
+    let (mut server, mut attempt) = Server::begin(V7, start(), "");
+    attempt.run("now").unwrap();
+    attempt.propose_run(1, success("7")).unwrap();
+    attempt.sleep(1, "").unwrap();
+    server.exchange(&mut attempt);
+    assert_eq!(attempt.take_run(1), None, "it is not stored yet");
+    let slept = completion(NotificationKind::Sleep, 2, NotificationResult::Void);
+    for notification in [slept.clone(), Notification::run(1, success("7"))] {
+        server.store(notification);
+    }
+    let mut attempt = server.again();
+    assert!(!attempt.run("now").unwrap().execute);
+    assert_eq!(attempt.take_run(1), Some(success("7")));
+    assert_eq!(attempt.take_run(1), None);
+    attempt.sleep(1, "").unwrap();
+    assert_eq!(attempt.take_run(2), None, "a sleep is no run");
+    assert_eq!(attempt.next_notification(), Ok(Some(slept)));
+    assert_eq!(attempt.next_notification(), Ok(None), "it is no event any more");
+}
+
+#[test]
+fn a_driver_sees_a_request_to_stop_before_the_handler_does() {
+    let (mut server, mut attempt) = Server::begin(V6, start(), "");
+    assert!(!attempt.is_cancel_due());
+    server.tell(&mut attempt, Notification::signal(17, NotificationResult::Void));
+    assert!(!attempt.is_cancel_due());
+    server.tell(&mut attempt, Notification::signal(1, NotificationResult::Void));
+    assert!(attempt.is_cancel_due());
+    attempt.next_notification().unwrap();
+    attempt.next_notification().unwrap();
+    assert!(!attempt.is_cancel_due(), "it was told");
 }
 
 #[test]
