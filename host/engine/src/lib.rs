@@ -4,6 +4,7 @@
 pub mod boot;
 pub mod commit_latency;
 pub mod delivery;
+pub mod endpoint;
 pub mod events;
 pub mod graph;
 pub mod host;

@@ -38,28 +38,40 @@ pub async fn send(outbound: &dyn Outbound, module: &str, promise: &Promise) -> O
             );
         }
     };
-    let mut headers = step.headers;
-    let said = |name: &str, headers: &[(String, String)]| {
-        headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name))
-    };
-    if !said(IDEMPOTENCY_KEY, &headers) {
-        headers.push((IDEMPOTENCY_KEY.into(), promise.id().as_str().into()));
-    }
     let body = step.body.map(|body| {
         match body.get("base64").and_then(Json::as_str).map(|text| BASE64_STANDARD.decode(text)) {
             Some(Ok(bytes)) => Payload::Bytes(bytes),
             _ => Payload::Json(body.to_string()),
         }
     });
-    if matches!(body, Some(Payload::Json(_))) && !said("content-type", &headers) {
-        headers.push(("content-type".into(), "application/json".into()));
+    let Step { method, url, headers, .. } = step;
+    let request = HttpRequest { method, url, headers, body };
+    request_once(outbound, module, promise.id().as_str(), request).await
+}
+
+/// Sends one request, under this idempotency key if it has none; what its answer means is said at
+/// [`send`].
+pub async fn request_once(
+    outbound: &dyn Outbound,
+    module: &str,
+    idempotency_key: &str,
+    mut request: HttpRequest,
+) -> Outcome {
+    let said = |name: &str, request: &HttpRequest| {
+        request.headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name))
+    };
+    if !said(IDEMPOTENCY_KEY, &request) {
+        request.headers.push((IDEMPOTENCY_KEY.into(), idempotency_key.into()));
     }
-    let request = HttpRequest { method: step.method.clone(), url: step.url.clone(), headers, body };
+    if matches!(request.body, Some(Payload::Json(_))) && !said("content-type", &request) {
+        request.headers.push(("content-type".into(), "application/json".into()));
+    }
+    let (method, url) = (request.method.clone(), request.url.clone());
     match outbound.send(module, request).await {
         Err(failure) => Outcome::Failure(failure),
         Ok(response) if is_transient(response.status) => failed(
             u32::from(response.status),
-            format!("{} {} answered {}", step.method, step.url, response.status),
+            format!("{method} {url} answered {}", response.status),
         ),
         Ok(response) => answer(response),
     }

@@ -47,6 +47,7 @@ use segno_core::{
 use tokio_util::sync::CancellationToken;
 
 pub use asking::{Answered, AskError, Question, Shadows, ask};
+pub(crate) use http_step::request_once;
 pub use instance_cache::WarmBudget;
 pub use replay::{ReplayError, ReplayReport, replay};
 pub use trap_report::{TrapLine, TrapReport};

@@ -1,0 +1,453 @@
+//! One attempt: bytes of a runtime in, bytes for it out, and an instance between them.
+//!
+//! The order is everything: the guest is told one event when it waits, from the journal first, then
+//! from what comes; what it asks goes out at once. When nothing more can come, the attempt is suspended with exactly
+//! what the guest waits for.
+
+use std::{
+    pin::Pin,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use bytes::Bytes;
+use futures::{
+    StreamExt as _,
+    stream::{BoxStream, FuturesUnordered},
+};
+use segno_guest::{Context, Failure, GuestError, Outcome, Stop, Workflow};
+use segno_restate::{
+    ProtocolVersion,
+    deployment::{self, AttemptError},
+    failure,
+    immutable::{ErrorBehavior, ErrorMessage, Future as Wait, Input as Called},
+};
+use sha2::{Digest as _, Sha256};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Endpoint, Handler,
+    activity::{self, Performance},
+    stream_journal::{Request, StreamJournal, Waits},
+    values,
+};
+use crate::{values::code, worker::request_once};
+
+/// The body of a request, in pieces; an error: it broke off.
+pub type Input = BoxStream<'static, Result<Bytes, ()>>;
+
+type Sending = Pin<Box<dyn Future<Output = (Request, Outcome)> + Send>>;
+
+/// One attempt. Dropping it ends it, whatever it is doing.
+pub struct Attempt {
+    endpoint: Arc<Endpoint>,
+    handler: Arc<Handler>,
+    version: ProtocolVersion,
+    input: Input,
+    /// Cancelled when the process is to end: then the attempt is suspended as soon as it waits.
+    draining: CancellationToken,
+    phase: Phase,
+}
+
+enum Phase {
+    /// The journal is not here yet.
+    Reading(deployment::Attempt),
+    /// A workflow.
+    Running(Box<Running>),
+    /// An activity.
+    Performing(deployment::Attempt),
+    /// Everything was written.
+    Over,
+}
+
+/// A workflow that runs.
+struct Running {
+    journal: Arc<Mutex<StreamJournal>>,
+    instance: Box<dyn Workflow>,
+    sending: FuturesUnordered<Sending>,
+    /// A request that failed and is to be sent again: the attempt ends when the others are done.
+    failed: Option<(u32, ErrorMessage)>,
+}
+
+impl Attempt {
+    pub(super) fn new(
+        endpoint: Arc<Endpoint>,
+        handler: Arc<Handler>,
+        version: ProtocolVersion,
+        input: Input,
+    ) -> Self {
+        let draining = endpoint.draining.clone();
+        let phase = Phase::Reading(deployment::Attempt::new(version));
+        Self { endpoint, handler, version, input, draining, phase }
+    }
+
+    /// The next bytes to be sent. None: the attempt is over, or the runtime has left.
+    pub async fn next(&mut self) -> Option<Bytes> {
+        loop {
+            let output = self.phase.output();
+            if !output.is_empty() {
+                return Some(output);
+            }
+            if self.phase.is_over() {
+                return None;
+            }
+            self.phase = match std::mem::replace(&mut self.phase, Phase::Over) {
+                Phase::Reading(attempt) => self.read(attempt).await,
+                Phase::Running(running) => self.run(running).await,
+                Phase::Performing(attempt) => self.perform(attempt).await,
+                Phase::Over => Phase::Over,
+            };
+        }
+    }
+
+    /// Reads until the journal is whole, and begins.
+    async fn read(&mut self, mut attempt: deployment::Attempt) -> Phase {
+        while !attempt.is_ready() && !attempt.is_over() {
+            match self.input.next().await {
+                Some(Ok(bytes)) => drop(attempt.receive(&bytes)),
+                None => drop(attempt.end_of_input()),
+                Some(Err(())) => return Phase::Over,
+            }
+        }
+        match self.handler.is_activity || attempt.is_over() {
+            true => Phase::Performing(attempt),
+            false => self.begin(attempt).await,
+        }
+    }
+
+    /// Starts the workflow.
+    async fn begin(&mut self, mut attempt: deployment::Attempt) -> Phase {
+        let invocation = invocation(&attempt);
+        let function = self.handler.started_as(&attempt.start().key);
+        let input = input(attempt.input());
+        let seed = Sha256::digest(attempt.random_seed().to_le_bytes()).to_vec();
+        let instance = match self.endpoint.guests.instantiate(self.endpoint.digest, None).await {
+            Ok(instance) => instance,
+            Err(error) => {
+                attempt.fail(of_guest(&error));
+                return Phase::Performing(attempt);
+            }
+        };
+        let clock = self.endpoint.env.clock.clone();
+        let (offer, handler) = (self.endpoint.offer.clone(), self.handler.clone());
+        let mut journal =
+            StreamJournal::new(attempt, self.version, offer, handler, clock, invocation.clone());
+        let started_at_ms = match journal.begin() {
+            Ok(at_ms) => at_ms,
+            Err(error) => {
+                journal.attempt.fail(of_journal(&error));
+                0
+            }
+        };
+        let mut running = Box::new(Running {
+            journal: Arc::new(Mutex::new(journal)),
+            instance,
+            sending: FuturesUnordered::new(),
+            failed: None,
+        });
+        if !running.journal().attempt.is_over() {
+            let context = Context { invocation, parent: None, started_at_ms, seed };
+            let journal = running.journal.clone();
+            let started = running.instance.start(journal, &function, input, context).await;
+            running.polled(started);
+        }
+        Phase::Running(running)
+    }
+
+    /// Goes on with a workflow that waits: with the next event, or with what comes.
+    async fn run(&mut self, mut running: Box<Running>) -> Phase {
+        if running.journal().finished().is_some() {
+            return self.leave(running).await;
+        }
+        if running.failed.is_none() {
+            let next = running.journal().next_event();
+            match next {
+                Ok(Some(event)) => {
+                    let journal = running.journal.clone();
+                    let resumed = running.instance.resume(journal, event).await;
+                    running.polled(resumed);
+                    return Phase::Running(running);
+                }
+                Ok(None) => {}
+                Err(error) => {
+                    running.journal().attempt.fail(of_journal(&error));
+                    return Phase::Running(running);
+                }
+            }
+            self.send(&mut running);
+        } else if running.sending.is_empty() {
+            let (completion_id, error) = running.failed.take().expect("it is there");
+            running.journal().attempt.fail_run(completion_id, error);
+            return Phase::Running(running);
+        }
+        let waits = running.journal().waits();
+        match waits {
+            Waits::ForNothing if running.sending.is_empty() => {
+                let message = "the workflow waits for nothing: it neither ended nor asked for anything that can come";
+                running.fail_for_good(failure::INTERNAL, message);
+                Phase::Running(running)
+            }
+            // Only what nobody waits for is being done.
+            Waits::ForNothing => self.wait(running, None).await,
+            Waits::For(future) => self.wait(running, Some(future)).await,
+        }
+    }
+
+    /// Ends what the workflow leaves behind, and the invocation.
+    async fn leave(&mut self, mut running: Box<Running>) -> Phase {
+        running.sending.clear();
+        let waits = {
+            let mut journal = running.journal();
+            match journal.leave() {
+                Ok(Some(waits)) => Some(waits),
+                Ok(None) => {
+                    let outcome = journal.finished().expect("it has finished");
+                    let outcome = values::told(outcome, self.version);
+                    if let Err(error) = journal.attempt.finish(outcome) {
+                        journal.attempt.fail(of_journal(&error));
+                    }
+                    None
+                }
+                Err(error) => {
+                    journal.attempt.fail(of_journal(&error));
+                    None
+                }
+            }
+        };
+        match waits {
+            Some(waits) => self.wait(running, Some(waits)).await,
+            None => Phase::Running(running),
+        }
+    }
+
+    /// Begins to send the requests that the workflow asked for.
+    fn send(&self, running: &mut Running) {
+        let requests = running.journal().take_requests();
+        for request in requests {
+            if !running.journal().is_wanted(&request) {
+                continue;
+            }
+            let outbound = self.endpoint.outbound.clone();
+            let module = self.endpoint.offer.module.clone();
+            let key = format!("{}/{}", running.journal().invocation, request.command);
+            running.sending.push(Box::pin(async move {
+                let what = request.request.clone();
+                let outcome = request_once(&*outbound, &module, &key, what).await;
+                (request, outcome)
+            }));
+        }
+    }
+
+    /// Waits for what comes; suspends when nothing can.
+    async fn wait(&mut self, mut running: Box<Running>, waits: Option<Wait>) -> Phase {
+        let ended = {
+            let mut journal = running.journal();
+            if let Some(waits) = &waits {
+                let doing = !running.sending.is_empty();
+                // A hint, which cannot fail while the attempt goes on.
+                let _ = journal.attempt.awaiting_on(waits.clone(), doing);
+            }
+            if journal.attempt.has_output() {
+                // What was asked goes out before anything is waited for.
+                drop(journal);
+                return Phase::Running(running);
+            }
+            journal.attempt.input_ended() || self.draining.is_cancelled()
+        };
+        if ended && running.sending.is_empty() {
+            let mut journal = running.journal();
+            let suspended = match waits {
+                Some(waits) => journal.attempt.suspend(waits),
+                None => Err(AttemptError::EmptyWait),
+            };
+            if let Err(error) = suspended {
+                journal.attempt.fail(of_journal(&error));
+            }
+            drop(journal);
+            return Phase::Running(running);
+        }
+        tokio::select! {
+            biased;
+            Some((request, outcome)) = running.sending.next() => running.sent(&request, &outcome),
+            piece = self.input.next(), if !ended => {
+                let mut journal = running.journal();
+                match piece {
+                    Some(Ok(bytes)) => drop(journal.attempt.receive(&bytes)),
+                    None => drop(journal.attempt.end_of_input()),
+                    Some(Err(())) => {
+                        drop(journal);
+                        return Phase::Over;
+                    }
+                }
+            }
+            () = self.draining.cancelled(), if !ended => {}
+        }
+        Phase::Running(running)
+    }
+
+    /// Performs the activity.
+    async fn perform(&mut self, mut attempt: deployment::Attempt) -> Phase {
+        if attempt.is_over() {
+            return Phase::Performing(attempt);
+        }
+        let invocation = invocation(&attempt);
+        let is_cancelled = Arc::new(AtomicBool::new(attempt.is_cancel_due()));
+        if attempt.is_cancel_due() {
+            // No attempt is running: it ends without one.
+            self.ended(&mut attempt, &cancelled());
+            return Phase::Performing(attempt);
+        }
+        let performance = Performance {
+            endpoint: self.endpoint.clone(),
+            handler: self.handler.clone(),
+            invocation: invocation.clone(),
+            start: attempt.start().clone(),
+            input: input(attempt.input()),
+            is_cancelled: is_cancelled.clone(),
+        };
+        let mut performing = Box::pin(performance.perform());
+        let performed = loop {
+            tokio::select! {
+                biased;
+                performed = &mut performing => break performed,
+                piece = self.input.next(), if !attempt.input_ended() => match piece {
+                    Some(Ok(bytes)) => {
+                        if attempt.receive(&bytes).is_err() {
+                            return Phase::Performing(attempt);
+                        }
+                        is_cancelled.store(attempt.is_cancel_due(), Ordering::Relaxed);
+                    }
+                    None => drop(attempt.end_of_input()),
+                    Some(Err(())) => return Phase::Over,
+                },
+            }
+        };
+        match performed {
+            Err(error) => attempt.fail(of_guest(&error)),
+            Ok(Outcome::Failure(_)) if is_cancelled.load(Ordering::Relaxed) => {
+                self.ended(&mut attempt, &cancelled());
+            }
+            Ok(Outcome::Failure(failed)) => {
+                let policy = activity::policy(&attempt.input().headers, &self.handler);
+                let number = activity::attempt_of(attempt.start());
+                match activity::again(&policy, number, &failed, &invocation) {
+                    Some(error) => attempt.fail(error),
+                    None => self.ended(&mut attempt, &Outcome::Failure(failed)),
+                }
+            }
+            Ok(outcome @ Outcome::Success(_)) => self.ended(&mut attempt, &outcome),
+        }
+        Phase::Performing(attempt)
+    }
+
+    fn ended(&self, attempt: &mut deployment::Attempt, outcome: &Outcome) {
+        if let Err(error) = attempt.finish(values::told(outcome, self.version)) {
+            attempt.fail(of_journal(&error));
+        }
+    }
+}
+
+impl Running {
+    fn journal(&self) -> MutexGuard<'_, StreamJournal> {
+        self.journal.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The guest returned.
+    fn polled(&mut self, polled: Result<(), GuestError>) {
+        let Err(error) = polled else { return };
+        let mut journal = self.journal();
+        let stopped = journal.take_error();
+        match (stopped, &error) {
+            (Some(stopped), _) => journal.attempt.fail(of_journal(&stopped)),
+            (None, GuestError::Stopped { stop: Stop::Contract(_), .. }) => {
+                let message = ErrorMessage { behavior: PAUSE, ..of_guest(&error) };
+                journal.attempt.fail_handler(message);
+            }
+            (None, _) if error.is_of_guest() => journal.attempt.fail_handler(of_guest(&error)),
+            (None, _) => journal.attempt.fail(of_guest(&error)),
+        }
+    }
+
+    /// A request was answered, or was not.
+    fn sent(&mut self, request: &Request, outcome: &Outcome) {
+        let mut journal = self.journal();
+        if !journal.is_wanted(request) {
+            return;
+        }
+        if let Outcome::Failure(failed) = outcome {
+            let key = format!("{}/{}", journal.invocation, request.command);
+            let again = activity::again(&request.retry, request.attempt, failed, &key);
+            if let Some(error) = again {
+                drop(journal);
+                self.failed.get_or_insert((request.completion_id, error));
+                return;
+            }
+        }
+        if let Err(error) = journal.propose(request.completion_id, outcome) {
+            journal.attempt.fail(of_journal(&error));
+        }
+    }
+
+    fn fail_for_good(&mut self, code: u16, message: &str) {
+        let error = ErrorMessage { behavior: PAUSE, ..ErrorMessage::new(code, message) };
+        self.journal().attempt.fail_handler(error);
+    }
+}
+
+impl Phase {
+    fn output(&mut self) -> Bytes {
+        match self {
+            Self::Reading(attempt) | Self::Performing(attempt) => attempt.take_output(),
+            Self::Running(running) => running.journal().attempt.take_output(),
+            Self::Over => Bytes::new(),
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        match self {
+            Self::Reading(attempt) | Self::Performing(attempt) => attempt.is_over(),
+            Self::Running(running) => running.journal().attempt.is_over(),
+            Self::Over => true,
+        }
+    }
+}
+
+const PAUSE: i32 = ErrorBehavior::Pause as i32;
+
+/// What the journal does not allow: no retry changes it.
+fn of_journal(error: &AttemptError) -> ErrorMessage {
+    ErrorMessage { behavior: PAUSE, ..error.to_message() }
+}
+
+/// The error of a guest, or of the process that runs it.
+fn of_guest(error: &GuestError) -> ErrorMessage {
+    let stack = error.backtrace().map(|stack| stack.text.clone()).unwrap_or_default();
+    let behavior = match error {
+        GuestError::NoSuchFunction { .. } | GuestError::NeedsKey { .. } => PAUSE,
+        _ => ErrorBehavior::Retry as i32,
+    };
+    ErrorMessage {
+        stacktrace: stack,
+        behavior,
+        ..ErrorMessage::new(failure::INTERNAL, error.message())
+    }
+}
+
+/// The invocation's id, as people see it.
+fn invocation(attempt: &deployment::Attempt) -> String {
+    let start = attempt.start();
+    match start.debug_id.is_empty() {
+        false => start.debug_id.clone(),
+        true => start.id.iter().map(|byte| format!("{byte:02x}")).collect(),
+    }
+}
+
+fn input(called: &Called) -> segno_guest::Payload {
+    values::payload(called.value.as_ref().map_or(&[], |value| &value.content))
+}
+
+fn cancelled() -> Outcome {
+    Outcome::Failure(Failure { code: code::CANCELLED, message: "cancelled".into(), details: None })
+}

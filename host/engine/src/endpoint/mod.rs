@@ -1,0 +1,87 @@
+//! A component as a *deployment* of Restate services: a runtime elsewhere keeps the journal, and calls
+//! the functions of the component.
+//!
+//! One request is one attempt, and one attempt is one instance. It is given the journal, asks for what is
+//! not there, and ends when it has to wait. Nothing is stored here.
+//!
+//! In the order a newcomer should read:
+//! - [`offer`]: which services a component has, and their manifest;
+//! - [`callee`]: which handler a function's name calls;
+//! - [`stream_journal`]: what a workflow asks, as commands of the protocol, and what it is told;
+//! - [`values`]: payloads, outcomes and the protocol's forms of them;
+//! - [`attempt`]: bytes in, bytes out, and the instance between them;
+//! - [`activity`]: an attempt that performs an activity.
+
+mod activity;
+mod attempt;
+mod callee;
+mod offer;
+mod stream_journal;
+mod values;
+
+use std::sync::Arc;
+
+use segno_core::id::Digest;
+use segno_env::Env;
+use segno_guest::{Guests, Level, Outbound};
+use segno_restate::version::{ProtocolVersion, VersionRange};
+use tokio_util::sync::CancellationToken;
+
+pub use self::{
+    attempt::{Attempt, Input},
+    offer::{Handler, NoOffer, Offer},
+};
+
+/// The versions of the protocol that an endpoint speaks.
+pub const SPOKEN: VersionRange = VersionRange { min: 5, max: 7 };
+
+/// A component whose functions a runtime calls.
+pub struct Endpoint {
+    /// Runs the component.
+    pub guests: Arc<dyn Guests>,
+    /// Sends the HTTP requests of its functions.
+    pub outbound: Arc<dyn Outbound>,
+    /// Clock and timers.
+    pub env: Env,
+    /// What it offers.
+    pub offer: Arc<Offer>,
+    /// The digest of the component.
+    pub digest: Digest,
+    /// Cancelled when the process is to end: attempts are then suspended when they wait.
+    pub draining: CancellationToken,
+}
+
+impl Endpoint {
+    /// The component with this digest, which `guests` runs.
+    pub fn new(
+        guests: Arc<dyn Guests>,
+        outbound: Arc<dyn Outbound>,
+        env: Env,
+        offer: Offer,
+        digest: Digest,
+    ) -> Self {
+        let (offer, draining) = (Arc::new(offer), CancellationToken::new());
+        Self { guests, outbound, env, offer, digest, draining }
+    }
+
+    /// An attempt at `handler` in this version, V5 to V7, with a request's body.
+    pub fn attempt(
+        self: &Arc<Self>,
+        handler: &Arc<Handler>,
+        version: ProtocolVersion,
+        input: Input,
+    ) -> Attempt {
+        Attempt::new(self.clone(), handler.clone(), version, input)
+    }
+}
+
+/// A line of a guest's log, which nothing else keeps.
+fn log(invocation: &str, function: &str, level: Level, message: &str) {
+    match level {
+        Level::Trace => tracing::trace!(invocation, function, "{message}"),
+        Level::Debug => tracing::debug!(invocation, function, "{message}"),
+        Level::Info => tracing::info!(invocation, function, "{message}"),
+        Level::Warn => tracing::warn!(invocation, function, "{message}"),
+        Level::Error => tracing::error!(invocation, function, "{message}"),
+    }
+}

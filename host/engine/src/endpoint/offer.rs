@@ -1,0 +1,358 @@
+//! What a component offers: services with handlers, and the manifest that announces them.
+//!
+//! ```text
+//! order            a workflow or an activity of the module NAME: the handler `order` of the service NAME
+//! Cart/add         a function of an object: the handler `add` of the virtual object `Cart`
+//! ```
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use segno_core::promise::RetryPolicy;
+use segno_guest::{Access, FunctionReport, Kind, ModuleReport, RetryReport};
+use segno_restate::manifest::{
+    self, HandlerType, InvalidManifest, Manifest, ManifestVersion, ProtocolMode, Service,
+    ServiceType,
+};
+
+use super::SPOKEN;
+
+/// How long a runtime waits for a deployment that it asked to suspend, in milliseconds, if the manifest
+/// does not say.
+const ABORT_TIMEOUT_MS: u64 = 600_000;
+const JSON: &str = "application/json";
+
+/// The services of a component.
+#[derive(Debug)]
+pub struct Offer {
+    /// The name of the module, under which policies know it.
+    pub module: String,
+    /// The service of its plain functions.
+    pub service: String,
+    /// What it announces.
+    pub manifest: Manifest,
+    handlers: BTreeMap<(String, String), Arc<Handler>>,
+}
+
+/// A handler, and the function behind it.
+#[derive(Debug)]
+pub struct Handler {
+    /// The service.
+    pub service: String,
+    /// Its name there.
+    pub name: String,
+    /// The name of the function in the module.
+    pub function: String,
+    /// Whether it is an activity; else it is a workflow.
+    pub is_activity: bool,
+    /// How it uses its object; none: it is of no object.
+    pub access: Option<Access>,
+    /// Whether it is told of signals.
+    pub takes_signals: bool,
+    /// The signals that wake it while it is suspended.
+    pub signals: Vec<String>,
+    /// The default time limit of a call, in milliseconds.
+    pub timeout_ms: Option<u64>,
+    /// The default policy for repeating failed attempts.
+    pub retry: RetryPolicy,
+}
+
+/// Why a component makes no services.
+#[derive(Debug, thiserror::Error)]
+pub enum NoOffer {
+    /// A name is none in the protocol, or the same one is there twice.
+    #[error("the functions of the module `{module}` make no services: {reason}")]
+    Names {
+        /// The module.
+        module: String,
+        /// The names, and what is wrong with them.
+        reason: String,
+    },
+    /// It has no functions.
+    #[error("the module `{0}` has no functions")]
+    Nothing(String),
+}
+
+impl Offer {
+    /// What the component of this report offers as the module `module`, whose plain functions are
+    /// the service `service`.
+    ///
+    /// # Errors
+    /// [`NoOffer`].
+    pub fn new(module: &str, service: &str, report: &ModuleReport) -> Result<Self, NoOffer> {
+        let is_object = |function: &FunctionReport| function.name.contains('/');
+        let names = |reason: String| NoOffer::Names { module: module.to_owned(), reason };
+        let mut services: BTreeMap<String, Service> = BTreeMap::new();
+        let mut handlers = BTreeMap::new();
+        for function in &report.functions {
+            let handler = Handler::new(service, function);
+            let ty = match is_object(function) {
+                true => ServiceType::VirtualObject,
+                false => ServiceType::Service,
+            };
+            let of = services
+                .entry(handler.service.clone())
+                .or_insert_with(|| described(&handler.service, ty, module, &report.digest));
+            if of.ty != ty {
+                return Err(names(format!(
+                    "`{}` would be the service of its plain functions and an object; give the service \
+                     another name with --service",
+                    handler.service
+                )));
+            }
+            of.handlers.push(handler.announced(function));
+            let place = (handler.service.clone(), handler.name.clone());
+            handlers.insert(place, Arc::new(handler));
+        }
+        if services.is_empty() {
+            return Err(NoOffer::Nothing(module.to_owned()));
+        }
+        let manifest = Manifest {
+            protocol_mode: Some(ProtocolMode::BidiStream),
+            min_protocol_version: SPOKEN.min,
+            max_protocol_version: SPOKEN.max,
+            lambda_compression: None,
+            services: services.into_values().collect(),
+        };
+        manifest.check(ManifestVersion::V4).map_err(|faults| names(named(&faults)))?;
+        Ok(Self { module: module.to_owned(), service: service.to_owned(), manifest, handlers })
+    }
+
+    /// A handler.
+    pub fn handler(&self, service: &str, handler: &str) -> Option<&Arc<Handler>> {
+        self.handlers.get(&(service.to_owned(), handler.to_owned()))
+    }
+
+    /// All handlers, by service and name.
+    pub fn handlers(&self) -> impl Iterator<Item = &Arc<Handler>> {
+        self.handlers.values()
+    }
+
+    /// The handlers of a service, for people.
+    pub fn known(&self, service: &str) -> String {
+        let of = self.handlers.values().filter(|handler| handler.service == service);
+        let names: BTreeSet<String> = of.map(|handler| format!("`{}`", handler.name)).collect();
+        match names.is_empty() {
+            true => "none".to_owned(),
+            false => names.into_iter().collect::<Vec<_>>().join(", "),
+        }
+    }
+}
+
+impl Handler {
+    fn new(own_service: &str, function: &FunctionReport) -> Self {
+        let (service, name) = match function.name.split_once('/') {
+            Some((object, name)) => (object, name),
+            None => (own_service, &*function.name),
+        };
+        let mut signals: Vec<String> = function
+            .messages
+            .iter()
+            .filter(|message| message.is_signal)
+            .map(|message| message.name.clone())
+            .collect();
+        let updates = function.handlers.iter().filter(|handler| handler.is_update);
+        signals.extend(updates.map(|update| format!("segno:update/{}", update.name)));
+        Self {
+            service: service.to_owned(),
+            name: name.to_owned(),
+            function: function.name.clone(),
+            is_activity: function.kind == Kind::Activity,
+            access: function.access,
+            takes_signals: function.signals,
+            signals,
+            timeout_ms: function.timeout_ms,
+            retry: function.retry.as_ref().map(policy).unwrap_or_default(),
+        }
+    }
+
+    /// The name by which the guest is started.
+    pub fn started_as(&self, key: &str) -> String {
+        match self.access {
+            Some(_) => format!("{}@{key}/{}", self.service, self.name),
+            None => self.function.clone(),
+        }
+    }
+
+    fn announced(&self, function: &FunctionReport) -> manifest::Handler {
+        let kind = if self.is_activity { "activity" } else { "workflow" };
+        // An activity cannot suspend, and may take as long as its description says.
+        let abort_timeout =
+            self.timeout_ms.filter(|limit| self.is_activity && *limit > ABORT_TIMEOUT_MS);
+        let content_type = match &function.input_schema {
+            Some(_) => JSON,
+            None => "*/*",
+        };
+        manifest::Handler {
+            name: self.name.clone(),
+            ty: self.access.map(|access| match access {
+                Access::Exclusive => HandlerType::Exclusive,
+                Access::Shared => HandlerType::Shared,
+            }),
+            input: Some(manifest::Input {
+                required: Some(false),
+                content_type: Some(content_type.to_owned()),
+                json_schema: function.input_schema.clone(),
+            }),
+            output: Some(manifest::Output {
+                content_type: Some(JSON.to_owned()),
+                set_content_type_if_empty: Some(false),
+                json_schema: function.output_schema.clone(),
+            }),
+            documentation: function.summary.clone(),
+            metadata: Some(BTreeMap::from([("segno.kind".to_owned(), kind.to_owned())])),
+            inactivity_timeout: None,
+            abort_timeout,
+            journal_retention: None,
+            idempotency_retention: None,
+            workflow_completion_retention: None,
+            enable_lazy_state: None,
+            ingress_private: None,
+            retry_policy_initial_interval: None,
+            retry_policy_max_interval: None,
+            retry_policy_max_attempts: None,
+            retry_policy_exponentiation_factor: None,
+            retry_policy_on_max_attempts: None,
+        }
+    }
+}
+
+fn described(name: &str, ty: ServiceType, module: &str, digest: &str) -> Service {
+    let fact = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+    Service {
+        name: name.to_owned(),
+        ty,
+        handlers: Vec::new(),
+        documentation: None,
+        metadata: Some(BTreeMap::from([
+            fact("segno.module", module),
+            fact("segno.digest", digest),
+        ])),
+        inactivity_timeout: None,
+        abort_timeout: None,
+        journal_retention: None,
+        idempotency_retention: None,
+        enable_lazy_state: None,
+        ingress_private: None,
+        retry_policy_initial_interval: None,
+        retry_policy_max_interval: None,
+        retry_policy_max_attempts: None,
+        retry_policy_exponentiation_factor: None,
+        retry_policy_on_max_attempts: None,
+    }
+}
+
+/// The breaches without their places in the manifest, which nobody has seen.
+fn named(invalid: &InvalidManifest) -> String {
+    let faults: Vec<&str> = invalid.faults.iter().map(|fault| &*fault.what).collect();
+    faults.join("; ")
+}
+
+fn policy(retry: &RetryReport) -> RetryPolicy {
+    RetryPolicy {
+        initial_ms: retry.initial_ms,
+        factor: retry.factor,
+        max_ms: retry.max_ms,
+        jitter: retry.jitter,
+        max_attempts: retry.max_attempts,
+        non_retryable: retry.non_retryable.clone(),
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// A report of functions with these names; those that end in `!` are activities.
+    pub(in crate::endpoint) fn report(names: &[&str]) -> ModuleReport {
+        let function = |name: &&str| FunctionReport {
+            name: name.trim_end_matches('!').to_owned(),
+            kind: if name.ends_with('!') { Kind::Activity } else { Kind::Workflow },
+            summary: Some(format!("It is {name}.")),
+            input_schema: None,
+            output_schema: None,
+            access: name.contains('/').then_some(Access::Exclusive),
+            signals: false,
+            messages: Vec::new(),
+            handlers: Vec::new(),
+            timeout_ms: None,
+            retry: None,
+            limit: None,
+        };
+        ModuleReport {
+            digest: "ab".repeat(32),
+            size: 1,
+            imports: Vec::new(),
+            exports: Vec::new(),
+            functions: names.iter().map(function).collect(),
+        }
+    }
+
+    pub(in crate::endpoint) fn offer(names: &[&str]) -> Offer {
+        Offer::new("shop", "shop", &report(names)).expect("an offer")
+    }
+
+    #[test]
+    fn plain_functions_are_a_service_and_each_object_is_a_virtual_object() {
+        let mut report = report(&["order", "ship!", "Cart/add", "Cart/total"]);
+        report.functions[3].access = Some(Access::Shared);
+        report.functions[1].timeout_ms = Some(3_600_000);
+        report.functions[0].input_schema = Some(serde_json::json!({ "type": "object" }));
+        let offer = Offer::new("shop", "Shop", &report).expect("an offer");
+        let [cart, shop] = &offer.manifest.services[..] else { panic!("{:?}", offer.manifest) };
+        assert_eq!((&*cart.name, cart.ty), ("Cart", ServiceType::VirtualObject));
+        assert_eq!((&*shop.name, shop.ty), ("Shop", ServiceType::Service));
+        let kinds: Vec<_> = cart.handlers.iter().map(|handler| handler.ty).collect();
+        assert_eq!(kinds, [Some(HandlerType::Exclusive), Some(HandlerType::Shared)]);
+        let [order, ship] = &shop.handlers[..] else { panic!("{shop:?}") };
+        assert_eq!((order.ty, order.abort_timeout), (None, None));
+        assert_eq!(ship.abort_timeout, Some(3_600_000), "it cannot suspend");
+        let taken = |handler: &manifest::Handler| handler.input.clone().unwrap().content_type;
+        assert_eq!((taken(order).as_deref(), taken(ship).as_deref()), (Some(JSON), Some("*/*")));
+        assert!(offer.handler("Shop", "ship").expect("it is there").is_activity);
+        assert_eq!(offer.handler("Cart", "add").unwrap().started_as("a/b"), "Cart@a/b/add");
+        assert!(offer.handler("shop", "order").is_none());
+        for version in [ManifestVersion::V2, ManifestVersion::V3, ManifestVersion::V4] {
+            let written = offer.manifest.write(version);
+            Manifest::read(&written, version).unwrap_or_else(|error| panic!("{version}: {error}"));
+        }
+    }
+
+    #[test]
+    fn what_wakes_a_workflow_are_its_signals_and_its_updates() {
+        let mut report = report(&["f"]);
+        let schema = serde_json::Value::Bool(true);
+        let message = |is_signal, name: &str| segno_guest::MessageReport {
+            is_signal,
+            name: name.to_owned(),
+            schema: schema.clone(),
+        };
+        report.functions[0].messages = vec![message(true, "go"), message(false, "decision")];
+        let handler = |is_update, name: &str| segno_guest::HandlerReport {
+            is_update,
+            name: name.to_owned(),
+            summary: None,
+            input_schema: None,
+            output_schema: None,
+        };
+        report.functions[0].handlers = vec![handler(true, "bid"), handler(false, "leader")];
+        let offer = Offer::new("m", "m", &report).expect("an offer");
+        assert_eq!(offer.handler("m", "f").unwrap().signals, ["go", "segno:update/bid"]);
+    }
+
+    #[test]
+    fn names_that_are_none_in_the_protocol_are_refused_by_name() {
+        for (service, names, said) in [
+            ("my shop", &["order"][..], "`my shop`"),
+            ("shop", &["make-order"], "`make-order`"),
+            ("shop", &["order", "Cart/add", "Cart/9"], "`9`"),
+            ("Cart", &["order", "Cart/add"], "--service"),
+            ("shop", &[], "no functions"),
+        ] {
+            let refused = Offer::new("shop", service, &report(names)).expect_err("it is refused");
+            assert!(refused.to_string().contains(said), "{refused}");
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! The journal of a workflow whose runtime keeps it: what the guest asks becomes commands, and what comes
+//! becomes events. No I/O.
+//!
+//! A command of the guest is one of the protocol, or several: a time limit is a sleep beside its call.
+//! [`Part`] says what each result that comes is of it.
+//!
+//! **Time.** The protocol has none. The journal does not need it either, unless the guest asks: then the time is
+//! drawn once, and kept as the result of a run (`segno:time`) that is proposed at once and not waited
+//! for. The runtime stores it before all that follows. The time of the start is kept for every invocation; after
+//! a sleep it is the instant at which it had to end.
+
+mod commands;
+mod events;
+mod open;
+
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    sync::Arc,
+};
+
+use bytes::Bytes;
+use segno_core::promise::RetryPolicy;
+use segno_env::Clock;
+use segno_guest::{HttpRequest, Outcome, Stop};
+use segno_restate::{
+    ProtocolVersion,
+    deployment::{Attempt, AttemptError},
+    immutable::{CANCEL_SIGNAL, Future, NotificationId, NotificationResult},
+    wire::Outcome as Told,
+};
+
+use self::open::{Open, Part, What};
+use super::{Handler, Offer, values};
+
+/// The name of runs that keep the time.
+const TIME: &str = "segno:time";
+/// Before the name of a promise, in the name of the run that keeps its id.
+const PROMISE: &str = "segno:promise/";
+
+/// Compares a guest's commands with the journal of its runtime, and sends new ones.
+pub(super) struct StreamJournal {
+    pub(super) attempt: Attempt,
+    version: ProtocolVersion,
+    offer: Arc<Offer>,
+    handler: Arc<Handler>,
+    clock: Arc<dyn Clock>,
+    /// The invocation, as people see its id.
+    pub(super) invocation: String,
+    /// The last time that is known, in milliseconds since the Unix epoch.
+    at_ms: u64,
+    /// Whether that is the time of this call of the guest.
+    is_timed: bool,
+    /// The number of the guest's commands.
+    commands: u32,
+    open: BTreeMap<u32, Open>,
+    /// What each result that is to come is of which command.
+    parts: BTreeMap<NotificationId, (u32, Part)>,
+    /// Results that are known here, in the order of their commands.
+    results: VecDeque<(u32, Outcome)>,
+    /// The `run` whose closure is being executed: its command, completion id and name.
+    running: Option<(u32, u32, String)>,
+    /// Requests to be sent.
+    requests: Vec<Request>,
+    /// Calls that ended here before it was known whom they called.
+    abandoned: BTreeSet<u32>,
+    /// Awakeables that were completed before they were made.
+    early: BTreeMap<u32, NotificationResult>,
+    /// Whether the guest was told to stop.
+    is_cancelled: bool,
+    finished: Option<Outcome>,
+    /// Why the guest was stopped.
+    error: Option<AttemptError>,
+}
+
+/// A request that is to be sent, in a run.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Request {
+    pub(super) completion_id: u32,
+    pub(super) command: u32,
+    pub(super) request: HttpRequest,
+    pub(super) retry: RetryPolicy,
+    /// The number of this attempt, from 1.
+    pub(super) attempt: u32,
+}
+
+/// What a workflow does when it waits.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Waits {
+    /// For one of these.
+    For(Future),
+    /// For nothing: it would never go on.
+    ForNothing,
+}
+
+impl StreamJournal {
+    /// The journal of an attempt that is ready.
+    pub(super) fn new(
+        attempt: Attempt,
+        version: ProtocolVersion,
+        offer: Arc<Offer>,
+        handler: Arc<Handler>,
+        clock: Arc<dyn Clock>,
+        invocation: String,
+    ) -> Self {
+        Self {
+            attempt,
+            version,
+            offer,
+            handler,
+            clock,
+            invocation,
+            at_ms: 0,
+            is_timed: false,
+            commands: 0,
+            open: BTreeMap::new(),
+            parts: BTreeMap::new(),
+            results: VecDeque::new(),
+            running: None,
+            requests: Vec::new(),
+            abandoned: BTreeSet::new(),
+            early: BTreeMap::new(),
+            is_cancelled: false,
+            finished: None,
+            error: None,
+        }
+    }
+
+    /// The time at which the invocation began.
+    ///
+    /// # Errors
+    /// The journal says something else.
+    pub(super) fn begin(&mut self) -> Result<u64, AttemptError> {
+        self.time()
+    }
+
+    /// The outcome that the guest returned.
+    pub(super) fn finished(&self) -> Option<&Outcome> {
+        self.finished.as_ref()
+    }
+
+    /// Why the guest was stopped, if the journal is the reason.
+    pub(super) fn take_error(&mut self) -> Option<AttemptError> {
+        self.error.take()
+    }
+
+    /// Requests to be sent that were not asked for before, and are still wanted.
+    pub(super) fn take_requests(&mut self) -> Vec<Request> {
+        std::mem::take(&mut self.requests)
+    }
+
+    /// Whether this request was neither cancelled nor overdue since.
+    pub(super) fn is_wanted(&self, request: &Request) -> bool {
+        self.open.get(&request.command).is_some_and(|open| open.what == What::Http)
+    }
+
+    /// Proposes the outcome of a request.
+    ///
+    /// # Errors
+    /// The attempt is over.
+    pub(super) fn propose(
+        &mut self,
+        completion_id: u32,
+        outcome: &Outcome,
+    ) -> Result<(), AttemptError> {
+        self.attempt.propose_run(completion_id, values::told(outcome, self.version))
+    }
+
+    /// What the guest waits for, when it waits.
+    pub(super) fn waits(&self) -> Waits {
+        let mut ids: Vec<NotificationId> = self
+            .parts
+            .iter()
+            .filter(|(_, (command, part))| self.awaits(*command, *part))
+            .map(|(id, _)| id.clone())
+            .collect();
+        if self.handler.takes_signals {
+            let named = self.handler.signals.iter().cloned();
+            ids.extend(named.map(NotificationId::NamedSignal));
+        }
+        // A workflow that takes signals without saying which may be told one while the stream is open.
+        if ids.is_empty() && !self.handler.takes_signals {
+            return Waits::ForNothing;
+        }
+        // What nobody waits for begins all the same.
+        let begins = self.parts.iter().filter(|(_, (command, part))| {
+            let open = self.open.get(command);
+            *part == Part::Begin
+                && open.is_some_and(|open| open.is_forgotten && open.later.is_some())
+        });
+        ids.extend(begins.map(|(id, _)| id.clone()));
+        if !self.is_cancelled || ids.is_empty() {
+            ids.push(NotificationId::Signal(CANCEL_SIGNAL));
+        }
+        Waits::For(Future::first_of(ids))
+    }
+
+    fn awaits(&self, command: u32, part: Part) -> bool {
+        match (part, self.open.get(&command)) {
+            (Part::Callee, None) => self.abandoned.contains(&command),
+            (_, None) => false,
+            (_, Some(open)) if open.is_forgotten => false,
+            (Part::Callee, Some(open)) => open.is_cancelled || open.what == What::Send,
+            (Part::Result | Part::Deadline | Part::Begin, Some(_)) => true,
+        }
+    }
+
+    /// Ends what the workflow leaves behind when it has finished: what it called and did not wait for is told to
+    /// stop. None: it is done, and the outcome can be sent.
+    ///
+    /// # Errors
+    /// The journal says something else.
+    pub(super) fn leave(&mut self) -> Result<Option<Future>, AttemptError> {
+        loop {
+            let unknown: Vec<NotificationId> = self
+                .attempt
+                .open_calls()
+                .iter()
+                .filter(|call| call.invocation_id.is_none())
+                .map(|call| NotificationId::Completion(call.invocation_id_completion_id))
+                .collect();
+            if unknown.is_empty() {
+                break;
+            }
+            if self.attempt.next_notification()?.is_none() {
+                return Ok(Some(Future::first_of(unknown)));
+            }
+        }
+        let left: Vec<String> = self
+            .attempt
+            .open_calls()
+            .iter()
+            .filter_map(|call| call.invocation_id.clone())
+            .collect();
+        left.into_iter().try_for_each(|callee| self.attempt.cancel_invocation(callee))?;
+        Ok(None)
+    }
+
+    /// The time of this call of the guest.
+    fn time(&mut self) -> Result<u64, AttemptError> {
+        if self.is_timed {
+            return Ok(self.at_ms);
+        }
+        let now = self.clock_ms();
+        if self.running.is_some() {
+            // The result is kept, and a replay does not ask again.
+            return Ok(now);
+        }
+        let kept = self.keep(TIME, now.to_string())?;
+        let kept = std::str::from_utf8(&kept).ok().and_then(|text| text.parse().ok());
+        self.at_ms = self.at_ms.max(kept.unwrap_or(0));
+        self.is_timed = true;
+        Ok(self.at_ms)
+    }
+
+    fn clock_ms(&self) -> u64 {
+        u64::try_from(self.clock.now().0).unwrap_or(0).max(self.at_ms)
+    }
+
+    /// The value that the first attempt kept under this name; `value`, if this is the first.
+    fn keep(&mut self, name: &str, value: String) -> Result<Bytes, AttemptError> {
+        let run = self.attempt.run(name)?;
+        if !run.execute
+            && let Some(Told::Success(kept)) = self.attempt.take_run(run.completion_id)
+        {
+            return Ok(kept);
+        }
+        let value = Bytes::from(value);
+        self.attempt.propose_run(run.completion_id, Told::Success(value.clone()))?;
+        Ok(value)
+    }
+
+    /// Stops the guest.
+    fn stopped(&mut self, error: AttemptError) -> Stop {
+        let stop = match &error {
+            AttemptError::Divergence(_) => Stop::Divergence,
+            other => Stop::Contract(other.to_string()),
+        };
+        self.error = Some(error);
+        stop
+    }
+}
