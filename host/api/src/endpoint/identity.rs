@@ -1,0 +1,202 @@
+//! Who calls: requests that a runtime signed with a key that the operator named.
+//!
+//! ```text
+//! publickeyv1_BASE58                       the key, 32 bytes of Ed25519
+//! x-restate-signature-scheme: v1           the request is signed (`unsigned`: it is not)
+//! x-restate-jwt-v1: HEADER.CLAIMS.SIGNATURE    alg EdDSA; aud is the path, between nbf and exp
+//! ```
+
+use axum::http::HeaderMap;
+use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
+use ring::signature::{ED25519, UnparsedPublicKey};
+use segno_core::time::Timestamp;
+use serde::Deserialize;
+
+const PREFIX: &str = "publickeyv1_";
+const ALPHABET: &[u8; 58] = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
+const KEY_BYTES: usize = 32;
+const SCHEME: &str = "x-restate-signature-scheme";
+const TOKEN: &str = "x-restate-jwt-v1";
+
+/// The keys of runtimes that may call; none: whoever reaches the endpoint may.
+#[derive(Debug, Clone, Default)]
+pub struct Identity {
+    keys: Vec<[u8; KEY_BYTES]>,
+}
+
+/// Text that is no key.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{key}` is no identity key: {why}")]
+pub struct InvalidKey {
+    /// The text.
+    pub key: String,
+    /// What is wrong with it.
+    pub why: &'static str,
+}
+
+/// Why a request is refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// It is not signed.
+    #[error(
+        "the request is not signed; this endpoint takes requests that are signed with one of its identity keys"
+    )]
+    Unsigned,
+    /// It is signed in a way that is not known here.
+    #[error("the signature scheme `{0}` is not known; `v1` is")]
+    Scheme(String),
+    /// Its token is none.
+    #[error("the token in `{TOKEN}` cannot be read: {0}")]
+    Token(&'static str),
+    /// It was signed with another key.
+    #[error("the token in `{TOKEN}` is signed with none of the identity keys of this endpoint")]
+    Signature,
+    /// It was signed for another path.
+    #[error("the token in `{TOKEN}` is for `{0}`")]
+    Audience(String),
+    /// It is too old, or not valid yet.
+    #[error("the token in `{TOKEN}` is valid from {from} to {to}, and it is {now} (in seconds)")]
+    Time {
+        /// From then on.
+        from: i64,
+        /// Until then.
+        to: i64,
+        /// The time here.
+        now: i64,
+    },
+}
+
+#[derive(Deserialize)]
+struct Head {
+    alg: String,
+}
+
+#[derive(Deserialize)]
+struct Claims {
+    aud: Audience,
+    nbf: i64,
+    exp: i64,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Audience {
+    One(String),
+    Some(Vec<String>),
+}
+
+impl Identity {
+    /// Runtimes with these keys.
+    ///
+    /// # Errors
+    /// [`InvalidKey`].
+    pub fn new<'a>(keys: impl IntoIterator<Item = &'a str>) -> Result<Self, InvalidKey> {
+        let keys = keys.into_iter().map(read_key).collect::<Result<_, _>>()?;
+        Ok(Self { keys })
+    }
+
+    /// Whether requests have to be signed.
+    pub fn is_required(&self) -> bool {
+        !self.keys.is_empty()
+    }
+
+    /// Checks the headers of a request for `path`.
+    ///
+    /// # Errors
+    /// [`Refused`].
+    pub fn check(&self, headers: &HeaderMap, path: &str, now: Timestamp) -> Result<(), Refused> {
+        if !self.is_required() {
+            return Ok(());
+        }
+        let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+        match text(SCHEME) {
+            Some("v1") => {}
+            None | Some("unsigned") => return Err(Refused::Unsigned),
+            Some(other) => return Err(Refused::Scheme(other.chars().take(64).collect())),
+        }
+        let token = text(TOKEN).ok_or(Refused::Unsigned)?;
+        self.check_token(token, path, now)
+    }
+
+    fn check_token(&self, token: &str, path: &str, now: Timestamp) -> Result<(), Refused> {
+        let mut parts = token.split('.');
+        let (Some(head), Some(claims), Some(signature), None) =
+            (parts.next(), parts.next(), parts.next(), parts.next())
+        else {
+            return Err(Refused::Token("it has not three parts"));
+        };
+        if read::<Head>(head)?.alg != "EdDSA" {
+            return Err(Refused::Token("its algorithm is not EdDSA"));
+        }
+        let signature = decode(signature)?;
+        let signed = &token[..head.len() + 1 + claims.len()];
+        let is_of = |key: &[u8; KEY_BYTES]| {
+            UnparsedPublicKey::new(&ED25519, key).verify(signed.as_bytes(), &signature).is_ok()
+        };
+        if !self.keys.iter().any(is_of) {
+            return Err(Refused::Signature);
+        }
+        let claims: Claims = read(claims)?;
+        let for_path = match &claims.aud {
+            Audience::One(one) => one == path,
+            Audience::Some(some) => some.iter().any(|one| one == path),
+        };
+        if !for_path {
+            let named = match claims.aud {
+                Audience::One(one) => one,
+                Audience::Some(some) => some.join(", "),
+            };
+            return Err(Refused::Audience(named));
+        }
+        let (from, to, now) = (claims.nbf, claims.exp, now.0.div_euclid(1_000));
+        if now < from || now >= to {
+            return Err(Refused::Time { from, to, now });
+        }
+        Ok(())
+    }
+}
+
+fn decode(part: &str) -> Result<Vec<u8>, Refused> {
+    BASE64_URL_SAFE_NO_PAD.decode(part).map_err(|_| Refused::Token("a part is not base64"))
+}
+
+fn read<T: for<'de> Deserialize<'de>>(part: &str) -> Result<T, Refused> {
+    serde_json::from_slice(&decode(part)?)
+        .map_err(|_| Refused::Token("a part is not the JSON that it has to be"))
+}
+
+fn read_key(key: &str) -> Result<[u8; KEY_BYTES], InvalidKey> {
+    let invalid = |why| InvalidKey { key: key.chars().take(80).collect(), why };
+    let digits =
+        key.strip_prefix(PREFIX).ok_or_else(|| invalid("it does not begin with `publickeyv1_`"))?;
+    let bytes = base58(digits).ok_or_else(|| invalid("the rest is not in base 58"))?;
+    bytes.try_into().map_err(|_| invalid("it has not 32 bytes"))
+}
+
+/// The bytes of a number in base 58, with as many zeros before it as there are digits 1.
+fn base58(digits: &str) -> Option<Vec<u8>> {
+    // Longer text is no key, and would take long.
+    if digits.len() > 2 * KEY_BYTES {
+        return None;
+    }
+    let mut number: Vec<u8> = Vec::new(); // the lowest byte first
+    for digit in digits.bytes() {
+        let mut carry = ALPHABET.iter().position(|known| *known == digit)?;
+        for byte in &mut number {
+            carry += usize::from(*byte) * 58;
+            *byte = (carry & 0xff) as u8;
+            carry >>= 8;
+        }
+        if carry > 0 {
+            number.push((carry & 0xff) as u8);
+            debug_assert!(carry < 256, "58 times 255 and a carry below 58 fill two bytes");
+        }
+    }
+    let zeros = digits.bytes().take_while(|digit| *digit == b'1').count();
+    number.extend(std::iter::repeat_n(0, zeros));
+    number.reverse();
+    Some(number)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,160 @@
+//! A component as a deployment, over HTTP: HTTP/2 without negotiation, and HTTP/1.1, on one port.
+//!
+//! ```text
+//! GET  /discover                    the manifest, in the newest version that the runtime reads
+//! POST /invoke/SERVICE/HANDLER      one attempt: frames in both bodies
+//! GET  /health                      200
+//! ```
+
+mod identity;
+
+use std::{future::Future, io, sync::Arc};
+
+use axum::{
+    Router,
+    body::{Body, Bytes},
+    extract::{Path, Request, State},
+    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
+    middleware::{self, Next},
+    response::{IntoResponse as _, Response},
+    routing::{get, post},
+};
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+use segno_core::time::Millis;
+use segno_engine::endpoint::{Attempt, Endpoint, SPOKEN};
+use segno_restate::{ProtocolVersion, manifest::ManifestVersion};
+use tokio::net::TcpListener;
+
+pub use self::identity::{Identity, InvalidKey};
+
+/// The header by which a deployment names what it runs on.
+const SERVER: HeaderName = HeaderName::from_static("x-restate-server");
+/// The oldest manifest that is written: earlier ones have no place for what a component says of itself.
+const OLDEST_MANIFEST: ManifestVersion = ManifestVersion::V2;
+/// How long attempts may take to suspend when the process is to end.
+const GRACE: Millis = Millis(10_000);
+
+#[derive(Clone)]
+struct Served {
+    endpoint: Arc<Endpoint>,
+    identity: Arc<Identity>,
+}
+
+/// Serves until `stop` completes, and attempts have had time to suspend.
+///
+/// # Errors
+/// The listener failed.
+pub async fn serve_endpoint(
+    listener: TcpListener,
+    endpoint: Arc<Endpoint>,
+    identity: Identity,
+    stop: impl Future<Output = ()> + Send + 'static,
+) -> io::Result<()> {
+    let router = endpoint_router(endpoint.clone(), identity);
+    let (env, draining) = (endpoint.env.clone(), endpoint.draining.clone());
+    let stopping = draining.clone();
+    let serving = axum::serve(listener, router).with_graceful_shutdown(async move {
+        stop.await;
+        stopping.cancel();
+    });
+    let overdue = async {
+        draining.cancelled().await;
+        env.runtime.sleep(GRACE).await;
+    };
+    tokio::select! {
+        biased;
+        served = serving.into_future() => served,
+        () = overdue => {
+            tracing::warn!("attempts were still busy when the endpoint stopped; they are repeated");
+            Ok(())
+        }
+    }
+}
+
+/// The routes of an endpoint, for requests of a runtime with one of these identities.
+pub fn endpoint_router(endpoint: Arc<Endpoint>, identity: Identity) -> Router {
+    let served = Served { endpoint, identity: Arc::new(identity) };
+    Router::new()
+        .route("/discover", get(discover))
+        .route("/invoke/{service}/{handler}", post(invoke))
+        .layer(middleware::from_fn_with_state(served.clone(), guard))
+        .route("/health", get(async || StatusCode::OK))
+        .fallback(async || {
+            refused(StatusCode::NOT_FOUND, "no such path; there are /discover, /invoke and /health")
+        })
+        .layer(middleware::map_response(named))
+        .with_state(served)
+}
+
+/// Lets requests of known runtimes through.
+async fn guard(State(served): State<Served>, request: Request, next: Next) -> Response {
+    let now = served.endpoint.env.clock.now();
+    match served.identity.check(request.headers(), request.uri().path(), now) {
+        Ok(()) => next.run(request).await,
+        Err(reason) => refused(StatusCode::UNAUTHORIZED, &reason.to_string()),
+    }
+}
+
+async fn named(mut response: Response) -> Response {
+    let name = HeaderValue::from_static(concat!("segno/", env!("CARGO_PKG_VERSION")));
+    response.headers_mut().insert(SERVER, name);
+    response
+}
+
+async fn discover(State(served): State<Served>, headers: HeaderMap) -> Response {
+    let accept =
+        headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let version = ManifestVersion::choose(accept).filter(|version| *version >= OLDEST_MANIFEST);
+    let Some(version) = version else {
+        let message = format!(
+            "the manifest is written as `{}` and later; the request accepts `{accept}`",
+            OLDEST_MANIFEST.media_type()
+        );
+        return refused(StatusCode::UNSUPPORTED_MEDIA_TYPE, &message);
+    };
+    let manifest = served.endpoint.offer.manifest.write(version);
+    ([(header::CONTENT_TYPE, version.media_type())], manifest).into_response()
+}
+
+async fn invoke(
+    State(served): State<Served>,
+    Path((service, handler)): Path<(String, String)>,
+    request: Request,
+) -> Response {
+    let endpoint = &served.endpoint;
+    let Some(of) = endpoint.offer.handler(&service, &handler) else {
+        let message = format!(
+            "there is no handler `{handler}` of a service `{service}` here; it has {}",
+            endpoint.offer.known(&service)
+        );
+        return refused(StatusCode::NOT_FOUND, &message);
+    };
+    let content_type = request.headers().get(header::CONTENT_TYPE);
+    let content_type = content_type.and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let version = content_type.parse::<ProtocolVersion>();
+    let version = match version {
+        Ok(version) if SPOKEN.contains(version) => version,
+        Ok(version) => {
+            let message = format!("{version} of the protocol is not spoken here, but {SPOKEN}");
+            return refused(StatusCode::UNSUPPORTED_MEDIA_TYPE, &message);
+        }
+        Err(error) => return refused(StatusCode::UNSUPPORTED_MEDIA_TYPE, &error.to_string()),
+    };
+    let input = request.into_body().into_data_stream().map_err(|error| {
+        tracing::debug!("a request broke off: {error}");
+    });
+    let attempt = endpoint.attempt(of, version, input.boxed());
+    // The answer begins at once; the attempt is dropped with its body.
+    let frames = stream::unfold(attempt, async |mut attempt: Attempt| {
+        let bytes = attempt.next().await?;
+        Some((Ok::<Bytes, io::Error>(bytes), attempt))
+    });
+    ([(header::CONTENT_TYPE, version.media_type())], Body::from_stream(frames)).into_response()
+}
+
+fn refused(status: StatusCode, message: &str) -> Response {
+    (status, format!("{message}\n")).into_response()
+}
+
+#[cfg(test)]
+mod tests;
