@@ -10,8 +10,8 @@ pub use segno_build as build;
 pub use segno_client as client;
 pub use segno_demo as demo;
 pub use segno_engine::{
-    boot, commit_latency, delivery, events, host, lease_ttl, metrics, notifier, quarantine,
-    recovery, services, slots, target, traces, values, worker,
+    boot, commit_latency, delivery, endpoint, events, host, lease_ttl, metrics, notifier,
+    quarantine, recovery, services, slots, target, traces, values, worker,
 };
 pub use segno_env as runtime;
 pub use segno_guest as guest;

@@ -125,7 +125,8 @@ pub fn read_component(path: &Path) -> Result<Vec<u8>, CliError> {
     })
 }
 
-fn name_of(path: &Path) -> Result<String, CliError> {
+/// The name of the module in a file.
+pub fn name_of(path: &Path) -> Result<String, CliError> {
     path.file_stem().and_then(|stem| stem.to_str()).map(|stem| stem.replace('_', "-")).ok_or_else(
         || CliError::Usage(format!("{} makes no name; give one with --as", path.display())),
     )

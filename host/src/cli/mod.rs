@@ -27,6 +27,7 @@ mod control;
 mod demo;
 mod deploy;
 mod doctor;
+mod endpoint;
 mod events;
 mod export;
 mod graph;
@@ -158,6 +159,7 @@ enum Command {
     New(new::New),
     Build(build::Build),
     Serve(Box<serve::Serve>),
+    Endpoint(Box<endpoint::Endpoint>),
     Ready(ready::Ready),
     Deploy(deploy::Deploy),
     Modules(modules::Modules),
@@ -247,6 +249,7 @@ impl Cli {
             Command::New(command) => command.run(console),
             Command::Build(command) => command.run(console).await,
             Command::Serve(command) => command.run(global.token.as_deref(), console).await,
+            Command::Endpoint(command) => command.run(client, console).await,
             Command::Deploy(command) => command.run(&client()?, console).await,
             Command::Ready(command) => command.run(&client()?, console).await,
             Command::Modules(command) => command.run(&client()?, console).await,

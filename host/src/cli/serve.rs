@@ -368,7 +368,7 @@ fn place(store: &StoreConfig) -> String {
 }
 
 /// Parses `NAME=NUMBER` pairs over the defaults.
-fn limits(pairs: &[String]) -> Result<Limits, CliError> {
+pub(super) fn limits(pairs: &[String]) -> Result<Limits, CliError> {
     let mut text = String::new();
     for pair in pairs {
         let (name, number) = pair.split_once('=').ok_or_else(|| {
