@@ -3,6 +3,7 @@
 
 pub mod chaos;
 pub mod documents;
+pub mod endpoint_world;
 pub mod fixtures;
 pub mod fuzz;
 pub mod gate;

@@ -113,6 +113,16 @@ impl StreamJournal {
                     "nothing can be published on `{topic}`: a runtime of services has no topics"
                 ),
             )),
+            GuestCommand::WaitObjectPromise(WaitObjectPromise { name })
+            | GuestCommand::PeekObjectPromise(PeekObjectPromise { name })
+            | GuestCommand::SettleObjectPromise(SettleObjectPromise { name, .. }) => {
+                Begun::Known(values::failed(
+                    code::REFUSED,
+                    format!(
+                        "`{name}` is a promise of an object, which the deployments of a component do not offer"
+                    ),
+                ))
+            }
             GuestCommand::Run(commands::Run { name }) => {
                 let run = self.attempt.run(name.clone())?;
                 self.expect(run.completion_id, index, Part::Result);

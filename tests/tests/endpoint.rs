@@ -1,0 +1,308 @@
+//! Components as deployments: the examples under a runtime of services, in every version of the protocol, and with
+//! the connection broken after every frame.
+
+use std::{
+    collections::BTreeMap,
+    path::Path,
+    sync::{Arc, Mutex, OnceLock},
+};
+
+use segno::guest::{Failure, HttpRequest, HttpResponse};
+use segno_restate::{ProtocolVersion, failure as code};
+use serde_json::{Value as Json, json};
+use tests::{
+    endpoint_world::{Act, Course, World, answer, body, failure, success},
+    guests,
+};
+
+const VERSIONS: [ProtocolVersion; 3] =
+    [ProtocolVersion::V5, ProtocolVersion::V6, ProtocolVersion::V7];
+
+/// The components of these suites, built once.
+fn component(name: &str) -> Arc<[u8]> {
+    static BUILT: OnceLock<BTreeMap<&'static str, Arc<[u8]>>> = OnceLock::new();
+    let names = ["order", "approval", "bank", "trip"];
+    let built = BUILT.get_or_init(|| {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples");
+        let folders = names.map(|name| folder.join(name));
+        names.into_iter().zip(guests::build(&folders)).collect()
+    });
+    built[name].clone()
+}
+
+/// Every course of attempts that does not break.
+fn courses() -> Vec<Course> {
+    let of =
+        |version| {
+            [(false, true), (true, true), (false, false), (true, false)].map(|(whole, state)| {
+                Course { is_request_response: whole, sends_state: state, ..Course::of(version) }
+            })
+        };
+    VERSIONS.into_iter().flat_map(of).collect()
+}
+
+/// A payment service: what it was asked, by idempotency key, and how many of its answers are still to be lost.
+#[derive(Clone, Default)]
+struct Ledger(Arc<Mutex<(BTreeMap<String, (String, Json)>, usize)>>);
+
+impl Ledger {
+    fn answers(
+        &self,
+    ) -> impl Fn(&HttpRequest) -> Result<HttpResponse, Failure> + Send + Sync + 'static {
+        let ledger = self.0.clone();
+        move |request| {
+            let is_key = |name: &str| name.eq_ignore_ascii_case("idempotency-key");
+            let key = request.headers.iter().find(|(name, _)| is_key(name));
+            let key = key.map(|(_, key)| key.clone()).expect("each request has a key");
+            let path = request.url.rsplit('/').next().expect("a path").to_owned();
+            let (entries, losses) = &mut *ledger.lock().expect("no panic");
+            entries.entry(key.clone()).or_insert((path, body(request)));
+            if *losses > 0 {
+                *losses -= 1;
+                return Ok(answer(503, &json!("later")));
+            }
+            Ok(answer(200, &json!({ "charge": format!("charge-{key}"), "accepted": true })))
+        }
+    }
+
+    /// Begins anew; so many answers will be lost.
+    fn clear(&self, losses: usize) {
+        *self.0.lock().expect("no panic") = (BTreeMap::new(), losses);
+    }
+
+    fn entries(&self, path: &str) -> Vec<Json> {
+        let (entries, _) = &*self.0.lock().expect("no panic");
+        let of = entries.values().filter(|(entered, _)| entered == path);
+        of.map(|(_, body)| body.clone()).collect()
+    }
+}
+
+fn two_items() -> Json {
+    json!({
+        "id": "o-1",
+        "items": [
+            { "sku": "hat", "quantity": 1, "price_cents": 2500 },
+            { "sku": "glove", "quantity": 2, "price_cents": 900 },
+        ],
+        "payments": "http://payments.test",
+    })
+}
+
+fn document() -> Json {
+    json!({ "title": "Annual report", "approver": "Ada" })
+}
+
+fn nothing_is_asked(request: &HttpRequest) -> Result<HttpResponse, Failure> {
+    panic!("{request:?}")
+}
+
+const ORDER: (&str, &str, &str) = ("order", "", "order");
+const APPROVAL: (&str, &str, &str) = ("approval", "", "approval");
+const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
+
+fn approve() -> [Act; 1] {
+    [Act::Resolve("o", "approval", json!(true))]
+}
+
+fn assert_shipped(world: &World, ledger: &Ledger, outcome: &Json, course: Course) {
+    assert_eq!(outcome["amount_cents"], 4300, "{course:?}");
+    assert_eq!(outcome["charge"], "charge-o/1", "{course:?}");
+    let shipments = outcome["shipments"].as_array().expect("a list");
+    assert_eq!(shipments.len(), 2, "{course:?}");
+    assert_ne!(shipments[0], shipments[1], "{course:?}");
+    let charges = [json!({ "order": "o-1", "amount_cents": 4300 })];
+    assert_eq!(ledger.entries("charges"), charges, "{course:?}");
+    assert!(ledger.entries("refunds").is_empty(), "{course:?}");
+    assert_eq!(world.called("ship").len(), 2, "{course:?}");
+    assert!(world.called("release").is_empty(), "{course:?}");
+}
+
+#[tokio::test]
+async fn an_order_is_charged_once_and_shipped_in_every_version_and_mode() {
+    let ledger = Ledger::default();
+    let first = World::new("order", &component("order"), courses()[0], ledger.answers()).await;
+    for course in courses() {
+        ledger.clear(2);
+        let mut world = first.again(course);
+        let outcome = world.run("o", ORDER, two_items(), &approve()).await;
+        assert_shipped(&world, &ledger, &success(&outcome), course);
+        // The two answers that were lost, and nothing else.
+        let retries: Vec<_> = world.failures.iter().map(|error| error.code).collect();
+        assert_eq!(retries, [503, 503], "{course:?}");
+        let delays = world.failures.iter().map(|error| error.next_retry_delay_ms.expect("one"));
+        assert!(delays.is_sorted(), "{course:?}");
+        assert_eq!(world.failures[0].related_command_type, Some(0x0411), "{course:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_order_that_is_not_approved_is_undone() {
+    let ledger = Ledger::default();
+    let first = World::new("order", &component("order"), courses()[0], ledger.answers()).await;
+    for version in VERSIONS {
+        for (acts, code) in [
+            (&[Act::Resolve("o", "approval", json!(false))][..], 409),
+            (&[Act::Tick][..], 408),
+            (&[Act::Cancel("o")], 409),
+        ] {
+            ledger.clear(0);
+            let mut world = first.again(Course::of(version));
+            let outcome = world.run("o", ORDER, two_items(), acts).await;
+            assert_eq!(failure(&outcome).code, code, "{acts:?}");
+            assert_eq!(ledger.entries("refunds"), [json!({ "charge": "charge-o/1" })], "{acts:?}");
+            assert_eq!(world.called("release").len(), 1, "{acts:?}");
+            assert!(world.called("ship").is_empty(), "{acts:?}");
+        }
+    }
+}
+
+/// Runs a world over and over, and breaks the connection one frame later each time, until it does not break.
+async fn broken_everywhere(
+    first: &World,
+    version: ProtocolVersion,
+    whole: bool,
+    mut run: impl AsyncFnMut(&mut World, Course),
+) -> usize {
+    for frame in 1.. {
+        let course =
+            Course { breaks_after: Some(frame), is_request_response: whole, ..Course::of(version) };
+        let mut world = first.again(course);
+        run(&mut world, course).await;
+        let codes: Vec<_> = world.failures.iter().map(|error| error.code).collect();
+        assert!(!codes.contains(&u32::from(code::JOURNAL_MISMATCH)), "{course:?}");
+        if !world.broke() {
+            return frame;
+        }
+    }
+    unreachable!("frames have an end")
+}
+
+#[tokio::test]
+async fn an_order_survives_a_break_after_every_frame() {
+    let ledger = Ledger::default();
+    let first = World::new("order", &component("order"), courses()[0], ledger.answers()).await;
+    for version in VERSIONS {
+        for whole in [false, true] {
+            let frames = broken_everywhere(&first, version, whole, async |world, course| {
+                ledger.clear(1);
+                let outcome = world.run("o", ORDER, two_items(), &approve()).await;
+                assert_shipped(world, &ledger, &success(&outcome), course);
+            })
+            .await;
+            assert!(frames > 20, "{frames} frames are few");
+        }
+    }
+}
+
+/// Comments, silence, a reminder each, and a decision.
+fn course_of_an_approval() -> [Act; 6] {
+    [
+        Act::Signal("a", "comment", json!("page 3 is empty")),
+        Act::Tick,
+        Act::Signal("a", "comment", json!("fixed")),
+        Act::Tick,
+        Act::Signal("a", "other", json!("nobody listens")),
+        Act::Resolve("a", "decision", json!("approve")),
+    ]
+}
+
+#[tokio::test]
+async fn an_approval_takes_signals_reminders_and_a_decision_whatever_breaks() {
+    let approval = component("approval");
+    let first = World::new("approval", &approval, courses()[0], nothing_is_asked).await;
+    let expected = json!({
+        "decision": "approve", "comments": ["page 3 is empty", "fixed"], "reminders": 2,
+    });
+    for course in courses() {
+        let mut world = first.again(course);
+        let outcome = world.run("a", APPROVAL, document(), &course_of_an_approval()).await;
+        assert_eq!(success(&outcome), expected, "{course:?}");
+        assert_eq!(world.called("remind").len(), 2, "{course:?}");
+        assert!(world.failures.is_empty(), "{course:?}: {:?}", world.failures);
+    }
+    for version in VERSIONS {
+        broken_everywhere(&first, version, false, async |world, course| {
+            let outcome = world.run("a", APPROVAL, document(), &course_of_an_approval()).await;
+            assert_eq!(success(&outcome), expected, "{course:?}");
+            assert_eq!(world.called("remind").len(), 2, "{course:?}");
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn time_goes_on_while_a_workflow_waits() {
+    let approval = component("approval");
+    let course = Course::of(ProtocolVersion::V7);
+    let mut world = World::new("approval", &approval, course, nothing_is_asked).await;
+    let silence = [Act::Pass(DAY_MS / 2), Act::Signal("a", "comment", json!("late"))];
+    let outcome = world.run("a", APPROVAL, document(), &silence).await;
+    assert_eq!(failure(&outcome).code, 408);
+    // Half a day until the comment, and four days of silence after it.
+    assert_eq!(world.elapsed_ms(), DAY_MS / 2 + 4 * DAY_MS);
+}
+
+#[tokio::test]
+async fn money_moves_between_virtual_objects_whatever_breaks() {
+    let first = World::new("bank", &component("bank"), courses()[0], nothing_is_asked).await;
+    let transfer = json!({ "from": "1", "to": "2", "amount": 30 });
+    for version in VERSIONS {
+        for sends_state in [true, false] {
+            for frame in 1.. {
+                let course =
+                    Course { breaks_after: Some(frame), sends_state, ..Course::of(version) };
+                let mut world = first.again(course);
+                let deposit = ("Account", "1", "deposit");
+                let balance = world.run("d", deposit, json!(100), &[]).await;
+                assert_eq!(success(&balance), json!(100), "{course:?}");
+                let moved = world.run("t", ("bank", "", "transfer"), transfer.clone(), &[]).await;
+                assert_eq!(success(&moved), Json::Null, "{course:?}");
+                for (key, expected) in [("1", 70), ("2", 30)] {
+                    let read = format!("b{key}");
+                    let balance = ("Account", key, "balance");
+                    let outcome = world.run(&read, balance, Json::Null, &[]).await;
+                    assert_eq!(success(&outcome), json!(expected), "{course:?}");
+                }
+                if !world.broke() {
+                    break;
+                }
+            }
+        }
+    }
+    let mut world = first.again(Course::of(ProtocolVersion::V6));
+    let refused = world.run("t", ("bank", "", "transfer"), transfer, &[]).await;
+    let refused = failure(&refused);
+    assert_eq!((refused.code, &*refused.message), (409, "account 1 has 0, and 30 was asked for"));
+}
+
+#[tokio::test]
+async fn a_saga_is_undone_in_reverse() {
+    let ledger = Ledger::default();
+    let first = World::new("trip", &component("trip"), courses()[0], ledger.answers()).await;
+    let trip = |city: &str, nights: u32| {
+        let payments = "http://payments.test";
+        json!({ "traveller": "Ada", "city": city, "nights": nights, "payments": payments })
+    };
+    let undone = |world: &World| {
+        ["return_car", "cancel_hotel", "cancel_flight", "refund"]
+            .map(|handler| world.called(handler).len())
+    };
+    for (city, nights, expected) in
+        [("Atlantis", 2, [0, 0, 1, 0]), ("Venice", 2, [0, 1, 1, 0]), ("Paris", 31, [1, 1, 1, 1])]
+    {
+        for version in VERSIONS {
+            broken_everywhere(&first, version, false, async |world, course| {
+                ledger.clear(0);
+                let trip = trip(city, nights);
+                let outcome = world.run("t", ("trip", "", "trip"), trip, &[]).await;
+                failure(&outcome);
+                assert_eq!(undone(world), expected, "{city} {course:?}");
+            })
+            .await;
+        }
+    }
+    let mut world = first.again(courses()[0]);
+    let outcome = world.run("t", ("trip", "", "trip"), trip("Paris", 2), &[]).await;
+    assert_eq!(success(&outcome)["charge"], "charge-t/3");
+    assert_eq!(undone(&world), [0; 4]);
+}
