@@ -1,5 +1,5 @@
-//! Packages of other languages, as lock files say: installed once, by the ordinary clients of their
-//! registries, into a cache.
+//! Packages that are no part of the workspace, as lock files say: installed once, by the ordinary
+//! clients of their registries, into a cache.
 //!
 //! `SEGNO_CLIENTS=1` asks for that. Where they cannot be had, a suite says what is missing and
 //! skips; with `SEGNO_CLIENTS=required`, as in CI, it fails.
@@ -7,6 +7,7 @@
 use std::{
     env,
     fs::{self, File},
+    io,
     path::{Path, PathBuf},
     process::{Command, Output},
 };
@@ -65,6 +66,23 @@ impl Packages {
         })
     }
 
+    /// The folder `name` with a debug build of the crate in the folder `source` of the scripts; none
+    /// if it cannot be built here, and standard error says why. Cargo finds what has changed.
+    ///
+    /// # Panics
+    /// It cannot be built, and has to be.
+    pub fn cargo(&self, name: &str, source: &str) -> Option<PathBuf> {
+        self.wanted(name, || {
+            let (folder, _lock) = self.locked(name)?;
+            let manifest = Path::new(self.scripts).join(source).join("Cargo.toml");
+            let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+            cargo.args(["build", "--quiet", "--locked", "--manifest-path"]).arg(manifest);
+            cargo.arg("--target-dir").arg(folder.join("target"));
+            succeeded("cargo build", cargo.output())?;
+            Ok(folder)
+        })
+    }
+
     /// Copies scripts beside their packages, where Node looks for those.
     ///
     /// # Panics
@@ -84,13 +102,28 @@ impl Packages {
         lock_file: &Path,
         install: impl Fn(&Path) -> Result<(), String>,
     ) -> Option<PathBuf> {
+        self.wanted(name, || {
+            let (folder, _lock) = self.locked(name)?;
+            let failed = |error: io::Error| format!("{}: {error}", folder.display());
+            let wanted = fs::read(Path::new(self.scripts).join(lock_file)).map_err(failed)?;
+            let mark = folder.join("installed");
+            if !fs::read(&mark).is_ok_and(|had| had == wanted) {
+                install(&folder)?;
+                fs::write(mark, wanted).map_err(failed)?;
+            }
+            Ok(folder)
+        })
+    }
+
+    /// What comes of an attempt, if it is asked for.
+    fn wanted<T>(&self, name: &str, attempt: impl FnOnce() -> Result<T, String>) -> Option<T> {
         let wanted = env::var("SEGNO_CLIENTS").unwrap_or_default();
         if wanted.is_empty() {
             eprintln!("skipped: {name} runs with SEGNO_CLIENTS=1, which installs its packages");
             return None;
         }
-        match self.attempt(name, lock_file, install) {
-            Ok(folder) => Some(folder),
+        match attempt() {
+            Ok(outcome) => Some(outcome),
             Err(why) if wanted == "required" => {
                 panic!("the packages of {name} are required, and cannot be installed: {why}")
             }
@@ -101,32 +134,22 @@ impl Packages {
         }
     }
 
-    fn attempt(
-        &self,
-        name: &str,
-        lock_file: &Path,
-        install: impl Fn(&Path) -> Result<(), String>,
-    ) -> Result<PathBuf, String> {
+    /// The folder of that name in the cache, until the file is closed: other tests, and other
+    /// checkouts, want the same.
+    fn locked(&self, name: &str) -> Result<(PathBuf, File), String> {
         let cache = env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
         let cache = cache.or_else(|| Some(PathBuf::from(env::var_os("HOME")?).join(".cache")));
         let cache = cache.ok_or("neither HOME nor XDG_CACHE_HOME says where to put it")?;
         let folder = cache.join("segno").join(self.suite).join(name);
-        let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
+        let failed = |error: io::Error| format!("{}: {error}", folder.display());
         fs::create_dir_all(&folder).map_err(failed)?;
-        // Other tests, and other checkouts, want the same.
         let lock = File::create(folder.join("lock")).map_err(failed)?;
         lock.lock().map_err(failed)?;
-        let wanted = fs::read(Path::new(self.scripts).join(lock_file)).map_err(failed)?;
-        let mark = folder.join("installed");
-        if !fs::read(&mark).is_ok_and(|had| had == wanted) {
-            install(&folder)?;
-            fs::write(mark, wanted).map_err(failed)?;
-        }
-        Ok(folder)
+        Ok((folder, lock))
     }
 
     fn copy(&self, script: &Path, to: &Path) -> Result<(), String> {
-        let failed = |error: std::io::Error| format!("{}: {error}", to.display());
+        let failed = |error: io::Error| format!("{}: {error}", to.display());
         let wanted = fs::read(Path::new(self.scripts).join(script)).map_err(failed)?;
         // Other tests may be reading it.
         if fs::read(to).is_ok_and(|had| had == wanted) {
@@ -162,7 +185,7 @@ fn new_python(folder: &Path) -> Result<PathBuf, String> {
 }
 
 /// What a command printed.
-fn succeeded(what: &str, output: std::io::Result<Output>) -> Result<String, String> {
+fn succeeded(what: &str, output: io::Result<Output>) -> Result<String, String> {
     match output {
         Ok(output) if output.status.success() => {
             Ok(String::from_utf8_lossy(&output.stdout).into_owned())

@@ -25,6 +25,7 @@ pub struct Sdk {
 enum Language {
     JavaScript,
     Python,
+    Rust,
 }
 
 /// What not every SDK has.
@@ -70,6 +71,7 @@ pub const SDKS: &[Sdk] = &[
         is_current: true,
     },
     Sdk { name: "python-1.3.0", language: Language::Python, lacks: &[], is_current: true },
+    Sdk { name: "rust-0.13.0", language: Language::Rust, lacks: &[Metadata], is_current: true },
     Sdk {
         name: "npm-1.4.0",
         language: Language::JavaScript,
@@ -128,6 +130,10 @@ impl Sdk {
                 // Nothing is written beside the sources.
                 command.env("PYTHONDONTWRITEBYTECODE", "1");
                 Some(command)
+            }
+            Language::Rust => {
+                let folder = PACKAGES.cargo(self.name, "rust")?;
+                Some(Command::new(folder.join("target/debug/restate-service")))
             }
         }
     }
