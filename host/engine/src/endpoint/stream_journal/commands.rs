@@ -4,8 +4,9 @@ use bytes::Bytes;
 use segno_guest::{
     Answer, Ask, CallOptions, GuestCommand, Journal, Level, Outcome, RunAnswer, Stop,
     commands::{
-        self, AskAboutStep, Cancel, ClearState, GetState, Http, NewPromise, Publish, Send,
-        SetState, Settle, Sleep, StepCommand, Undo,
+        self, AskAboutStep, Cancel, ClearState, GetState, Http, NewPromise, PeekObjectPromise,
+        Publish, Send, SetState, Settle, SettleObjectPromise, Sleep, StepCommand, Undo,
+        WaitObjectPromise,
     },
 };
 use segno_restate::{
