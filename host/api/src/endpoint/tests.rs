@@ -26,6 +26,7 @@ fn endpoint() -> Arc<Endpoint> {
         summary: Some("Ships.".to_owned()),
         input_schema: None,
         output_schema: None,
+        runs_once: false,
         access: None,
         signals: false,
         messages: Vec::new(),

@@ -101,7 +101,7 @@ impl From<StoreError> for IngressError {
 
 impl From<Refusal> for IngressError {
     fn from(refusal: Refusal) -> Self {
-        Self::new(u16::try_from(refusal.code()).unwrap_or(500), refusal.to_string())
+        Self::new(refusal.code(), refusal.to_string())
     }
 }
 
@@ -160,6 +160,6 @@ impl From<ApiError> for AdminError {
 
 impl From<Refusal> for AdminError {
     fn from(refusal: Refusal) -> Self {
-        Self::new(u16::try_from(refusal.code()).unwrap_or(500), refusal.to_string())
+        Self::new(refusal.code(), refusal.to_string())
     }
 }

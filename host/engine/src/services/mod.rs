@@ -51,8 +51,11 @@ pub struct Services {
     env: Env,
     connector: OnceLock<Arc<dyn Connector>>,
     deployments: Mutex<BTreeMap<Digest, Arc<Deployment>>>,
-    names: Mutex<Option<(Timestamp, Arc<BTreeMap<String, Digest>>)>>,
+    names: Mutex<Option<(Timestamp, Arc<Names>)>>,
 }
+
+/// The deployments, by the services that stand for them.
+type Names = BTreeMap<String, Digest>;
 
 /// Why there is no such handler.
 #[derive(Debug, thiserror::Error)]
@@ -165,15 +168,15 @@ impl Services {
         *lock(&self.names) = None;
     }
 
-    fn known_names(&self) -> Option<Arc<BTreeMap<String, Digest>>> {
+    fn known_names(&self) -> Option<Arc<Names>> {
         let now = self.env.clock.now();
         let names = lock(&self.names);
         names.as_ref().filter(|(at, _)| now < *at + FRESH).map(|(_, names)| names.clone())
     }
 
-    async fn read_names(&self) -> Result<Arc<BTreeMap<String, Digest>>, StoreError> {
+    async fn read_names(&self) -> Result<Arc<Names>, StoreError> {
         let now = self.env.clock.now();
-        let mut names = BTreeMap::new();
+        let mut names = Names::new();
         for module in self.store.modules().list().await? {
             let services = module.aliases.iter().filter_map(|alias| service_of_alias(alias));
             names.extend(services.map(|service| (service.to_owned(), module.digest)));

@@ -137,7 +137,7 @@ fn passed_on(headers: &HeaderMap, with_token: bool) -> Tags {
             continue;
         }
         let Ok(value) = value.to_str() else { continue };
-        let known = passed.entry(format!("{HEADER}{name}")).or_insert_with(String::new);
+        let known = passed.entry(format!("{HEADER}{name}")).or_default();
         if !known.is_empty() {
             known.push_str(", ");
         }

@@ -216,7 +216,7 @@ impl ServiceRun {
             match step {
                 Step::Output(output) => live.output = output,
                 Step::Asked { wish, frame, acknowledge } => {
-                    self.append(live, wish, frame).await?;
+                    self.append(live, *wish, frame).await?;
                     live.acknowledge.extend(acknowledge);
                 }
                 Step::Ran { completion, outcome } => {

@@ -27,7 +27,7 @@ pub enum Step {
     /// It asks for something.
     Asked {
         /// What.
-        wish: Wish,
+        wish: Box<Wish>,
         /// Its frame.
         frame: Bytes,
         /// The index to acknowledge when it is stored.
@@ -144,7 +144,7 @@ fn of_command(action: immutable::Action) -> Option<Step> {
             Step::Output(output.result.map(OutputResult::into))
         }
         Action::Append { index, command, record, requires_ack } => Step::Asked {
-            wish: Wish::Command(command),
+            wish: Box::new(Wish::Command(command)),
             frame: record,
             acknowledge: requires_ack.then_some(index),
         },
@@ -175,7 +175,7 @@ fn of_entry(action: mutable::Action) -> Step {
             }))
         }
         Action::Append { index, entry, record, requires_ack } => Step::Asked {
-            wish: Wish::of_entry(entry, index),
+            wish: Box::new(Wish::of_entry(entry, index)),
             frame: record,
             acknowledge: requires_ack.then_some(index),
         },
