@@ -74,6 +74,8 @@ pub enum Act {
     Signal(&'static str, &'static str, Json),
     /// Completes the promise of an invocation with this name, when it is there; until then time passes.
     Resolve(&'static str, &'static str, Json),
+    /// Rejects the promise of an invocation with this name; otherwise as `Resolve`.
+    Reject(&'static str, &'static str),
     /// Asks an invocation to stop.
     Cancel(&'static str),
 }
@@ -147,15 +149,15 @@ impl World {
         course: Course,
         answers: impl Fn(&HttpRequest) -> Result<HttpResponse, Failure> + Send + Sync + 'static,
     ) -> Self {
-        let wasm = guests::engine(std::slice::from_ref(component));
-        let report = wasm.inspect(component.clone()).await.expect("the component is valid");
-        let offer = Offer::new(module, module, &report).expect("it makes services");
         let clock = Arc::new(VirtualClock(AtomicI64::new(BEGIN)));
-        let env = Env { clock: clock.clone(), ..Env::system() };
         let outbound = Arc::new(Service(Box::new(answers)));
-        let digest = Digest::of(component);
+        let endpoint = served(module, component, &clock, outbound).await;
+        Self::of(endpoint, clock, course)
+    }
+
+    fn of(endpoint: Endpoint, clock: Arc<VirtualClock>, course: Course) -> Self {
         Self {
-            endpoint: Arc::new(Endpoint::new(wasm, outbound, env, offer, digest)),
+            endpoint: Arc::new(endpoint),
             clock,
             course,
             frames: 0,
@@ -166,6 +168,17 @@ impl World {
             timers: BTreeSet::new(),
             failures: Vec::new(),
         }
+    }
+
+    /// Serves another component at the same address: attempts go on with that.
+    ///
+    /// # Panics
+    /// The component makes no services.
+    pub async fn replace(&mut self, component: &Arc<[u8]>) {
+        let of = self.endpoint.clone();
+        let outbound = of.outbound.clone();
+        let other = served(&of.offer.module, component, &self.clock, outbound).await;
+        self.endpoint = Arc::new(other);
     }
 
     /// The same engine for another course: what was compiled stays.
@@ -181,18 +194,7 @@ impl World {
             digest: of.digest,
             draining: of.draining.clone(),
         };
-        Self {
-            endpoint: Arc::new(endpoint),
-            clock,
-            course,
-            frames: 0,
-            attempts: 0,
-            invocations: BTreeMap::new(),
-            order: Vec::new(),
-            state: BTreeMap::new(),
-            timers: BTreeSet::new(),
-            failures: Vec::new(),
-        }
+        Self::of(endpoint, clock, course)
     }
 
     /// Whether the connection broke where it was to.
@@ -214,6 +216,16 @@ impl World {
     pub fn called(&self, handler: &str) -> Vec<&str> {
         let of = |id: &&String| self.invocations[*id].handler == handler;
         self.order.iter().filter(of).map(String::as_str).collect()
+    }
+
+    /// How an invocation ended, if it has.
+    pub fn outcome(&self, id: &str) -> Option<&Outcome> {
+        self.invocations[id].outcome.as_ref()
+    }
+
+    /// The error with which an invocation was paused, if it was.
+    pub fn paused(&self, id: &str) -> Option<&ErrorMessage> {
+        self.invocations[id].paused.as_ref()
     }
 
     /// The names of an invocation's commands, with their types.
@@ -253,12 +265,10 @@ impl World {
         input: Json,
         acts: &[Act],
     ) -> Result<Outcome, ErrorMessage> {
-        self.call(id, service, key, handler, input.to_string().into(), Vec::new());
+        self.start(id, (service, key, handler), input).await;
         let mut acts: VecDeque<Act> = acts.iter().cloned().collect();
         loop {
-            while let Some(next) = self.runnable() {
-                self.attempt(&next).await;
-            }
+            self.settle_down().await;
             let invocation = &self.invocations[id];
             if let Some(outcome) = &invocation.outcome
                 && acts.is_empty()
@@ -269,13 +279,34 @@ impl World {
                 return Err(error.clone());
             }
             let is_early = match acts.front() {
-                Some(Act::Resolve(of, name, _)) => self.awakeable(of, name).is_none(),
+                Some(Act::Resolve(of, name, _) | Act::Reject(of, name)) => {
+                    self.awakeable(of, name).is_none()
+                }
                 _ => false,
             };
             match is_early {
                 true => self.tick(),
                 false => self.act(acts.pop_front().unwrap_or(Act::Tick)),
             }
+        }
+    }
+
+    /// Begins an invocation, and lets everything go on until it waits.
+    pub async fn start(&mut self, id: &str, target: (&str, &str, &str), input: Json) {
+        let (service, key, handler) = target;
+        self.call(id, service, key, handler, input.to_string().into(), Vec::new());
+        self.settle_down().await;
+    }
+
+    /// Does something, and lets everything go on until it waits.
+    pub async fn then(&mut self, act: Act) {
+        self.act(act);
+        self.settle_down().await;
+    }
+
+    async fn settle_down(&mut self) {
+        while let Some(next) = self.runnable() {
+            self.attempt(&next).await;
         }
     }
 
@@ -292,6 +323,11 @@ impl World {
             Act::Resolve(id, name, value) => {
                 let awakeable = self.awakeable(id, name).expect("the promise is there");
                 self.complete(&awakeable, NotificationResult::Value(value.to_string().into()));
+            }
+            Act::Reject(id, name) => {
+                let awakeable = self.awakeable(id, name).expect("the promise is there");
+                let no = wire::Failure::new(404, "it did not act");
+                self.complete(&awakeable, NotificationResult::Failure(no));
             }
             Act::Cancel(id) => self.tell(id, Notification::signal(1, NotificationResult::Void)),
         }
@@ -647,6 +683,19 @@ impl World {
             _ => None,
         }
     }
+}
+
+async fn served(
+    module: &str,
+    component: &Arc<[u8]>,
+    clock: &Arc<VirtualClock>,
+    outbound: Arc<dyn Outbound>,
+) -> Endpoint {
+    let wasm = guests::engine(std::slice::from_ref(component));
+    let report = wasm.inspect(component.clone()).await.expect("the component is valid");
+    let offer = Offer::new(module, module, &report).expect("it makes services");
+    let env = Env { clock: clock.clone(), ..Env::system() };
+    Endpoint::new(wasm, outbound, env, offer, Digest::of(component))
 }
 
 struct Live {

@@ -18,13 +18,25 @@ use tests::{
 const VERSIONS: [ProtocolVersion; 3] =
     [ProtocolVersion::V5, ProtocolVersion::V6, ProtocolVersion::V7];
 
+const COMPONENTS: [&str; 9] = [
+    "../examples/order",
+    "../examples/approval",
+    "../examples/bank",
+    "../examples/trip",
+    "guests/flows",
+    "guests/hostile",
+    "guests/journey",
+    "guests/tune-one",
+    "guests/tune-two",
+];
+
 /// The components of these suites, built once.
 fn component(name: &str) -> Arc<[u8]> {
     static BUILT: OnceLock<BTreeMap<&'static str, Arc<[u8]>>> = OnceLock::new();
-    let names = ["order", "approval", "bank", "trip"];
     let built = BUILT.get_or_init(|| {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples");
-        let folders = names.map(|name| folder.join(name));
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let folders = COMPONENTS.map(|path| folder.join(path));
+        let names = COMPONENTS.map(|path| path.rsplit('/').next().expect("a path"));
         names.into_iter().zip(guests::build(&folders)).collect()
     });
     built[name].clone()
@@ -41,9 +53,17 @@ fn courses() -> Vec<Course> {
     VERSIONS.into_iter().flat_map(of).collect()
 }
 
-/// A payment service: what it was asked, by idempotency key, and how many of its answers are still to be lost.
+/// A payment service.
 #[derive(Clone, Default)]
-struct Ledger(Arc<Mutex<(BTreeMap<String, (String, Json)>, usize)>>);
+struct Ledger(Arc<Mutex<Book>>);
+
+/// What it was asked, by idempotency key: where, and with what.
+#[derive(Default)]
+struct Book {
+    entries: BTreeMap<String, (String, Json)>,
+    /// How many of its answers are still to be lost.
+    losses: usize,
+}
 
 impl Ledger {
     fn answers(
@@ -55,10 +75,10 @@ impl Ledger {
             let key = request.headers.iter().find(|(name, _)| is_key(name));
             let key = key.map(|(_, key)| key.clone()).expect("each request has a key");
             let path = request.url.rsplit('/').next().expect("a path").to_owned();
-            let (entries, losses) = &mut *ledger.lock().expect("no panic");
-            entries.entry(key.clone()).or_insert((path, body(request)));
-            if *losses > 0 {
-                *losses -= 1;
+            let mut book = ledger.lock().expect("no panic");
+            book.entries.entry(key.clone()).or_insert((path, body(request)));
+            if book.losses > 0 {
+                book.losses -= 1;
                 return Ok(answer(503, &json!("later")));
             }
             Ok(answer(200, &json!({ "charge": format!("charge-{key}"), "accepted": true })))
@@ -67,12 +87,12 @@ impl Ledger {
 
     /// Begins anew; so many answers will be lost.
     fn clear(&self, losses: usize) {
-        *self.0.lock().expect("no panic") = (BTreeMap::new(), losses);
+        *self.0.lock().expect("no panic") = Book { losses, ..Book::default() };
     }
 
     fn entries(&self, path: &str) -> Vec<Json> {
-        let (entries, _) = &*self.0.lock().expect("no panic");
-        let of = entries.values().filter(|(entered, _)| entered == path);
+        let book = self.0.lock().expect("no panic");
+        let of = book.entries.values().filter(|(entered, _)| entered == path);
         of.map(|(_, body)| body.clone()).collect()
     }
 }
@@ -305,4 +325,144 @@ async fn a_saga_is_undone_in_reverse() {
     let outcome = world.run("t", ("trip", "", "trip"), trip("Paris", 2), &[]).await;
     assert_eq!(success(&outcome)["charge"], "charge-t/3");
     assert_eq!(undone(&world), [0; 4]);
+}
+
+/// What a service is told of journeys, as `take …` and `leave …`.
+fn told(ledger: &Ledger) -> [Vec<Json>; 2] {
+    ["take", "leave"].map(|path| ledger.entries(path))
+}
+
+#[tokio::test]
+async fn a_step_whose_effect_is_unknown_is_undone_in_doubt_or_as_a_person_says() {
+    let ledger = Ledger::default();
+    let journey = component("journey");
+    let first = World::new("journey", &journey, courses()[0], ledger.answers()).await;
+    let legs = |doubtful: bool| {
+        let silent = json!({ "name": "boat", "goes": "Silently", "doubtful": doubtful });
+        json!({ "steps": [{ "name": "train", "goes": "Well" }, silent], "aborts": false })
+    };
+    let target = ("journey", "", "journey");
+    let boat_and_train = [json!("boat"), json!("train")];
+    for version in VERSIONS {
+        broken_everywhere(&first, version, false, async |world, course| {
+            ledger.clear(0);
+            let outcome = world.run("j", target, legs(true), &[]).await;
+            failure(&outcome);
+            let [_, mut left] = told(&ledger);
+            left.sort_by_key(ToString::to_string);
+            assert_eq!(left, boat_and_train, "{course:?}");
+        })
+        .await;
+        for (acted, expected) in [(true, &boat_and_train[..]), (false, &boat_and_train[1..])] {
+            ledger.clear(0);
+            let mut world = first.again(Course::of(version));
+            let says = match acted {
+                true => Act::Resolve("j", "u/journey/1", Json::Null),
+                false => Act::Reject("j", "u/journey/1"),
+            };
+            let outcome = world.run("j", target, legs(false), &[says]).await;
+            failure(&outcome);
+            let [_, mut left] = told(&ledger);
+            left.sort_by_key(ToString::to_string);
+            assert_eq!(left, expected, "{version} {acted}");
+            // The call whose time was over is told to stop, in its next attempt.
+            world.then(Act::Tick).await;
+            let boat = world.called("take")[1].to_owned();
+            let stopped = world.outcome(&boat).expect("it has ended");
+            assert_eq!(failure(stopped).code, 409, "{version}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_a_workflow_leaves_behind_is_told_to_stop() {
+    let refuse = |_: &HttpRequest| Ok(answer(503, &json!("later")));
+    let first = World::new("flows", &component("flows"), courses()[0], refuse).await;
+    let plan = json!({ "ledger": "http://ledger.test", "flow": "f", "effects": 2 });
+    for course in courses() {
+        let mut world = first.again(course);
+        world.start("f", ("flows", "", "fan"), plan.clone()).await;
+        assert_eq!(world.called("effects").len(), 2, "{course:?}");
+        world.then(Act::Cancel("f")).await;
+        let outcome = world.outcome("f").expect("it has ended");
+        assert_eq!(failure(outcome).code, 409, "{course:?}");
+        for child in ["f.1", "f.2"] {
+            // It waits for its next attempt, in which it hears of it.
+            world.then(Act::Tick).await;
+            let outcome = world.outcome(child).unwrap_or_else(|| panic!("{child} goes on"));
+            assert_eq!(failure(outcome).code, 409, "{course:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_computation_is_done_once_and_its_result_kept() {
+    let numbers = Arc::new(Mutex::new(0));
+    let count = move |_: &HttpRequest| {
+        let mut numbers = numbers.lock().expect("no panic");
+        *numbers += 1;
+        Ok(answer(200, &json!(*numbers)))
+    };
+    let first = World::new("flows", &component("flows"), courses()[0], count).await;
+    let plan = json!({ "ledger": "http://ledger.test", "flow": "f", "effects": 4 });
+    for whole in [false, true] {
+        for version in VERSIONS {
+            broken_everywhere(&first, version, whole, async |world, course| {
+                let outcome = world.run("f", ("flows", "", "effects"), plan.clone(), &[]).await;
+                let receipts = success(&outcome);
+                let receipts = receipts.as_array().expect("a list");
+                let numbers = receipts.iter().map(|number| number.as_u64().expect("a number"));
+                // Later effects have larger receipts, whatever was repeated.
+                assert!(numbers.is_sorted() && receipts.len() == 4, "{course:?}: {receipts:?}");
+                let runs = world.commands("f").into_iter().filter(|(_, name)| name == "pause");
+                assert_eq!(runs.count(), 4, "{course:?}");
+            })
+            .await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn other_code_that_asks_for_something_else_is_paused_and_mended_code_goes_on() {
+    let [one, two] = ["tune-one", "tune-two"].map(component);
+    for version in VERSIONS {
+        let mut world = World::new("tune", &one, Course::of(version), nothing_is_asked).await;
+        for (id, handler) in [("p", "play"), ("e", "encore"), ("o", "overture")] {
+            world.start(id, ("tune", "", handler), json!("la")).await;
+        }
+        let traps: Vec<_> = world
+            .failures
+            .iter()
+            .map(|error| (error.code, error.related_command_type, error.behavior))
+            .collect();
+        // The one after its call, the other before it asked for anything but the time.
+        assert_eq!(traps, [(500, Some(0x040D), 0), (500, Some(0x0411), 0)], "{version}");
+        assert!(world.failures[0].message.contains("there is no second note"), "{version}");
+        assert!(world.failures[0].stacktrace.contains("tune-one/src/lib.rs"), "{version}");
+        world.replace(&two).await;
+        world.then(Act::Tick).await;
+        assert_eq!(success(world.outcome("e").expect("it is mended")), json!(["do", "mi"]));
+        assert_eq!(success(world.outcome("o").expect("it is mended")), json!("la"));
+        world.failures.clear();
+        world.then(Act::Resolve("p", "go", json!(true))).await;
+        let error = world.failures[0].clone();
+        assert_eq!((error.code, error.related_command_index), (570, Some(2)), "{version}");
+        assert!(error.message.contains("was `\"do\"` and is now `\"re\"`"), "{}", error.message);
+        let is_paused = world.paused("p").is_some();
+        assert_eq!(is_paused, version == ProtocolVersion::V7, "earlier versions only try again");
+    }
+}
+
+#[tokio::test]
+async fn what_a_runtime_has_no_place_for_is_refused_by_name() {
+    let flows = component("flows");
+    let course = Course::of(ProtocolVersion::V6);
+    let mut world = World::new("flows", &flows, course, nothing_is_asked).await;
+    let outcome = world.run("a", ("flows", "", "announce"), json!(3), &[]).await;
+    let refused = failure(&outcome);
+    assert_eq!(refused.code, 422);
+    assert!(refused.message.contains("`chaos`"), "{}", refused.message);
+    // What is no input of a function is refused by the guest itself, as ever.
+    let outcome = world.run("b", ("flows", "", "announce"), json!("three"), &[]).await;
+    assert_eq!(failure(&outcome).code, 400);
 }
