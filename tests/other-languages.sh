@@ -85,6 +85,17 @@ try() {
   grep -q '"total": *1330' <<<"$output" || fail "$name: the basket costs $output"
   "$SEGNO" replay "$name-last" | tail -n 1 | grep '^identical' || fail "$name: the replay of an object's function differs"
 
+  # One run a key: it waits for a promise of its object, also over a kill, and is there when it has ended.
+  "$SEGNO" start "$name/Delivery@ada/deliver" '"Main Street"'
+  kill_host
+  up
+  "$SEGNO" call "$name/Delivery@ada/sign" '"Eve"'
+  output="$("$SEGNO" --json result "$name/Delivery@ada/deliver" --wait 60s)"
+  grep -q '"by": *"Eve"' <<<"$output" || fail "$name: a delivery that was signed answered $output"
+  output="$("$SEGNO" --json call "$name/Delivery@ada/status" null --id "$name-delivered")"
+  grep -q '"by": *"Eve"' <<<"$output" || fail "$name: a delivery that has ended stands at $output"
+  "$SEGNO" replay "$name/Delivery@ada/deliver" | tail -n 1 | grep '^identical' || fail "$name: the replay of a run differs"
+
   # Queries and updates: asked and told while it runs, also when the host dies after it accepted, and asked after the end.
   local told="$name-told"
   "$SEGNO" start "$name/offer" '{"goods":["apple","cheese"],"pause_ms":6000}' --id "$told"

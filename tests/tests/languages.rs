@@ -262,6 +262,22 @@ fn objects(course: &Course) -> Vec<Step> {
         step("segno call basket/Basket@bob/total", 0, &["0", "bob"]),
         step("segno object get basket/Basket@ada goods", 0, &["bread", "cheese"]),
         step("segno replay cheese", 0, &["identical"]),
+        step("segno start basket/Delivery@ada/deliver '\"Main Street\"'", 0, &["started"]),
+        step("segno call basket/Delivery@ada/status", 0, &["Main Street", "null"]),
+        step("segno call basket/Delivery@ada/sign '\"Eve\"'", 0, &["null"]),
+        step("segno result basket/Delivery@ada/deliver --wait 60s", 0, &["Eve"]),
+        step("segno call basket/Delivery@ada/sign '\"Bob\"' --id late", 4, &["settled before"]),
+        step("segno call basket/Delivery@ada/status --id after", 0, &["Eve"]),
+        step("segno start basket/Delivery@ada/deliver '\"here\"' --id o", 1, &["has had its run"]),
+        step("segno replay basket/Delivery@ada/deliver", 0, &["identical"]),
+        step("segno replay after", 0, &["identical"]),
+        step(
+            "segno object promise reject basket/Delivery@bob signed 'gone away'",
+            0,
+            &["rejected"],
+        ),
+        step("segno call basket/Delivery@bob/deliver '\"Elm Street\"'", 4, &["gone away"]),
+        step("segno call basket/Delivery@bob/status", 4, &["gone away"]),
     ]
 }
 

@@ -6,6 +6,7 @@ import * as activity from 'segno:workflow/activity@0.2.0';
 import * as configuration from 'segno:workflow/configuration@0.2.0';
 import * as directories from 'segno:workflow/files@0.2.0';
 import * as journal from 'segno:workflow/journal@0.2.0';
+import * as objectPromises from 'segno:workflow/object-promises@0.2.0';
 import * as sagas from 'segno:workflow/sagas@0.2.0';
 import * as stored from 'segno:workflow/state@0.2.0';
 
@@ -210,7 +211,37 @@ export const segno = {
     clear: (name) => void stored.clear(name),
     clearAll: () => void stored.clearAll(),
   },
+  /// In a function of an object: a promise of the object, which any function of it, or a client, settles once. It may be settled
+  /// before anybody waits for it, and stays when those that waited have ended.
+  promiseOf: (name) => ({
+    /// Its value, when it is settled; it throws the `Failure` with which it was rejected.
+    wait: () => completion(objectPromises.wait(name)),
+    /// Its value, if it is settled now, else undefined; it throws the `Failure` with which it was rejected.
+    peek: () => completion(objectPromises.peek(name)).then(standing),
+    /// Throws a `Failure` 409 if it was settled before.
+    resolve: (value) => completion(objectPromises.settle(name, success(value))).then(() => {}),
+    reject: (error) => completion(objectPromises.settle(name, failure(error))).then(() => {}),
+  }),
 };
+
+// How a promise of an object stands, as the host says it.
+function standing(told) {
+  if (told === null) return undefined;
+  if (told.rejected) throw new Failure(told.rejected.code, told.rejected.message, told.rejected.details ?? undefined);
+  if ('resolved_base64' in told) return bytesOfBase64(told.resolved_base64);
+  return told.resolved;
+}
+
+function bytesOfBase64(text) {
+  const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
+  const bytes = [];
+  let [bits, held] = [0, 0];
+  for (const letter of text.replace(/=+$/, '')) {
+    [bits, held] = [((bits << 6) | letters.indexOf(letter)) & 0xffff, held + 6];
+    if (held >= 8) bytes.push((bits >> (held -= 8)) & 0xff);
+  }
+  return Uint8Array.from(bytes);
+}
 
 const begun = [];
 
@@ -604,13 +635,13 @@ function withObjects(workflows, objects) {
   return { ...workflows, ...Object.fromEntries(named) };
 }
 
-/// The exports of a component: `functions`, `messages`, `objects`, `handlers` and `limits`. A function is
+/// The exports of a component: `functions`, `messages`, `objects`, `runs`, `handlers` and `limits`. A function is
 /// `{ run, summary?, input?, output?, promises?, signals?, timeoutMs?, retry?, limit? }`, where `input` and `output` are JSON schemas,
 /// `promises` and `signals` are objects of them by name, and `signals: true` takes any.
 ///
 /// `objects` has, by kind of object, workflows that share the state of one key: `{ Cart: { add: { run }, total: { run, shared: true } } }`
 /// is called as `Cart@KEY/add`. Of one key one execution at a time runs, in the order of the calls; a shared one only reads,
-/// and waits for nobody.
+/// and waits for nobody. One with `once: true` runs once a key, and all others of its object are shared: for it, export `runs`, too.
 ///
 /// A workflow that shares an object (`segno.share`) may have `queries: { NAME: { run: (shared, input) => … } }`, which are answered at
 /// once and change nothing, and `updates: { NAME: { run: async (input, segno, shared) => …, validate: (shared, input) => … } }`, which are
@@ -620,7 +651,7 @@ function withObjects(workflows, objects) {
 /// `limit` says how many executions of a workflow or an activity may run, and how fast they begin: `{ key: 'customer.id',
 /// concurrency: 5, rate: '10/s', burst: 20, totalConcurrency: 100, totalRate: '100/s', totalBurst: 200, priority: 'urgency',
 /// priorityOrder: 'weighted', singleton: 'skip' or 'replace', debounceMs, debounceLongestMs }`, each optional. `key` and
-/// `priority` are places in the input. For it, export all five.
+/// `priority` are places in the input. For it, export `limits`, and all that is described before it.
 export function module({ workflows: plain = {}, activities = {}, objects = {} }) {
   const workflows = withObjects(plain, objects);
   for (const [name, { run }] of [...Object.entries(workflows), ...Object.entries(activities)]) {
@@ -667,6 +698,8 @@ export function module({ workflows: plain = {}, activities = {}, objects = {} })
       function: name,
       access: shared ? 'shared' : 'exclusive',
     }));
+  const describeRuns = () =>
+    Object.entries(withObjects({}, objects)).flatMap(([name, { once }]) => (once ? [name] : []));
   const handlers = {
     describeHandlers: () => describedHandlers(workflows),
     query(name, input) {
@@ -689,5 +722,5 @@ export function module({ workflows: plain = {}, activities = {}, objects = {} })
   };
   const limits = { describeLimits: () => describedLimits({ ...workflows, ...activities }) };
   const messages = { describeMessages: () => describedMessages(workflows) };
-  return { functions, messages, objects: { describeObjects }, handlers, limits };
+  return { functions, messages, objects: { describeObjects }, runs: { describeRuns }, handlers, limits };
 }

@@ -65,7 +65,19 @@ async function total(_, segno) {
   return { of: segno.key, total: goods.reduce((sum, good) => sum + PRICES[good], 0) };
 }
 
-export const { functions, messages, objects, handlers, limits } = module({
+// A delivery is made once for each basket. Who takes it signs for it, whether the delivery waits for that yet or not.
+async function deliver(to, segno) {
+  segno.state.set('to', to);
+  return { to, by: await segno.promiseOf('signed').wait() };
+}
+
+const sign = (by, segno) => segno.promiseOf('signed').resolve(by);
+
+async function delivery(_, segno) {
+  return { to: await segno.state.get('to'), by: (await segno.promiseOf('signed').peek()) ?? null };
+}
+
+export const { functions, messages, objects, runs, handlers, limits } = module({
   workflows: {
     offer: {
       summary: 'Offers a basket of goods.',
@@ -87,6 +99,11 @@ export const { functions, messages, objects, handlers, limits } = module({
     Basket: {
       add: { summary: 'Puts a good into the basket.', input: { type: 'string' }, run: add },
       total: { summary: 'What the basket costs.', shared: true, run: total },
+    },
+    Delivery: {
+      deliver: { summary: 'Delivers a basket, once.', input: { type: 'string' }, once: true, run: deliver },
+      sign: { summary: 'Signs for it.', input: { type: 'string' }, shared: true, run: sign },
+      status: { summary: 'Where it is to go, and who signed.', shared: true, run: delivery },
     },
   },
   activities: {

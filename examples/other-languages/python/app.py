@@ -2,7 +2,7 @@
 killed, and a total. While it is made, the offer can be asked for its step, and told to be cheaper. And baskets, which are
 objects: each customer's is kept between calls."""
 
-# `Functions`, `Handlers`, `Limits`, `Messages` and `Objects` are what the host calls.
+# `Functions`, `Handlers`, `Limits`, `Messages`, `Objects` and `Runs` are what the host calls.
 from segno import (  # noqa: F401
     Failure,
     Functions,
@@ -10,10 +10,12 @@ from segno import (  # noqa: F401
     Limits,
     Messages,
     Objects,
+    Runs,
     activity,
     exclusive,
     gather,
     limit,
+    once,
     query,
     retry,
     shared,
@@ -96,6 +98,26 @@ async def total(_, segno):
     """What the basket costs."""
     goods = await segno.state.get("goods") or []
     return {"of": segno.key, "total": sum(PRICES[good] for good in goods)}
+
+
+@once("Delivery", input={"type": "string"})
+async def deliver(to, segno):
+    """Delivers a basket, once."""
+    segno.state.set("to", to)
+    # Who takes it signs for it, whether this waits for that yet or not.
+    return {"to": to, "by": await segno.promise_of("signed").wait()}
+
+
+@shared("Delivery", input={"type": "string"})
+async def sign(by, segno):
+    """Signs for it."""
+    await segno.promise_of("signed").resolve(by)
+
+
+@shared("Delivery")
+async def status(_, segno):
+    """Where it is to go, and who signed."""
+    return {"to": await segno.state.get("to"), "by": await segno.promise_of("signed").peek()}
 
 
 @activity(

@@ -4,6 +4,7 @@ The host tells one event at a time (`start`, then `resume`). Each event settles 
 becomes ready by that runs before the call returns. There is no event loop: when nothing is ready, the host has control.
 """
 
+import base64
 import inspect
 import json
 import random
@@ -18,6 +19,7 @@ from wit_world.imports import activity as _activity
 from wit_world.imports import configuration as _configuration
 from wit_world.imports import files as _files
 from wit_world.imports import journal, types
+from wit_world.imports import object_promises as _object_promises
 from wit_world.imports import sagas as _sagas
 from wit_world.imports import state as _state
 
@@ -213,6 +215,10 @@ class Segno:
         """In a function of an object: whose state this is."""
         return _state.key()
 
+    def promise_of(self, name):
+        """In a function of an object: a promise of the object, by its name."""
+        return ObjectPromise(name)
+
     def call(self, function, value, **options):
         """Calls a workflow or an activity: of this module, or `wasm://MODULE/FUNCTION`."""
         return _completion(journal.call(function, encode(value), _options(**options)))
@@ -317,6 +323,34 @@ class State:
     @staticmethod
     def clear_all():
         _state.clear_all()
+
+
+class ObjectPromise:
+    """A promise of an object, which any function of it, or a client, settles once. It may be settled before anybody waits for
+    it, and stays when those that waited have ended. What its methods answer is to be awaited."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def wait(self):
+        """Its value, when it is settled. Raises the `Failure` with which it was rejected."""
+        return _completion(_object_promises.wait(self.name))
+
+    async def peek(self):
+        """Its value, if it is settled now, else None. Raises the `Failure` with which it was rejected."""
+        told = await _completion(_object_promises.peek(self.name))
+        if told is None:
+            return None
+        if "rejected" in told:
+            raise Failure(told["rejected"]["code"], told["rejected"]["message"], told["rejected"]["details"])
+        return base64.b64decode(told["resolved_base64"]) if "resolved_base64" in told else told["resolved"]
+
+    def resolve(self, value):
+        """Raises a `Failure` 409 if it was settled before."""
+        return _completion(_object_promises.settle(self.name, success(value)))
+
+    def reject(self, error):
+        return _completion(_object_promises.settle(self.name, failure(error)))
 
 
 _begun = []
@@ -583,6 +617,12 @@ def exclusive(of, **about):
     return workflow(of=of, access=_objects.Access.EXCLUSIVE, **about)
 
 
+def once(of, **about):
+    """As `exclusive`, for a function that runs once a key; all others of its object are shared. The host asks for it by `Runs`:
+    `from segno import Runs` in the module that is built."""
+    return exclusive(of, once=True, **about)
+
+
 def shared(of, **about):
     """As `exclusive`, for a function that only reads the state, and waits for nobody."""
     return workflow(of=of, access=_objects.Access.SHARED, **about)
@@ -751,6 +791,13 @@ class Objects:
         return [
             _objects.ObjectFunction(name, about["access"]) for name, (_, _, about) in _functions.items() if "of" in about
         ]
+
+
+class Runs:
+    """Which functions of objects run once a key: `from segno import Runs` in the module that is built."""
+
+    def describe_runs(self):
+        return [name for name, (_, _, about) in _functions.items() if about.get("once")]
 
 
 class Limits:

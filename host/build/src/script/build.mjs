@@ -85,7 +85,7 @@ process.stderr.write(await shown(built.warnings, 'warning'));
 const exported = Object.values(built.metafile.outputs).flatMap(({ exports }) => exports);
 for (const name of ['functions', 'messages']) {
   if (exported.includes(name)) continue;
-  fail(`${entry} exports no \`${name}\`: end it with \`export const { functions, messages, objects, handlers, limits } = module({ workflows, activities });\``);
+  fail(`${entry} exports no \`${name}\`: end it with \`export const { functions, messages, objects, runs, handlers, limits } = module({ workflows, activities });\``);
 }
 const whole = table(JSON.parse(readFileSync(`${bundle}.map`, 'utf8')));
 // The shim's own lines explain nothing to an author.
@@ -100,7 +100,8 @@ const wit = path.join(contracts, version);
 if (!existsSync(wit)) fail(`the project is made for the contract ${version}, which is newer than this segno`);
 // A project, and its shim, may be from a time when there was less to describe. Each world has what is in those after it.
 const worlds = {
-  limits: 'module-with-descriptions',
+  runs: 'module-with-descriptions',
+  limits: 'module-with-limits',
   handlers: 'module-with-handlers',
   objects: 'module-with-objects',
   messages: 'module-with-messages',

@@ -14,9 +14,10 @@ use crate::{Language, Progress, process};
 
 /// The module with the functions.
 const APP: &str = "app";
-/// The worlds: with all that a component says of itself, what it said before there were limits, before
-/// there were queries and updates, and before there were objects.
+/// The worlds: with all that a component says of itself, what it said before there were functions that
+/// run once, before there were limits, before there were queries and updates, and before there were objects.
 const DESCRIBED: &str = "module-with-descriptions";
+const WITHOUT_RUNS: &str = "module-with-limits";
 const WITHOUT_LIMITS: &str = "module-with-handlers";
 const WITHOUT_HANDLERS: &str = "module-with-objects";
 const WITHOUT_OBJECTS: &str = "module-with-messages";
@@ -90,15 +91,29 @@ pub(super) fn build(
     Ok((component, String::new()))
 }
 
-/// The world of the project. Limits are for a source that has `Limits`, queries and updates for one that
-/// has `Handlers`; what else is described, its `segno.py` knows, which may be from a time when there was
+/// Whether a source has `Runs` among its imports: the word alone says nothing, as it is one of English.
+fn imports_runs(source: &str) -> bool {
+    source.lines().map(str::trim).any(|line| {
+        let words = || line.split(|letter: char| !letter.is_alphanumeric() && letter != '_');
+        let imports = line.starts_with("from ") || line.starts_with("import ");
+        line == "Runs,"
+            || line == "Runs"
+            || (imports && words().any(|word| word == "Runs"))
+            || line.starts_with("Runs =")
+            || line.starts_with("class Runs")
+    })
+}
+
+/// The world of the project. Functions that run once are for a source that imports `Runs`, limits for one
+/// that has `Limits`, queries and updates for one that has `Handlers`; what else is described, its `segno.py` knows, which may be from a time when there was
 /// less, and it may have a shim of its own.
 fn world(project: &ScriptProject) -> &'static str {
     let read = |name: &Path| fs::read_to_string(project.folder.join(name)).ok();
     let source = read(&project.entry).unwrap_or_default();
     let shim = read("segno.py".as_ref());
     match shim.as_ref().unwrap_or(&source).contains("Objects") {
-        _ if source.contains("Limits") => DESCRIBED,
+        _ if imports_runs(&source) => DESCRIBED,
+        _ if source.contains("Limits") => WITHOUT_RUNS,
         _ if source.contains("Handlers") => WITHOUT_LIMITS,
         true => WITHOUT_HANDLERS,
         false => WITHOUT_OBJECTS,
@@ -151,12 +166,12 @@ fn in_sources(stderr: &str) -> String {
     let inside = after.split_once("\n\nCaused by:").map_or(after, |(inside, _)| inside);
     let text = inside.replace("File \"/0/", "File \"");
     let text = text.trim();
-    let missing = ["Functions", "Messages", "Objects", "Handlers", "Limits"]
+    let missing = ["Functions", "Messages", "Objects", "Runs", "Handlers", "Limits"]
         .into_iter()
         .find(|name| text == format!("AttributeError: module 'app' has no attribute '{name}'"));
     match missing {
         Some(name) => format!(
-            "app.py has no `{name}`, which the host calls: `from segno import Functions, Messages, Objects, Handlers, Limits`"
+            "app.py has no `{name}`, which the host calls: `from segno import Functions, Messages, Objects, Runs, Handlers, Limits`"
         ),
         None => text.to_owned(),
     }
@@ -177,8 +192,9 @@ mod tests {
         assert_eq!(in_sources("no such file\n"), "no such file");
         let none = "AssertionError: AttributeError: module 'app' has no attribute 'Functions'\n\n\nCaused by:\n";
         assert!(
-            in_sources(none)
-                .contains("`from segno import Functions, Messages, Objects, Handlers, Limits`")
+            in_sources(none).contains(
+                "`from segno import Functions, Messages, Objects, Runs, Handlers, Limits`"
+            )
         );
     }
 
@@ -194,10 +210,18 @@ mod tests {
             world(&ScriptProject { language: Language::Python, name, folder, entry })
         };
         let (today, then) = ("class Objects: …\nclass Handlers: …", "class Objects: …");
-        let (all, some) =
-            ("from segno import Objects, Handlers, Limits", "from segno import Objects");
+        let all = "from segno import (\n    Limits,\n    Handlers,\n    Objects,\n    Runs,\n)";
+        let (no_runs, some) = (
+            "# Runs a shop.\nfrom segno import Objects, Handlers, Limits",
+            "from segno import Objects",
+        );
         let unlimited = "from segno import Objects, Handlers";
         assert_eq!(of([("segno.py", today), ("app.py", all)]), DESCRIBED);
+        assert_eq!(
+            of([("segno.py", today), ("app.py", "from segno import Runs, Limits")]),
+            DESCRIBED
+        );
+        assert_eq!(of([("segno.py", today), ("app.py", no_runs)]), WITHOUT_RUNS);
         assert_eq!(of([("segno.py", today), ("app.py", unlimited)]), WITHOUT_LIMITS);
         assert_eq!(of([("segno.py", today), ("app.py", some)]), WITHOUT_HANDLERS);
         assert_eq!(of([("segno.py", then), ("app.py", some)]), WITHOUT_HANDLERS);

@@ -3,8 +3,9 @@
 /// The contract between host and component.
 pub(crate) const CONTRACT: &str = include_str!("../../../../guest-sdk/wit/segno.wit");
 
-/// Worlds beside those of the contract: of projects that describe objects, and no queries and updates,
-/// and of those that describe both, and no limits.
+/// Worlds beside those of the contract: of projects that describe objects, and no queries and updates;
+/// of those that describe both, and no limits; and of those that describe all of these, and nothing
+/// that runs once.
 pub(super) const SMALLER_WORLDS: &str = include_str!("smaller-worlds.wit");
 
 /// The contract of version 0.1.0, for projects whose `segno.js` is from that time.
