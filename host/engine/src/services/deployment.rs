@@ -34,11 +34,43 @@ pub struct Deployment {
     /// Whether HTTP/1.1 is spoken.
     #[serde(default)]
     pub http11: bool,
+    /// The id under which people know it, if it was changed since it was registered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
     /// The SDK and its version, as it names itself.
     #[serde(default)]
     pub sdk: Option<String>,
     /// What it has.
     pub manifest: Manifest,
+}
+
+/// What operators may change of a service.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Change {
+    /// Whether clients may call it.
+    pub public: Option<bool>,
+    /// Without a frame for so long, its deployment is asked to suspend.
+    pub inactivity: Option<Millis>,
+    /// After that, an attempt is given up when it takes so long.
+    pub abort: Option<Millis>,
+}
+
+impl Change {
+    /// A change of a service holds for its handlers.
+    fn apply(self, service: &mut Service) {
+        let millis = |length: Millis| u64::try_from(length.0).unwrap_or_default();
+        if let Some(public) = self.public {
+            service.ingress_private = Some(!public);
+        }
+        if let Some(length) = self.inactivity {
+            service.inactivity_timeout = Some(millis(length));
+            service.handlers.iter_mut().for_each(|handler| handler.inactivity_timeout = None);
+        }
+        if let Some(length) = self.abort {
+            service.abort_timeout = Some(millis(length));
+            service.handlers.iter_mut().for_each(|handler| handler.abort_timeout = None);
+        }
+    }
 }
 
 /// A document that is no deployment.
@@ -114,7 +146,7 @@ impl Deployment {
     /// A deployment that was asked what it has.
     pub fn new(endpoint: &Endpoint, sdk: Option<String>, manifest: Manifest) -> Self {
         let Endpoint { uri, headers, http11 } = endpoint.clone();
-        Self { format: 1, uri, headers, http11, sdk, manifest }
+        Self { format: 1, uri, headers, http11, id: None, sdk, manifest }
     }
 
     /// Reads the document that is kept.
@@ -135,11 +167,24 @@ impl Deployment {
         serde_json::to_vec(self).expect("its keys are texts")
     }
 
-    /// The id under which people know it.
-    pub fn id(digest: Digest) -> DeploymentId {
-        let mut id = [0; 16];
-        id.copy_from_slice(&digest.0[..16]);
-        DeploymentId(id)
+    /// The id under which people know it: the same after operators have changed something of it.
+    pub fn id(&self) -> String {
+        self.id.clone().unwrap_or_else(|| {
+            let mut id = [0; 16];
+            id.copy_from_slice(&Digest::of(&self.to_bytes()).0[..16]);
+            DeploymentId(id).to_string()
+        })
+    }
+
+    /// The same with other settings of a service. Invocations that have begun keep those that they began with.
+    #[must_use]
+    pub fn changed(&self, service: &str, change: &Change) -> Self {
+        let mut changed = Self { id: Some(self.id()), ..self.clone() };
+        let services = &mut changed.manifest.services;
+        if let Some(service) = services.iter_mut().find(|known| known.name == service) {
+            change.apply(service);
+        }
+        changed
     }
 
     /// How it is reached.
@@ -306,5 +351,86 @@ pub fn kind(service: &Service, handler: &Handler) -> HandlerKind {
         Some(HandlerType::Exclusive) => HandlerKind::Exclusive,
         Some(HandlerType::Shared) => HandlerKind::Shared,
         Some(HandlerType::Workflow) => HandlerKind::Run,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn deployment() -> Deployment {
+        let manifest = r#"{
+            "minProtocolVersion": 5, "maxProtocolVersion": 7,
+            "services": [
+                { "name": "Cart", "ty": "VIRTUAL_OBJECT", "inactivityTimeout": 1000, "handlers": [
+                    { "name": "add", "inactivityTimeout": 7, "retryPolicyMaxAttempts": 2 },
+                    { "name": "total", "ty": "SHARED" }
+                ] },
+                { "name": "Sign", "ty": "WORKFLOW", "handlers": [{ "name": "sign" }] }
+            ]
+        }"#;
+        let endpoint =
+            Endpoint { uri: "http://x".to_owned(), headers: BTreeMap::new(), http11: false };
+        let manifest = serde_json::from_str(manifest).expect("a manifest");
+        Deployment::new(&endpoint, Some("sdk/1".to_owned()), manifest)
+    }
+
+    /// Stored for ever: the document of every version is read by every later one.
+    #[test]
+    fn the_first_form_is_read_and_another_is_refused() {
+        let kept = r#"{"format":1,"uri":"http://x","manifest":{"minProtocolVersion":5,"maxProtocolVersion":5,"services":[]}}"#;
+        let read = Deployment::parse(kept.as_bytes()).expect("it is the first form");
+        assert_eq!((read.uri.as_str(), read.http11, read.sdk), ("http://x", false, None));
+        let newer = kept.replace("\"format\":1", "\"format\":2");
+        let refused = Deployment::parse(newer.as_bytes()).expect_err("it is newer").to_string();
+        assert!(refused.contains("its form 2 is newer"), "{refused}");
+        assert_eq!(Deployment::parse(&deployment().to_bytes()), Ok(deployment()));
+    }
+
+    #[test]
+    fn what_operators_change_keeps_the_id_and_holds_for_all_handlers() {
+        let before = deployment();
+        let change = Change { public: Some(false), inactivity: Some(Millis(5)), abort: None };
+        let after = before.changed("Cart", &change);
+        assert_eq!(after.id(), before.id());
+        assert_ne!(after.to_bytes(), before.to_bytes());
+        let (service, handler) = after.handler("Cart", "add").expect("it is there");
+        assert_eq!(Deployment::timeouts(service, handler).inactivity, Millis(5));
+        let (service, handler) = before.handler("Cart", "add").expect("it is there");
+        assert_eq!(Deployment::timeouts(service, handler).inactivity, Millis(7));
+        assert_eq!(Deployment::timeouts_of(service).inactivity, Millis(1_000));
+        let called = Called { service: "Cart", key: Some("k"), handler: "add" };
+        assert!(after.called(&called).expect("it is there").is_private);
+        assert!(!before.called(&called).expect("it is there").is_private);
+    }
+
+    #[test]
+    fn decisions_know_who_only_reads_and_who_runs_once() {
+        let facts = deployment().facts();
+        assert_eq!(facts.shared, [Text::from("Cart/total")].into());
+        assert_eq!(facts.runs, [Text::from("Sign/sign")].into());
+        let called = |service, key, handler| {
+            deployment().called(&Called { service, key, handler }).map(|facts| facts.runs_once)
+        };
+        assert!(called("Sign", Some("k"), "sign").expect("it is there"));
+        for (service, key, handler, says) in [
+            ("Sign", None, "sign", "needs a key"),
+            ("Sign", Some(""), "sign", "needs a key"),
+            ("Cart", Some("k"), "take", "has no handler `take`; it has add, total"),
+            ("Card", None, "take", "the service `Card`"),
+        ] {
+            let refused = called(service, key, handler).expect_err(handler).to_string();
+            assert!(refused.contains(says), "{refused}");
+        }
+    }
+
+    #[test]
+    fn waits_grow_to_the_longest() {
+        let deployment = deployment();
+        let (service, handler) = deployment.handler("Cart", "add").expect("it is there");
+        let policy = Deployment::retry_policy(service, handler);
+        assert_eq!((policy.most, policy.fails), (Some(2), false));
+        let waits: Vec<i64> = [1, 2, 3, 8, 70, u32::MAX].map(|failed| policy.wait(failed).0).into();
+        assert_eq!(waits, [500, 1_000, 2_000, 60_000, 60_000, 60_000]);
     }
 }

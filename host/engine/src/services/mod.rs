@@ -32,7 +32,8 @@ pub use self::{
         NoConnector,
     },
     deployment::{
-        Deployment, HandlerFacts, HandlerKind, RetryPolicy, SPOKEN, Timeouts, Unreadable, kind,
+        Change, Deployment, HandlerFacts, HandlerKind, RetryPolicy, SPOKEN, Timeouts, Unreadable,
+        kind,
     },
     http::HttpConnector,
 };

@@ -6,7 +6,7 @@ use axum::{
     Json,
     response::{IntoResponse, Response},
 };
-use segno_core::{address::service_of_alias, id::Digest};
+use segno_core::address::service_of_alias;
 use segno_engine::services::Deployment;
 use serde_json::{Value as Json_, json};
 
@@ -15,8 +15,6 @@ use crate::Api;
 
 /// A deployment that is registered.
 pub struct Registered {
-    /// The digest of its document.
-    pub digest: Digest,
     /// The deployment.
     pub deployment: Arc<Deployment>,
     /// When it was registered.
@@ -33,7 +31,7 @@ pub async fn all(api: &Api) -> Result<Vec<Registered>, AdminError> {
         }
         let deployment = api.host.services.deployment(entry.digest).await?;
         let created_at_ms = entry.module.created_at_ms;
-        all.push(Registered { digest: entry.digest, deployment, created_at_ms });
+        all.push(Registered { deployment, created_at_ms });
     }
     Ok(all)
 }
@@ -48,7 +46,7 @@ pub async fn list(api: &Api) -> Result<Response, AdminError> {
 /// Describes one.
 pub async fn describe(api: &Api, id: &str) -> Result<Response, AdminError> {
     let all = all(api).await?;
-    let found = all.iter().find(|known| Deployment::id(known.digest).to_string() == id);
+    let found = all.iter().find(|known| known.deployment.id() == id);
     let found =
         found.ok_or_else(|| AdminError::new(404, format!("there is no deployment `{id}`")))?;
     Ok(Json(shown(found)).into_response())
@@ -58,7 +56,7 @@ fn shown(registered: &Registered) -> Json_ {
     let services = registered.deployment.manifest.services.iter();
     let services: Vec<Json_> =
         services.map(|service| json!({ "name": service.name, "revision": 1 })).collect();
-    let mut shown = view(registered.digest, &registered.deployment);
+    let mut shown = view(&registered.deployment);
     shown["services"] = services.into();
     let at = segno_core::time::Timestamp(registered.created_at_ms);
     shown["created_at"] = super::super::ingress_time(at).into();
@@ -74,15 +72,15 @@ fn shown(registered: &Registered) -> Json_ {
 }
 
 /// A deployment, as registering it answers.
-pub fn view(digest: Digest, deployment: &Deployment) -> Json_ {
+pub fn view(deployment: &Deployment) -> Json_ {
     let services: Vec<Json_> = deployment
         .manifest
         .services
         .iter()
-        .map(|service| services::view(digest, deployment, service))
+        .map(|service| services::view(deployment, service))
         .collect();
     json!({
-        "id": Deployment::id(digest).to_string(),
+        "id": deployment.id(),
         "services": services,
         "min_protocol_version": deployment.manifest.min_protocol_version,
         "max_protocol_version": deployment.manifest.max_protocol_version,

@@ -53,6 +53,7 @@ async fn routed(api: Api, request: Request) -> Result<Response, AdminError> {
         ("GET", ["deployments", id]) => deployments::describe(&api, id).await,
         ("GET", ["services"]) => services::list(&api).await,
         ("GET", ["services", name]) => services::describe(&api, name).await,
+        ("PATCH", ["services", name]) => services::change(api, request, name).await,
         ("GET", ["services", name, "handlers"]) => services::handlers(&api, name).await,
         ("GET", ["services", name, "handlers", handler]) => {
             services::handler(&api, name, handler).await

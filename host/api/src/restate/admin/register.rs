@@ -51,11 +51,10 @@ pub async fn register(api: Api, request: Request) -> Result<Response, AdminError
     let asked: Register = body(&api, request).await?;
     let endpoint = endpoint(&api, &asked)?;
     let deployment = discovered(&api, &endpoint).await?;
-    let kept: Arc<[u8]> = deployment.to_bytes().into();
-    let digest = Digest::of(&kept);
     let known = deployments::all(&api).await?;
     let at_this_address = known.iter().filter(|known| known.deployment.uri == deployment.uri);
-    let same = at_this_address.clone().any(|known| known.digest == digest);
+    let id = deployment.id();
+    let same = at_this_address.clone().any(|known| known.deployment.id() == id);
     if !same && !asked.force && at_this_address.count() > 0 {
         let message = format!(
             "`{}` is registered, and has other services now: register new code at an address of its own, so that invocations go on \
@@ -69,11 +68,22 @@ pub async fn register(api: Api, request: Request) -> Result<Response, AdminError
     }
     let status = if same { StatusCode::OK } else { StatusCode::CREATED };
     if asked.dry_run {
-        return Ok((StatusCode::OK, Json(deployments::view(digest, &deployment))).into_response());
+        return Ok((StatusCode::OK, Json(deployments::view(&deployment))).into_response());
     }
+    // What was changed of it stays, unless it is to be as it was.
+    if !same || asked.force {
+        keep(&api, &deployment).await?;
+    }
+    Ok((status, Json(deployments::view(&deployment))).into_response())
+}
+
+/// Keeps a deployment, and sends new invocations of its services there.
+pub async fn keep(api: &Api, deployment: &Deployment) -> Result<(), AdminError> {
+    let kept: Arc<[u8]> = deployment.to_bytes().into();
+    let digest = Digest::of(&kept);
     let module = NewModule {
         facts: deployment.facts(),
-        description: serde_json::to_string(&description(&deployment))
+        description: serde_json::to_string(&description(deployment))
             .map_err(|error| AdminError::new(500, error.to_string()))?,
         ..NewModule::plain(digest, kept, api.host.env.clock.now())
     };
@@ -87,7 +97,7 @@ pub async fn register(api: Api, request: Request) -> Result<Response, AdminError
     }
     api.host.services.forget();
     api.modules().await?;
-    Ok((status, Json(deployments::view(digest, &deployment))).into_response())
+    Ok(())
 }
 
 fn endpoint(api: &Api, asked: &Register) -> Result<Endpoint, AdminError> {

@@ -4,15 +4,16 @@ use std::{collections::BTreeMap, time::Duration};
 
 use axum::{
     Json,
+    extract::Request,
     response::{IntoResponse, Response},
 };
-use segno_core::id::Digest;
 use segno_core::time::Millis;
-use segno_engine::services::{Deployment, HandlerKind, RetryPolicy, kind};
+use segno_engine::services::{Change, Deployment, HandlerKind, RetryPolicy, kind};
 use segno_restate::manifest::{Handler, Service, ServiceType};
+use serde::Deserialize;
 use serde_json::{Value as Json_, json};
 
-use super::super::error::AdminError;
+use super::{super::error::AdminError, body, register};
 use crate::Api;
 
 /// Lists the services that are registered.
@@ -47,10 +48,45 @@ pub async fn handler(api: &Api, name: &str, handler: &str) -> Result<Response, A
     Ok(Json(shown(service, found)).into_response())
 }
 
+/// What is changed of a service.
+#[derive(Deserialize)]
+struct Patch {
+    public: Option<bool>,
+    inactivity_timeout: Option<String>,
+    abort_timeout: Option<String>,
+    #[serde(flatten)]
+    other: BTreeMap<String, Json_>,
+}
+
+/// Changes settings of a service, for invocations that begin from now on.
+pub async fn change(api: Api, request: Request, name: &str) -> Result<Response, AdminError> {
+    let Patch { public, inactivity_timeout, abort_timeout, other } = body(&api, request).await?;
+    if let Some(name) = other.keys().next() {
+        let message = format!(
+            "`{name}` is not changed here: what is kept how long are the host's retention rules, and the rest is said by the SDK"
+        );
+        return Err(AdminError::new(400, message));
+    }
+    let (_, deployment) = api.host.services.of_service(name).await?;
+    let change = Change {
+        public,
+        inactivity: inactivity_timeout.as_deref().map(read_length).transpose()?,
+        abort: abort_timeout.as_deref().map(read_length).transpose()?,
+    };
+    let changed = deployment.changed(name, &change);
+    register::keep(&api, &changed).await?;
+    describe(&api, name).await
+}
+
+fn read_length(text: &str) -> Result<Millis, AdminError> {
+    let length = crate::restate::delay_of(text);
+    length.ok_or_else(|| AdminError::new(400, format!("`{text}` is no length of time, like 90s")))
+}
+
 async fn one(api: &Api, name: &str) -> Result<Json_, AdminError> {
-    let (digest, deployment) = api.host.services.of_service(name).await?;
+    let (_, deployment) = api.host.services.of_service(name).await?;
     let service = deployment.service(name).ok_or_else(|| missing(name))?;
-    Ok(view(digest, &deployment, service))
+    Ok(view(&deployment, service))
 }
 
 fn missing(name: &str) -> AdminError {
@@ -58,7 +94,7 @@ fn missing(name: &str) -> AdminError {
 }
 
 /// A service.
-pub fn view(digest: Digest, deployment: &Deployment, service: &Service) -> Json_ {
+pub fn view(deployment: &Deployment, service: &Service) -> Json_ {
     let handlers: Vec<Json_> =
         service.handlers.iter().map(|handler| shown(service, handler)).collect();
     let timeouts = Deployment::timeouts_of(service);
@@ -70,7 +106,7 @@ pub fn view(digest: Digest, deployment: &Deployment, service: &Service) -> Json_
             ServiceType::Workflow => "Workflow",
         },
         "handlers": handlers,
-        "deployment_id": Deployment::id(digest).to_string(),
+        "deployment_id": deployment.id(),
         "revision": 1,
         "public": !service.ingress_private.unwrap_or_default(),
         "inactivity_timeout": length(timeouts.inactivity),

@@ -22,7 +22,8 @@ pub fn of_query(query: &str) -> Result<Option<Millis>, String> {
         .ok_or_else(|| format!("`{text}` is no delay: write it as PT1M30S, 90s or 60000ms"))
 }
 
-fn parse(text: &str) -> Option<Millis> {
+/// A length of time in either form.
+pub fn parse(text: &str) -> Option<Millis> {
     if let Some(iso) = text.strip_prefix(['P', 'p']) {
         return iso8601(iso);
     }

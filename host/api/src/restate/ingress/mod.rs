@@ -6,7 +6,10 @@ mod delay;
 mod results;
 mod target;
 
-pub(crate) use self::{call::new_id, delay::rfc3339};
+pub(crate) use self::{
+    call::new_id,
+    delay::{parse as parse_delay, rfc3339},
+};
 use axum::{
     Json, Router,
     extract::{DefaultBodyLimit, Request, State},
