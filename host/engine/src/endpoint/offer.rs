@@ -273,6 +273,7 @@ pub(super) mod tests {
             summary: Some(format!("It is {name}.")),
             input_schema: None,
             output_schema: None,
+            runs_once: false,
             access: name.contains('/').then_some(Access::Exclusive),
             signals: false,
             messages: Vec::new(),
