@@ -608,8 +608,8 @@ pub const MUTATIONS: &[Mutation] = &[
     Mutation {
         what: "what has just ended is removed",
         file: "transition/prune.rs",
-        says: "if settlement.settled_at > before {",
-        would_say: "if false {",
+        says: "settlement.settled_at > before) {",
+        would_say: "settlement.settled_at > before && false) {",
         tests: WALK,
         killer: "rows_are_not_lost",
     },

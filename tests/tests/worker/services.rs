@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use segno::{runtime::Clock as _, store::Store as _};
+use segno::{runtime::Clock as _, services::ids::callee, store::Store as _};
 use segno_core::{
     address::Address,
-    id::PromiseId,
+    id::{CommandIndex, PromiseId},
     invocation::RecordBody,
     promise::{TaskStatus, Verdict},
     time::Millis,
@@ -130,8 +130,9 @@ async fn placed(world: &mut World, deployment: &TestDeployment) {
     assert_eq!(state[&names[0]].as_bytes(), b"5", "each reservation counts once");
     assert!(deployment.done("charge") >= 1 && deployment.done("book") >= 2);
     // Of each run one outcome is kept, however often it was done.
-    for (id, runs) in [("it", 1), ("it/2", 1), ("it/3", 1)] {
-        let journal = world.history(id).await;
+    let callee = |index| callee(&PromiseId::from("it"), CommandIndex(index));
+    for (id, runs) in [(PromiseId::from("it"), 1), (callee(2), 1), (callee(3), 1)] {
+        let journal = world.history(id.as_str()).await;
         let of_runs = journal.iter().filter(|body| {
             matches!(
                 body,
