@@ -131,7 +131,7 @@ fn level(stored: u8) -> LogLevel {
 }
 
 /// The promise whose value a record refers to instead of repeating it.
-fn owner(id: &PromiseId, record: &Record) -> Option<PromiseId> {
+pub(crate) fn owner(id: &PromiseId, record: &Record) -> Option<PromiseId> {
     match &record.body {
         RecordBody::Notified { index, outcome: Outcome::Own } => Some(id.command(*index)),
         RecordBody::Finished { outcome: Outcome::Own } => Some(id.clone()),
@@ -140,7 +140,7 @@ fn owner(id: &PromiseId, record: &Record) -> Option<PromiseId> {
 }
 
 /// A record in the API's form; `own` is the promise that [`owner`] named.
-fn show(record: &Record, own: Option<&PromiseRow>) -> JournalRecord {
+pub(crate) fn show(record: &Record, own: Option<&PromiseRow>) -> JournalRecord {
     let mut shown = JournalRecord {
         seq: record.seq,
         at_ms: record.at.0,

@@ -159,7 +159,7 @@ pub(super) fn named(
 }
 
 /// Which of these invocations have not settled, and the object whose turn each has or waits for.
-async fn held(
+pub(crate) async fn held(
     store: &dyn Store,
     ids: &[PromiseId],
 ) -> Result<BTreeMap<PromiseId, ObjectId>, ApiError> {

@@ -44,7 +44,7 @@ pub async fn remove(
 }
 
 /// What can be done where something stays.
-fn advice(kept: &Kept) -> String {
+pub(crate) fn advice(kept: &Kept) -> String {
     match kept {
         Kept::Unreadable { .. } => "`segno doctor` names what is damaged".to_owned(),
         Kept::Absent => "there is nothing to do".to_owned(),

@@ -30,7 +30,7 @@ use crate::{
     host::Host,
     notifier::CommitNotifier,
     recovery::{self, Recovery, retention::Retention},
-    services::HttpConnector,
+    services::{HttpConnector, identity::RequestIdentity},
     worker::{Worker, WorkerSettings},
 };
 
@@ -56,6 +56,8 @@ pub struct BootConfig {
     pub debug: Option<Arc<DebugClock>>,
     /// How long finished trees are kept.
     pub retention: Retention,
+    /// The key with which requests to deployments of services are signed, if they are.
+    pub identity: Option<RequestIdentity>,
 }
 
 /// The kind of store and its settings.
@@ -140,7 +142,8 @@ pub async fn boot(config: BootConfig, env: Env) -> Result<(Running, Arc<Wasm>), 
     })?);
     let outbound = Arc::new(Gate::new(policy, HttpClient::new(HttpLimits::default())?));
     let host = Host::new(env, config.engine, store, wasm.clone(), outbound, notifier);
-    host.services.connect(Arc::new(HttpConnector::new()?));
+    let connector = HttpConnector::new(config.identity, host.env.clock.clone())?;
+    host.services.connect(Arc::new(connector));
     let running = start_keeping(host, config.node.clone(), config.worker, config.retention).await?;
     if let Some(database) = shared {
         let (life, superseded) = (running.incarnation, running.superseded.clone());

@@ -1,15 +1,21 @@
 //! The options of `segno serve` for services that are written for Restate.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::{
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    path::PathBuf,
+};
 
 use clap::Args;
 use tokio::net::TcpListener;
 
 use super::{CliError, serve::taken};
-use crate::api::{
-    Access, Api,
-    restate::{admin_router, ingress_router},
-    serve_beside,
+use crate::{
+    api::{
+        Access, Api,
+        restate::{admin_router, ingress_router},
+        serve_beside,
+    },
+    services::identity::RequestIdentity,
 };
 
 /// Where clients of services look, if they are not told otherwise.
@@ -32,6 +38,11 @@ pub(super) struct RestateOptions {
     /// port. Implies --restate
     #[arg(long, value_name = "ADDR")]
     restate_admin: Option<SocketAddr>,
+    /// Key with which requests to deployments are signed: a private key of Ed25519 (PEM, as
+    /// `openssl genpkey -algorithm ed25519` writes it). The public one, which deployments are
+    /// given, is printed at the start
+    #[arg(long, value_name = "FILE")]
+    restate_identity_key: Option<PathBuf>,
 }
 
 /// The listeners of both sides.
@@ -45,6 +56,17 @@ pub(super) struct RestateListeners {
 }
 
 impl RestateOptions {
+    /// The key with which requests are signed, if there is one.
+    pub(super) fn identity(&self) -> Result<Option<RequestIdentity>, CliError> {
+        let Some(path) = &self.restate_identity_key else { return Ok(None) };
+        let path_shown = path.display();
+        let pem = std::fs::read_to_string(path).map_err(|error| {
+            CliError::Usage(format!("cannot read the key `{path_shown}`: {error}"))
+        })?;
+        let key = RequestIdentity::of_pem(&pem);
+        key.map(Some).map_err(|error| CliError::Usage(format!("the key `{path_shown}`: {error}")))
+    }
+
     /// Listens, if services are to be run. `access` says of an address whether it may be listened on.
     pub(super) async fn listen(
         &self,

@@ -171,6 +171,7 @@ impl Serve {
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
         let debug = self.resonate.debug_clock();
+        let identity = self.restate.identity()?;
         let node = self.node_name(&store, &data)?;
         let config = BootConfig {
             node: NodeName::from(node.as_str()),
@@ -181,6 +182,7 @@ impl Serve {
             policy,
             debug: debug.clone(),
             retention,
+            identity,
             worker: self.worker(&store),
             store,
         };
@@ -302,10 +304,15 @@ impl Serve {
         restate: Option<&RestateListeners>,
         console: &mut Console,
     ) -> Result<(), CliError> {
+        let connector = running.host.services.connector();
+        let identity = connector.identity();
         if console.json() {
             let restate = restate.map(|at| {
-                let ingress = format!("http://{}", at.ingress_at);
-                serde_json::json!({ "ingress": ingress, "admin": format!("http://{}", at.admin_at) })
+                serde_json::json!({
+                    "ingress": format!("http://{}", at.ingress_at),
+                    "admin": format!("http://{}", at.admin_at),
+                    "identity": identity,
+                })
             });
             return console.document(&serde_json::json!({
                 "url": format!("http://{address}"),
@@ -332,6 +339,9 @@ impl Serve {
         if let Some(at) = restate {
             console.line(format!("  calls   http://{} (of Restate services)", at.ingress_at))?;
             console.line(format!("  admin   http://{} (register them)", at.admin_at))?;
+        }
+        if let Some(key) = identity {
+            console.line(format!("  key     {key} (of requests to deployments)"))?;
         }
         let server = match address.port() {
             7766 => String::new(),

@@ -7,12 +7,14 @@
 //! - [`path`]: the segments of a path;
 //! - [`error`]: refusals in the form of either side;
 //! - [`ingress`]: calls, results, awakeables, promises;
+//! - [`openapi`]: services, as tools that make clients read them;
 //! - [`admin`]: deployments, services, invocations, state.
 
 mod admin;
 mod error;
 mod guard;
 mod ingress;
+mod openapi;
 mod path;
 
 pub use admin::router as admin_router;

@@ -17,6 +17,7 @@ mod overload;
 mod promises;
 mod replaying;
 mod resources;
+mod restate;
 mod routes;
 mod runs;
 mod sagas;

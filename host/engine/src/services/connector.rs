@@ -65,6 +65,11 @@ pub struct Discovery {
 /// Reaches deployments.
 #[async_trait]
 pub trait Connector: Send + Sync {
+    /// The public key with whose private one requests are signed; none: they are not.
+    fn identity(&self) -> Option<&str> {
+        None
+    }
+
     /// Asks a deployment for its manifest, in one of the content types of `accept`.
     ///
     /// # Errors

@@ -1,18 +1,19 @@
 //! Deployments over HTTP: HTTP/2 without negotiation, where both sides send at the same time, or HTTP/1.1, one
 //! request and one answer.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
 use reqwest::{Body, Client, RequestBuilder, Response};
 use segno_core::time::Millis;
-use segno_env::{Proxies, http_client};
+use segno_env::{Clock, Proxies, http_client};
 use tokio::sync::mpsc;
 
-use super::connector::{
-    AttemptRequest, ConnectError, Connector, Discovery, Endpoint, Exchange, Incoming,
+use super::{
+    connector::{AttemptRequest, ConnectError, Connector, Discovery, Endpoint, Exchange, Incoming},
+    identity::{RequestIdentity, SCHEME_HEADER, SIGNED, TOKEN_HEADER, UNSIGNED},
 };
 
 /// How long a connection may take to come about.
@@ -34,14 +35,16 @@ const SERVER: &str = "x-restate-server";
 pub struct HttpConnector {
     http2: Client,
     http11: Client,
+    identity: Option<RequestIdentity>,
+    clock: Arc<dyn Clock>,
 }
 
 impl HttpConnector {
-    /// A connector.
+    /// A connector that signs its requests, if it is given a key.
     ///
     /// # Errors
     /// The clients cannot be set up.
-    pub fn new() -> reqwest::Result<Self> {
+    pub fn new(identity: Option<RequestIdentity>, clock: Arc<dyn Clock>) -> reqwest::Result<Self> {
         let client = || http_client(Proxies::None).connect_timeout(CONNECT);
         let (every, within) = KEEP_ALIVE;
         let http2 = client()
@@ -50,18 +53,27 @@ impl HttpConnector {
             .http2_keep_alive_interval(every)
             .http2_keep_alive_timeout(within)
             .build()?;
-        Ok(Self { http2, http11: client().http1_only().build()? })
+        Ok(Self { http2, http11: client().http1_only().build()?, identity, clock })
     }
 
     fn client(&self, endpoint: &Endpoint) -> &Client {
         if endpoint.http11 { &self.http11 } else { &self.http2 }
     }
+
+    fn asked<'a>(&self, endpoint: &'a Endpoint, path: &'a str) -> Asked<'a> {
+        let token = self.identity.as_ref().map(|key| key.token(path, self.clock.now()));
+        Asked { endpoint, path, token }
+    }
 }
 
 #[async_trait]
 impl Connector for HttpConnector {
+    fn identity(&self) -> Option<&str> {
+        self.identity.as_ref().map(RequestIdentity::public)
+    }
+
     async fn discover(&self, endpoint: &Endpoint, accept: &str) -> Result<Discovery, ConnectError> {
-        let asked = Asked { endpoint, path: "/discover" };
+        let asked = self.asked(endpoint, "/discover");
         let request = self.client(endpoint).get(asked.url()).header(ACCEPT, accept);
         let response = asked.send(request.timeout(DISCOVERY)).await?;
         let content_type = header(&response, CONTENT_TYPE.as_str()).unwrap_or_default();
@@ -83,7 +95,7 @@ impl Connector for HttpConnector {
         request: AttemptRequest,
     ) -> Result<Exchange, ConnectError> {
         let AttemptRequest { path, content_type, headers, first, is_whole } = request;
-        let asked = Asked { endpoint, path: &path };
+        let asked = self.asked(endpoint, &path);
         let mut builder = self.client(endpoint).post(asked.url());
         for (name, value) in headers {
             builder = builder.header(name, value);
@@ -125,6 +137,8 @@ fn streamed(first: Bytes, receiver: mpsc::Receiver<Bytes>) -> Body {
 struct Asked<'a> {
     endpoint: &'a Endpoint,
     path: &'a str,
+    /// Who asks.
+    token: Option<String>,
 }
 
 impl Asked<'_> {
@@ -136,6 +150,10 @@ impl Asked<'_> {
         for (name, value) in &self.endpoint.headers {
             request = request.header(name, value);
         }
+        request = match &self.token {
+            Some(token) => request.header(SCHEME_HEADER, SIGNED).header(TOKEN_HEADER, token),
+            None => request.header(SCHEME_HEADER, UNSIGNED),
+        };
         let response =
             request.send().await.map_err(|error| unreachable(&self.endpoint.uri, &error))?;
         if response.status().is_success() {

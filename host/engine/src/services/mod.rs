@@ -7,6 +7,7 @@ mod connector;
 mod deployment;
 pub mod frames;
 mod http;
+pub mod identity;
 pub mod ids;
 pub mod outcome;
 pub mod signals;
@@ -40,6 +41,8 @@ pub use self::{
 
 /// The header of a promise's parameter or value that names the command which made it.
 pub const BY: &str = "segno:by";
+/// The header of a promise's parameter with the idempotency key of the call.
+pub const IDEMPOTENCY: &str = "restate:idempotency-key";
 /// Before the name of a header of a request, in the headers of the parameter.
 pub const HEADER: &str = "restate:header:";
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use axum::{
     Json,
+    http::StatusCode,
     response::{IntoResponse, Response},
 };
 use segno_core::address::service_of_alias;
@@ -50,6 +51,50 @@ pub async fn describe(api: &Api, id: &str) -> Result<Response, AdminError> {
     let found =
         found.ok_or_else(|| AdminError::new(404, format!("there is no deployment `{id}`")))?;
     Ok(Json(shown(found)).into_response())
+}
+
+/// Removes a deployment that nothing refers to.
+pub async fn remove(api: &Api, id: &str) -> Result<Response, AdminError> {
+    let modules = api.modules().await?;
+    let mut found = None;
+    for entry in &modules.0 {
+        let deployment = api.host.services.deployment(entry.digest).await;
+        if deployment.is_ok_and(|deployment| deployment.id() == id) {
+            found = Some(entry);
+        }
+    }
+    let missing = || AdminError::new(404, format!("there is no deployment `{id}`"));
+    let entry = found.ok_or_else(missing)?;
+    let aliases = entry.module.aliases.iter();
+    let services: Vec<_> = aliases
+        .filter_map(|alias| service_of_alias(alias))
+        .map(|name| format!("`{name}`"))
+        .collect();
+    if !services.is_empty() {
+        let message = format!(
+            "new invocations of {} go to `{id}`: register another deployment that has {}, then this one can be removed",
+            services.join(", "),
+            if services.len() == 1 { "it" } else { "them" }
+        );
+        return Err(AdminError::new(409, message));
+    }
+    let in_use = api.host.store.modules().in_use().await?;
+    if let Some(count) = in_use.get(&entry.digest).filter(|count| **count > 0) {
+        let message = format!(
+            "{count} invocations that have not ended run on `{id}`: wait for them, or end them"
+        );
+        return Err(AdminError::new(409, message));
+    }
+    let now = api.host.env.clock.now();
+    match api.host.store.modules().remove(entry.digest, now).await? {
+        true => Ok(StatusCode::ACCEPTED.into_response()),
+        false => {
+            let message = format!(
+                "invocations that have ended and are kept ran on `{id}`: retention removes it after them, or purge them"
+            );
+            Err(AdminError::new(409, message))
+        }
+    }
 }
 
 fn shown(registered: &Registered) -> Json_ {

@@ -1,26 +1,29 @@
-//! Stopping, pausing and resuming invocations, and beginning them anew.
+//! Stopping, pausing, resuming and removing invocations, and beginning them anew.
 
 use axum::{
     Json,
     http::StatusCode,
     response::{IntoResponse, Response},
 };
-use segno_core::tags;
 use segno_core::{
+    address::Address,
     command::Command,
-    id::PromiseId,
+    id::{Digest, PromiseId},
     promise::NewPromise,
-    reply::{Refusal, Reply},
+    reply::{Kept, Pruned, Refusal, Reply},
+    tags,
     time::Timestamp,
     value::Tags,
 };
+use segno_engine::services::{BY, Deployment};
+use segno_store::PromiseRow;
 use serde_json::json;
 
 use super::{
     super::{error::AdminError, new_id},
     of_query,
 };
-use crate::{Api, state::unexpected};
+use crate::{Api, remove::advice, restart::RESTART_OF, state::unexpected};
 
 /// Does one thing to an invocation.
 pub async fn control(api: &Api, id: &str, how: &str) -> Result<Response, AdminError> {
@@ -29,11 +32,8 @@ pub async fn control(api: &Api, id: &str, how: &str) -> Result<Response, AdminEr
         "cancel" => (Command::Cancel { invocation: id.clone() }, StatusCode::ACCEPTED),
         "kill" => (Command::Kill { invocation: id.clone() }, StatusCode::OK),
         "pause" => (Command::TaskHalt { id: id.clone() }, StatusCode::ACCEPTED),
-        "resume" => (Command::TaskContinue { id: id.clone() }, StatusCode::OK),
-        "purge" | "purge-journal" => (
-            Command::Prune { top: id.clone(), before: Timestamp::NEVER, part: false, state: false },
-            StatusCode::OK,
-        ),
+        "purge" => return purge(api, &id).await,
+        "purge-journal" => return keep_journal(api, &id).await,
         other => {
             let message = format!("`{other}` is nothing that can be done to an invocation");
             return Err(AdminError::new(404, message));
@@ -45,11 +45,49 @@ pub async fn control(api: &Api, id: &str, how: &str) -> Result<Response, AdminEr
             return Err(missing(&id));
         }
     }
-    match api.execute(command).await? {
-        Reply::Refused(Refusal::NotFound(_)) => Err(missing(&id)),
-        Reply::Refused(refusal) => Err(refusal.into()),
-        _ => Ok(done.into_response()),
+    execute(api, &id, command).await?;
+    Ok(done.into_response())
+}
+
+/// Goes on with an invocation that is paused.
+pub async fn resume(api: &Api, id: &str, query: &str) -> Result<Response, AdminError> {
+    let id = PromiseId::from(id);
+    let deployment = of_query(query, "deployment").filter(|of| !of.eq_ignore_ascii_case("keep"));
+    if let Some(asked) = deployment {
+        let row = found(api, &id).await?;
+        if !is_on(api, &row, &asked).await? {
+            let message = format!(
+                "`{id}` goes on with the deployment that it began with: leave `deployment` out, or begin it anew with restart-as-new"
+            );
+            return Err(AdminError::new(400, message));
+        }
     }
+    execute(api, &id, Command::TaskContinue { id: id.clone() }).await?;
+    Ok(StatusCode::OK.into_response())
+}
+
+/// Removes an invocation that has ended, with all that it made.
+async fn purge(api: &Api, id: &PromiseId) -> Result<Response, AdminError> {
+    completed(api, id).await?;
+    let before = api.host.env.clock.now();
+    let command = Command::Prune { top: id.clone(), before, part: false, state: false };
+    match execute(api, id, command).await? {
+        Reply::Pruned(Pruned::Gone { .. }) => Ok(StatusCode::OK.into_response()),
+        Reply::Pruned(Pruned::Kept(Kept::Absent)) => Err(unknown(id)),
+        Reply::Pruned(Pruned::Kept(kept)) => {
+            Err(AdminError::new(409, format!("`{id}` stays: {kept}; {}", advice(&kept))))
+        }
+        other => Err(unexpected(&other).into()),
+    }
+}
+
+/// Refuses to remove a journal without the result: they are kept together.
+async fn keep_journal(api: &Api, id: &PromiseId) -> Result<Response, AdminError> {
+    completed(api, id).await?;
+    let message = format!(
+        "the journal of `{id}` is kept as long as its result: `purge` removes both, and so does retention"
+    );
+    Err(AdminError::new(501, message))
 }
 
 /// Begins an invocation once more, with the same input and under a new id.
@@ -58,29 +96,91 @@ pub async fn restart(api: &Api, id: &str, query: &str) -> Result<Response, Admin
         let message = "an invocation begins anew from its input only: leave `from` out";
         return Err(AdminError::new(400, message));
     }
-    let row =
-        api.invocation(&PromiseId::from(id)).await.map_err(|_| missing(&PromiseId::from(id)))?;
-    if row.promise.is_pending() {
-        let message = format!("`{id}` has not ended: kill it first, or wait for it");
-        return Err(AdminError::new(409, message));
-    }
+    let id = PromiseId::from(id);
+    let row = completed(api, &id).await?;
     let spec = &row.promise.spec;
-    let target = spec.tags.get(tags::TARGET).cloned();
-    let tags: Tags = target.map(|target| (tags::TARGET.to_owned(), target)).into_iter().collect();
-    let new = new_id(api);
-    let promise = NewPromise {
-        id: new.clone(),
-        param: spec.param.clone(),
-        tags,
-        timeout_at: Timestamp::NEVER,
+    let target = row.promise.target().unwrap_or_default();
+    let Ok(Address::Service { service, .. }) = Address::parse(target) else {
+        let message = format!("`{id}` calls no service: `segno restart {id}` begins it anew");
+        return Err(AdminError::new(400, message));
     };
-    match api.execute(Command::PromiseCreate(promise)).await? {
+    let (latest, deployment) = api.host.services.of_service(&service).await?;
+    if let Some(asked) = of_query(query, "deployment")
+        && !is_latest(&row, latest, &deployment, &asked)
+    {
+        let message = format!(
+            "an invocation begins anew on the deployment that has `{service}` now, `{}`: leave `deployment` out",
+            deployment.id()
+        );
+        return Err(AdminError::new(400, message));
+    }
+    let mut param = spec.param.clone();
+    // The command that called it has its answer.
+    param.headers.remove(BY);
+    let label = format!("{}{RESTART_OF}", tags::LABEL_PREFIX);
+    let tags = [(tags::TARGET.to_owned(), target.to_owned()), (label, id.to_string())];
+    let new = new_id(api);
+    let promise =
+        NewPromise { id: new.clone(), param, tags: Tags::from(tags), timeout_at: Timestamp::NEVER };
+    match execute(api, &id, Command::PromiseCreate(promise)).await? {
         Reply::Promise { .. } => {
-            Ok((StatusCode::OK, Json(json!({ "new_invocation_id": new.as_str() }))).into_response())
+            Ok(Json(json!({ "new_invocation_id": new.as_str() })).into_response())
         }
-        Reply::Refused(refusal) => Err(refusal.into()),
         other => Err(unexpected(&other).into()),
     }
+}
+
+/// Whether this names the deployment on which an invocation began, and which has its service now.
+fn is_latest(row: &PromiseRow, latest: Digest, deployment: &Deployment, asked: &str) -> bool {
+    let began_on = row.task.as_ref().and_then(|task| task.module);
+    match asked.to_ascii_lowercase().as_str() {
+        "latest" => true,
+        "keep" => began_on == Some(latest),
+        _ => deployment.id() == asked,
+    }
+}
+
+/// Whether this names the deployment on which an invocation is.
+async fn is_on(api: &Api, row: &PromiseRow, asked: &str) -> Result<bool, AdminError> {
+    let Some(digest) = row.task.as_ref().and_then(|task| task.module) else { return Ok(false) };
+    if !asked.eq_ignore_ascii_case("latest") {
+        return Ok(api.host.services.deployment(digest).await?.id() == asked);
+    }
+    let target = row.promise.target().unwrap_or_default();
+    let Ok(Address::Service { service, .. }) = Address::parse(target) else { return Ok(false) };
+    let (latest, _) = api.host.services.of_service(&service).await?;
+    Ok(latest == digest)
+}
+
+async fn execute(api: &Api, id: &PromiseId, command: Command) -> Result<Reply, AdminError> {
+    match api.execute(command).await? {
+        Reply::Refused(Refusal::NotFound(_)) => Err(missing(id)),
+        Reply::Refused(refusal) => Err(refusal.into()),
+        reply => Ok(reply),
+    }
+}
+
+async fn found(api: &Api, id: &PromiseId) -> Result<PromiseRow, AdminError> {
+    match api.invocation(id).await {
+        Err(crate::ApiError::UnknownInvocation(_)) => Err(unknown(id)),
+        found => Ok(found?),
+    }
+}
+
+/// An invocation that has ended.
+async fn completed(api: &Api, id: &PromiseId) -> Result<PromiseRow, AdminError> {
+    let row = found(api, id).await?;
+    match row.promise.is_pending() {
+        false => Ok(row),
+        true => {
+            let message = format!("`{id}` has not completed: cancel or kill it, or wait for it");
+            Err(AdminError::new(409, message))
+        }
+    }
+}
+
+fn unknown(id: &PromiseId) -> AdminError {
+    AdminError::new(404, format!("there is no invocation `{id}`"))
 }
 
 fn missing(id: &PromiseId) -> AdminError {

@@ -2,6 +2,7 @@
 
 mod deployments;
 mod invocations;
+mod query;
 mod register;
 mod services;
 mod state;
@@ -47,18 +48,21 @@ async fn routed(api: Api, request: Request) -> Result<Response, AdminError> {
     let query = request.uri().query().unwrap_or_default().to_owned();
     match (method.as_str(), segments.all().as_slice()) {
         ("GET", ["health"]) => Ok(().into_response()),
-        ("GET", ["version"]) => Ok(version()),
+        ("GET", ["version"]) => Ok(version(&api)),
         ("GET", ["deployments"]) => deployments::list(&api).await,
         ("POST", ["deployments"]) => register::register(api, request).await,
         ("GET", ["deployments", id]) => deployments::describe(&api, id).await,
+        ("DELETE", ["deployments", id]) => deployments::remove(&api, id).await,
         ("GET", ["services"]) => services::list(&api).await,
         ("GET", ["services", name]) => services::describe(&api, name).await,
         ("PATCH", ["services", name]) => services::change(api, request, name).await,
+        ("GET", ["services", name, "openapi"]) => services::openapi(&api, name).await,
         ("GET", ["services", name, "handlers"]) => services::handlers(&api, name).await,
         ("GET", ["services", name, "handlers", handler]) => {
             services::handler(&api, name, handler).await
         }
         ("POST", ["services", name, "state"]) => state::write(api, request, name).await,
+        ("POST", ["query"]) => query::query(api, request).await,
         ("DELETE", ["invocations", id @ ..]) if !id.is_empty() => {
             let how = of_query(&query, "mode").unwrap_or_else(|| "Cancel".to_owned());
             invocations::control(&api, &joined(id), &how.to_ascii_lowercase()).await
@@ -66,10 +70,13 @@ async fn routed(api: Api, request: Request) -> Result<Response, AdminError> {
         ("PATCH" | "POST", ["invocations", id @ .., "restart-as-new"]) if !id.is_empty() => {
             invocations::restart(&api, &joined(id), &query).await
         }
+        ("PATCH" | "POST", ["invocations", id @ .., "resume"]) if !id.is_empty() => {
+            invocations::resume(&api, &joined(id), &query).await
+        }
         ("PATCH" | "POST", ["invocations", id @ .., how]) if !id.is_empty() => {
             invocations::control(&api, &joined(id), how).await
         }
-        (_, ["health" | "version" | "deployments" | "services" | "invocations", ..])
+        (_, ["health" | "version" | "deployments" | "services" | "invocations" | "query", ..])
             if known(&method) =>
         {
             Err(AdminError::new(405, "this is no method of that route"))
@@ -82,13 +89,14 @@ fn known(method: &Method) -> bool {
     [Method::GET, Method::POST, Method::PATCH, Method::PUT, Method::DELETE].contains(method)
 }
 
-fn version() -> Response {
+fn version(api: &Api) -> Response {
     let version = json!({
         "version": env!("CARGO_PKG_VERSION"),
         "server": "segno",
         "min_admin_api_version": 2,
         "max_admin_api_version": 4,
         "features": [],
+        "request_identity_key": api.host.services.connector().identity(),
     });
     Json(version).into_response()
 }

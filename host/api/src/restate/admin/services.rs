@@ -13,7 +13,10 @@ use segno_restate::manifest::{Handler, Service, ServiceType};
 use serde::Deserialize;
 use serde_json::{Value as Json_, json};
 
-use super::{super::error::AdminError, body, register};
+use super::{
+    super::{error::AdminError, openapi},
+    body, register,
+};
 use crate::Api;
 
 /// Lists the services that are registered.
@@ -81,6 +84,13 @@ pub async fn change(api: Api, request: Request, name: &str) -> Result<Response, 
 fn read_length(text: &str) -> Result<Millis, AdminError> {
     let length = crate::restate::delay_of(text);
     length.ok_or_else(|| AdminError::new(400, format!("`{text}` is no length of time, like 90s")))
+}
+
+/// Describes a service for tools that make clients.
+pub async fn openapi(api: &Api, name: &str) -> Result<Response, AdminError> {
+    let (_, deployment) = api.host.services.of_service(name).await?;
+    let service = deployment.service(name).ok_or_else(|| missing(name))?;
+    Ok(Json(openapi::document(&[service.clone()])).into_response())
 }
 
 async fn one(api: &Api, name: &str) -> Result<Json_, AdminError> {

@@ -17,7 +17,7 @@ use segno_core::{
     value::Tags,
 };
 use segno_engine::{
-    services::{HEADER, ids, outcome},
+    services::{self, HEADER, ids, outcome},
     values,
 };
 use segno_restate::wire::Failure;
@@ -105,6 +105,9 @@ async fn begin(
     let mut headers = passed_on(&parts.headers, api.access.needs_token());
     let path = parts.uri.path_and_query().map(ToString::to_string).unwrap_or_default();
     headers.insert(format!("{HEADER}x-restate-ingress-path"), path);
+    if let Some(key) = idempotency {
+        headers.insert(services::IDEMPOTENCY.to_owned(), key.to_owned());
+    }
     let param = values::param(&called.function(), &outcome::payload(&bytes), headers);
     let mut tags = Tags::from([(tags::TARGET.to_owned(), called.address())]);
     if let Some(at) = at {

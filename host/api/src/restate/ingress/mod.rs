@@ -19,7 +19,7 @@ use axum::{
 };
 use serde_json::json;
 
-use super::{error::IngressError, guard, path::Segments};
+use super::{error::IngressError, guard, openapi as described, path::Segments};
 use crate::Api;
 
 /// The most bytes of a request.
@@ -49,6 +49,10 @@ async fn routed(api: Api, request: Request) -> Result<Response, IngressError> {
     match segments.all().as_slice() {
         ["restate", "health"] | ["health"] => match is_get {
             true => health(&api).await,
+            false => wrong_method(),
+        },
+        ["openapi"] => match is_get {
+            true => openapi(&api).await,
             false => wrong_method(),
         },
         ["restate", "invocation", named @ .., how @ ("attach" | "output")] => match is_get {
@@ -107,4 +111,14 @@ async fn routed(api: Api, request: Request) -> Result<Response, IngressError> {
 async fn health(api: &Api) -> Result<Response, IngressError> {
     let services = api.host.services.names().await?;
     Ok(Json(json!({ "services": services })).into_response())
+}
+
+/// Describes all services that callers see.
+async fn openapi(api: &Api) -> Result<Response, IngressError> {
+    let mut services = Vec::new();
+    for name in api.host.services.names().await? {
+        let (_, deployment) = api.host.services.of_service(&name).await?;
+        services.extend(deployment.service(&name).cloned());
+    }
+    Ok(Json(described::document(&services)).into_response())
 }

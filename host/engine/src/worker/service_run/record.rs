@@ -24,7 +24,7 @@ use segno_restate::{
 use super::{journal::Recorded, wish::Wish};
 use crate::{
     services::{
-        BY, HEADER, Services,
+        BY, HEADER, IDEMPOTENCY, Services,
         ids::{self, Called},
         outcome,
         signals::{self, NotAnAwakeable},
@@ -288,6 +288,9 @@ impl Site<'_> {
     ) -> Result<(Recorded, PromiseId), NotRecorded> {
         let (target, id) = self.callee(callee, index).await?;
         let mut headers = Tags::from([(BY.to_owned(), self.by(index))]);
+        if let Some(key) = callee.idempotency_key {
+            headers.insert(IDEMPOTENCY.to_owned(), key.to_owned());
+        }
         for header in callee.headers {
             headers.insert(format!("{HEADER}{}", header.key), header.value.clone());
         }

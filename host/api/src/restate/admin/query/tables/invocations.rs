@@ -1,0 +1,333 @@
+//! `sys_invocation` and `sys_inbox`: invocations of services.
+
+use segno_core::{
+    address::SERVICE_SCHEME,
+    command::Command,
+    id::PromiseId,
+    promise::{Promise, Task, TaskState},
+    reply::Reply,
+    tags,
+    time::Timestamp,
+};
+use segno_engine::services::{BY, IDEMPOTENCY, ids::Called};
+use segno_restate::manifest::ServiceType;
+use segno_store::InvocationFilter;
+
+use super::{
+    super::{
+        plan::Plan,
+        row::{Row, Sieve},
+        value::{
+            Kind::{Number, Text, Time},
+            Value,
+        },
+    },
+    Column, PAGE, called,
+};
+use crate::{Api, restart::RESTART_OF, restate::error::AdminError, view};
+
+/// The columns of `sys_invocation`. Of those that are never set no host knows anything; tools name them.
+pub const COLUMNS: [Column; 49] = [
+    Column::new("id", Text),
+    Column::new("target", Text),
+    Column::new("target_service_name", Text),
+    Column::new("target_service_key", Text),
+    Column::new("target_handler_name", Text),
+    Column::new("target_service_ty", Text),
+    Column::new("idempotency_key", Text),
+    Column::new("invoked_by", Text),
+    Column::new("invoked_by_service_name", Text),
+    Column::new("invoked_by_id", Text),
+    Column::new("invoked_by_subscription_id", Text),
+    Column::new("invoked_by_target", Text),
+    Column::new("restarted_from", Text),
+    Column::new("pinned_deployment_id", Text),
+    Column::new("pinned_service_protocol_version", Number),
+    Column::new("trace_id", Text),
+    Column::new("journal_size", Number),
+    Column::new("journal_commands_size", Number),
+    Column::new("created_at", Time),
+    Column::new("created_using_restate_version", Text),
+    Column::new("modified_at", Time),
+    Column::new("inboxed_at", Time),
+    Column::new("scheduled_at", Time),
+    Column::new("scheduled_start_at", Time),
+    Column::new("running_at", Time),
+    Column::new("completed_at", Time),
+    Column::new("completion_retention", Text),
+    Column::new("journal_retention", Text),
+    Column::new("suspended_waiting_for_completions", Text),
+    Column::new("suspended_waiting_for_signals", Text),
+    Column::new("retry_count", Number),
+    Column::new("last_start_at", Time),
+    Column::new("next_retry_at", Time),
+    Column::new("last_attempt_deployment_id", Text),
+    Column::new("last_attempt_server", Text),
+    Column::new("last_failure", Text),
+    Column::new("last_failure_error_code", Text),
+    Column::new("last_failure_related_entry_index", Number),
+    Column::new("last_failure_related_entry_name", Text),
+    Column::new("last_failure_related_entry_type", Text),
+    Column::new("last_failure_related_command_index", Number),
+    Column::new("last_failure_related_command_name", Text),
+    Column::new("last_failure_related_command_type", Text),
+    Column::new("status", Text),
+    Column::new("completion_result", Text),
+    Column::new("completion_failure", Text),
+    Column::new("completion_failure_code", Number),
+    Column::new("partition_key", Number),
+    Column::new("output_journal_index", Number),
+];
+
+/// The columns of `sys_inbox`.
+pub const INBOX: [Column; 7] = [
+    Column::new("service_name", Text),
+    Column::new("service_key", Text),
+    Column::new("id", Text),
+    Column::new("target", Text),
+    Column::new("created_at", Time),
+    Column::new("sequence_number", Number),
+    Column::new("partition_key", Number),
+];
+
+/// An invocation as it is stored.
+struct Stored {
+    promise: Promise,
+    task: Task,
+    journal_len: u32,
+}
+
+/// Reads invocations.
+pub async fn read(api: &Api, plan: &Plan, sieve: &mut Sieve<'_>) -> Result<(), AdminError> {
+    let now = api.host.env.clock.now();
+    if let Some(ids) = plan.texts("id") {
+        sieve.looked_at(ids.len())?;
+        for id in ids {
+            if let Some(stored) = one(api, PromiseId::new(id)).await? {
+                row(api, &stored, now).await?.into_iter().for_each(|row| sieve.offer(row));
+            }
+        }
+        return Ok(());
+    }
+    let mut pages = Pages::of(InvocationFilter {
+        function: function(plan),
+        state: state(plan),
+        ..InvocationFilter::default()
+    });
+    while let Some(page) = pages.next(api, sieve).await? {
+        for stored in page {
+            row(api, &stored, now).await?.into_iter().for_each(|row| sieve.offer(row));
+        }
+    }
+    Ok(())
+}
+
+/// Reads invocations that wait for their turn.
+pub async fn read_inbox(api: &Api, plan: &Plan, sieve: &mut Sieve<'_>) -> Result<(), AdminError> {
+    let now = api.host.env.clock.now();
+    let mut pages = Pages::of(InvocationFilter {
+        function: plan.text("target").map(|target| format!("{SERVICE_SCHEME}{target}")),
+        state: Some("suspended".to_owned()),
+        ..InvocationFilter::default()
+    });
+    while let Some(page) = pages.next(api, sieve).await? {
+        for stored in page {
+            let Some((service, key, _)) = called(&stored.promise) else { continue };
+            if status(&stored, now) != "pending" {
+                continue;
+            }
+            sieve.offer(Row::from([
+                ("id", Value::Text(stored.promise.id().to_string())),
+                ("service_name", Value::Text(service)),
+                ("service_key", Value::text(key)),
+                ("target", Value::text(path(&stored.promise))),
+                ("created_at", Value::Time(stored.promise.spec.created_at)),
+            ]));
+        }
+    }
+    Ok(())
+}
+
+/// The pages of a listing, the newest first.
+struct Pages {
+    filter: InvocationFilter,
+    is_over: bool,
+}
+
+impl Pages {
+    fn of(filter: InvocationFilter) -> Self {
+        Self { filter: InvocationFilter { limit: PAGE, ..filter }, is_over: false }
+    }
+
+    /// The next page; none: there is none, or it is enough.
+    async fn next(
+        &mut self,
+        api: &Api,
+        sieve: &mut Sieve<'_>,
+    ) -> Result<Option<Vec<Stored>>, AdminError> {
+        if self.is_over || sieve.is_full() {
+            return Ok(None);
+        }
+        let store = api.look().await?;
+        let page = store.read().list(&self.filter).await?;
+        drop(store);
+        // Of a page that is not full, and not the last one, others were looked at in the store.
+        let is_short = page.next.is_some() && page.items.len() < PAGE as usize;
+        sieve.looked_at(if is_short { PAGE as usize } else { page.items.len() })?;
+        self.is_over = page.next.is_none();
+        self.filter.after = page.next;
+        let stored = page.items.into_iter().map(|row| Stored {
+            promise: row.promise,
+            task: row.task,
+            journal_len: row.journal_len,
+        });
+        Ok(Some(stored.collect()))
+    }
+}
+
+async fn one(api: &Api, id: PromiseId) -> Result<Option<Stored>, AdminError> {
+    Ok(match api.execute(Command::TaskGet { id }).await? {
+        Reply::Task(found) => {
+            let journal_len = found.head.len;
+            Some(Stored { promise: found.promise, task: found.task, journal_len })
+        }
+        _ => None,
+    })
+}
+
+/// The target, or the end of the targets, of invocations that are asked for.
+fn function(plan: &Plan) -> Option<String> {
+    if let Some(target) = plan.text("target") {
+        return Some(format!("{SERVICE_SCHEME}{target}"));
+    }
+    let handler = plan.text("target_handler_name")?;
+    let service = plan.text("target_service_name");
+    let key = plan.text("target_service_key");
+    Some(match (&service, &key) {
+        (Some(service), Some(key)) => {
+            Called { service, key: Some(key), handler: &handler }.address()
+        }
+        _ => handler,
+    })
+}
+
+/// The state in the store of invocations that are asked for, where it is one.
+fn state(plan: &Plan) -> Option<String> {
+    let states = plan.texts("status")?.into_iter().map(|status| match status.as_str() {
+        "pending" | "suspended" => Some("suspended"),
+        "scheduled" | "ready" | "backing-off" => Some("pending"),
+        "running" => Some("acquired"),
+        "paused" => Some("halted"),
+        _ => None,
+    });
+    let mut states: Vec<_> = states.collect::<Option<_>>()?;
+    states.dedup();
+    match states.as_slice() {
+        [state] => Some((*state).to_owned()),
+        _ => None,
+    }
+}
+
+/// What an invocation calls, without the scheme.
+fn path(promise: &Promise) -> Option<String> {
+    promise.target()?.strip_prefix(SERVICE_SCHEME).map(str::to_owned)
+}
+
+/// Where an invocation stands, as tools call it.
+fn status(stored: &Stored, now: Timestamp) -> &'static str {
+    let Stored { promise, task, journal_len } = stored;
+    if !promise.is_pending() {
+        return "completed";
+    }
+    match &task.state {
+        TaskState::Suspended if *journal_len == 0 => "pending",
+        TaskState::Suspended => "suspended",
+        TaskState::Acquired { .. } => "running",
+        TaskState::Halted { .. } => "paused",
+        TaskState::Pending { retry_at, .. } if *retry_at > now => match task.attempt {
+            0 => "scheduled",
+            _ => "backing-off",
+        },
+        TaskState::Pending { .. } | TaskState::Fulfilled => "ready",
+    }
+}
+
+/// The row of an invocation; none: it is none of a service.
+async fn row(api: &Api, stored: &Stored, now: Timestamp) -> Result<Option<Row>, AdminError> {
+    let Stored { promise, task, journal_len } = stored;
+    let Some((service, key, handler)) = called(promise) else { return Ok(None) };
+    let spec = &promise.spec;
+    let text = |text: &str| Value::Text(text.to_owned());
+    let status = status(stored, now);
+    let mut row = Row::from([
+        ("id", text(spec.id.as_str())),
+        ("target", Value::text(path(promise))),
+        ("idempotency_key", Value::text(spec.param.headers.get(IDEMPOTENCY).cloned())),
+        ("target_service_name", text(&service)),
+        ("target_service_key", Value::text(key)),
+        ("target_handler_name", text(&handler)),
+        ("status", text(status)),
+        ("journal_size", Value::count(*journal_len)),
+        ("created_at", Value::Time(spec.created_at)),
+        ("modified_at", Value::Time(modified_at(promise, task))),
+        ("scheduled_start_at", Value::time(tags::delay(&spec.tags))),
+        ("retry_count", Value::count(task.attempt)),
+    ]);
+    if let Some(digest) = task.module {
+        let deployment = api.host.services.deployment(digest).await.ok();
+        if let Some(deployment) = &deployment {
+            let id = text(&deployment.id());
+            row.set("pinned_deployment_id", id.clone());
+            if *journal_len > 0 || task.attempt > 0 {
+                row.set("last_attempt_deployment_id", id);
+            }
+            let ty = deployment.service(&service).map(|service| match service.ty {
+                ServiceType::Service => "service",
+                ServiceType::VirtualObject => "virtual_object",
+                ServiceType::Workflow => "workflow",
+            });
+            row.set("target_service_ty", Value::text(ty));
+            row.set("last_attempt_server", Value::text(deployment.sdk.clone()));
+        }
+    }
+    // Who calls with an idempotency key makes what belongs to nobody, and says so in a header.
+    let by = spec.param.headers.get(BY).and_then(|by| Some(by.rsplit_once('/')?.0.to_owned()));
+    let caller = view::caller(promise).or(by);
+    let restarted = view::labels(&spec.tags).remove(RESTART_OF);
+    let by = match (&caller, &restarted) {
+        (Some(_), _) => "service",
+        (None, Some(_)) => "restart_as_new",
+        (None, None) => "ingress",
+    };
+    row.set("invoked_by", text(by));
+    row.set("restarted_from", Value::text(restarted));
+    row.set("invoked_by_id", Value::text(caller));
+    if let Some(settlement) = promise.settlement() {
+        row.set("completed_at", Value::Time(settlement.settled_at));
+        let failure = view::failure(promise);
+        row.set("completion_result", text(if failure.is_some() { "failure" } else { "success" }));
+        if let Some(failure) = failure {
+            // As services are told it: there is no 499 among them.
+            let code = if failure.code == 499 { 409 } else { failure.code };
+            row.set("completion_failure", Value::Text(format!("[{code}] {}", failure.message)));
+            row.set("completion_failure_code", Value::count(code));
+        }
+    } else {
+        let note = task.note.as_ref().map(|note| note.message.to_string());
+        row.set("last_failure", Value::text(note));
+        if status == "backing-off" {
+            row.set("next_retry_at", Value::time(view::retry_at(task).map(Timestamp)));
+        }
+    }
+    Ok(Some(row))
+}
+
+/// When it last came to stand where it stands, as far as that is known.
+fn modified_at(promise: &Promise, task: &Task) -> Timestamp {
+    let created_at = promise.spec.created_at;
+    match (promise.settlement(), &task.state) {
+        (Some(settlement), _) => settlement.settled_at,
+        (None, TaskState::Pending { since, .. }) => created_at.max(*since),
+        (None, _) => created_at.max(task.progress.at),
+    }
+}

@@ -1,0 +1,194 @@
+//! `sys_journal`: what an invocation asked for, and what it was told.
+//!
+//! The rows are the records of the store, under the names that tools know: the beginning is the command of the
+//! input, the end that of the output.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use segno_core::{
+    id::PromiseId,
+    invocation::{Record, RecordBody},
+    time::Timestamp,
+};
+use segno_engine::services::frames::FRAME;
+use segno_store::PromiseRow;
+use serde_json::{Value as Json, json};
+
+use super::{
+    super::{
+        plan::Plan,
+        row::{Row, Sieve},
+        value::{
+            Kind::{Bool, Bytes, Number, Text, Time},
+            Value,
+        },
+    },
+    Column, PAGE, called,
+};
+use crate::{Api, journal, restate::error::AdminError};
+
+/// The columns.
+pub const COLUMNS: [Column; 15] = [
+    Column::new("id", Text),
+    Column::new("index", Number),
+    Column::new("entry_type", Text),
+    Column::new("name", Text),
+    Column::new("completed", Bool),
+    Column::new("invoked_id", Text),
+    Column::new("invoked_target", Text),
+    Column::new("sleep_wakeup_at", Time),
+    Column::new("promise_name", Text),
+    Column::new("version", Number),
+    Column::new("entry_json", Text),
+    Column::new("entry_lite_json", Text),
+    Column::new("appended_at", Time),
+    Column::new("raw", Bytes),
+    Column::new("partition_key", Number),
+];
+
+/// Reads the journals of the invocations that are named.
+pub async fn read(api: &Api, plan: &Plan, sieve: &mut Sieve<'_>) -> Result<(), AdminError> {
+    let Some(ids) = plan.texts("id") else {
+        let message =
+            "a journal is read by its invocation: say WHERE id = '…' in a query of `sys_journal`";
+        return Err(AdminError::new(400, message));
+    };
+    sieve.looked_at(ids.len())?;
+    for id in ids {
+        let id = PromiseId::new(id);
+        let row = api.host.store.read().promise(&id).await?;
+        if row.is_some_and(|row| called(&row.promise).is_some()) {
+            of(api, &id, sieve).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn of(api: &Api, id: &PromiseId, sieve: &mut Sieve<'_>) -> Result<(), AdminError> {
+    let mut records: Vec<(Record, Option<PromiseRow>)> = Vec::new();
+    loop {
+        let from = u32::try_from(records.len()).unwrap_or(u32::MAX);
+        let store = api.look().await?;
+        let page = store.read().journal(id, from, PAGE).await?;
+        let owners: Vec<_> = page.iter().filter_map(|record| journal::owner(id, record)).collect();
+        let mut values = store.read().promises(&owners).await?.into_iter();
+        drop(store);
+        let is_last = page.len() < PAGE as usize;
+        sieve.looked_at(page.len())?;
+        sieve.weighs(page.iter().map(weight).sum())?;
+        records.extend(page.into_iter().map(|record| {
+            let own = journal::owner(id, &record).and_then(|_| values.next().flatten());
+            (record, own)
+        }));
+        if is_last {
+            break;
+        }
+    }
+    let told: BTreeSet<u32> = records
+        .iter()
+        .filter_map(|(record, _)| match &record.body {
+            RecordBody::Notified { index, .. } => Some(index.0),
+            _ => None,
+        })
+        .collect();
+    let mut commands = BTreeMap::new();
+    for (record, own) in &records {
+        let mut row = Row::from([
+            ("id", Value::Text(id.to_string())),
+            ("index", Value::count(record.seq)),
+            ("version", Value::Number(2)),
+            ("appended_at", Value::Time(record.at)),
+        ]);
+        fill(&mut row, record, own.as_ref(), &mut commands, &told);
+        sieve.offer(row);
+    }
+    Ok(())
+}
+
+/// Writes what a record says. `commands` are the kinds of the commands before it, `told` those that were told their
+/// results.
+fn fill(
+    row: &mut Row,
+    record: &Record,
+    own: Option<&PromiseRow>,
+    commands: &mut BTreeMap<u32, String>,
+    told: &BTreeSet<u32>,
+) {
+    let shown = journal::show(record, own);
+    let text = |text: &str| Value::Text(text.to_owned());
+    let outcome = || serde_json::to_value(&shown.outcome).unwrap_or_default();
+    let (kind, entry) = match &record.body {
+        RecordBody::Started { .. } => {
+            ("Command: Input".to_owned(), json!({ "type": "Input", "value": shown.request }))
+        }
+        RecordBody::Command { index, name, .. } => {
+            let request = shown.request.clone().unwrap_or_default();
+            let frame = request.get(FRAME).cloned().unwrap_or_default();
+            let kind = frame.get("type").and_then(Json::as_str).unwrap_or("Custom").to_owned();
+            if kind == "Run" && !name.is_empty() {
+                row.set("name", text(name));
+            }
+            row.set("completed", Value::Bool(told.contains(&index.0)));
+            row.set("invoked_id", Value::text(request.get("promise").and_then(invoked)));
+            row.set("invoked_target", Value::text(target(&frame)));
+            let at = frame.get("until_ms").and_then(Json::as_i64).map(Timestamp);
+            row.set("sleep_wakeup_at", Value::time(at));
+            if kind.ends_with("Promise") {
+                row.set("promise_name", Value::text(frame.get("key").and_then(Json::as_str)));
+            }
+            commands.insert(index.0, kind.clone());
+            (format!("Command: {kind}"), frame)
+        }
+        RecordBody::Notified { index, .. } => {
+            let kind = commands.get(&index.0).map_or("Custom", String::as_str);
+            row.set("completed", Value::Bool(true));
+            let entry = json!({ "type": kind, "command": index.0, "result": outcome() });
+            (format!("Notification: {kind}"), entry)
+        }
+        RecordBody::Signal { name, .. } => {
+            row.set("name", text(name));
+            row.set("completed", Value::Bool(true));
+            let entry = json!({ "type": "Signal", "name": name.as_str(), "result": outcome() });
+            ("Notification: Signal".to_owned(), entry)
+        }
+        RecordBody::Cancelled => {
+            row.set("name", text("cancel"));
+            row.set("completed", Value::Bool(true));
+            ("Notification: Signal".to_owned(), json!({ "type": "Signal", "name": "cancel" }))
+        }
+        RecordBody::Finished { .. } => {
+            ("Command: Output".to_owned(), json!({ "type": "Output", "result": outcome() }))
+        }
+    };
+    row.set("entry_type", Value::Text(kind));
+    row.set("entry_json", Value::Text(entry.to_string()));
+}
+
+/// Bytes that a record carries.
+fn weight(record: &Record) -> usize {
+    match &record.body {
+        RecordBody::Started { input, .. } => input.as_bytes().len(),
+        RecordBody::Command { request, .. } => request.as_bytes().len(),
+        RecordBody::Signal { payload, .. } => payload.as_bytes().len(),
+        RecordBody::Notified { .. } | RecordBody::Cancelled | RecordBody::Finished { .. } => 0,
+    }
+}
+
+/// Ids stand in requests as they are, and are read there as JSON.
+fn invoked(id: &Json) -> Option<String> {
+    match id {
+        Json::String(id) => Some(id.clone()),
+        Json::Null => None,
+        other => Some(other.to_string()),
+    }
+}
+
+/// Whom a frame calls.
+fn target(frame: &Json) -> Option<String> {
+    let of = |name: &str| frame.get(name)?.as_str();
+    let (service, handler) = (of("service")?, of("handler")?);
+    Some(match of("key") {
+        Some(key) => format!("{service}/{key}/{handler}"),
+        None => format!("{service}/{handler}"),
+    })
+}

@@ -1,0 +1,142 @@
+//! `state` and `sys_keyed_service_status`: objects and workflows by their keys.
+
+use segno_core::{id::ObjectId, value::Text as Name};
+use segno_store::{ObjectFilter, ObjectRow};
+
+use super::{
+    super::{
+        plan::Plan,
+        row::{Row, Sieve},
+        value::{
+            Kind::{Bytes, Number, Text},
+            Value,
+        },
+    },
+    Column, PAGE, service_and_key, utf8,
+};
+use crate::{Api, objects::held, restate::error::AdminError};
+
+/// The columns of `state`.
+pub const STATE: [Column; 8] = [
+    Column::new("service_name", Text),
+    Column::new("service_key", Text),
+    Column::new("key", Text),
+    Column::new("key_length", Number),
+    Column::new("value_utf8", Text),
+    Column::new("value", Bytes),
+    Column::new("value_length", Number),
+    Column::new("partition_key", Number),
+];
+
+/// The columns of `sys_keyed_service_status`.
+pub const TURNS: [Column; 4] = [
+    Column::new("service_name", Text),
+    Column::new("service_key", Text),
+    Column::new("invocation_id", Text),
+    Column::new("partition_key", Number),
+];
+
+/// Reads the state of objects.
+pub async fn read_state(api: &Api, plan: &Plan, sieve: &mut Sieve<'_>) -> Result<(), AdminError> {
+    let mut pages = Pages::of(plan);
+    while let Some(page) = pages.next(api, sieve).await? {
+        for row in page.into_iter().filter(|row| row.names > 0) {
+            of_object(api, plan, &row.object, sieve).await?;
+        }
+    }
+    Ok(())
+}
+
+async fn of_object(
+    api: &Api,
+    plan: &Plan,
+    object: &ObjectId,
+    sieve: &mut Sieve<'_>,
+) -> Result<(), AdminError> {
+    let Some((service, key)) = service_and_key(object) else { return Ok(()) };
+    let wanted = plan.texts("key");
+    let is_wanted = |name: &str| {
+        wanted.as_ref().is_none_or(|wanted| wanted.iter().any(|wanted| wanted == name))
+    };
+    let reads = plan.needs("value") || plan.needs("value_utf8");
+    let store = api.look().await?;
+    let mut sizes = store.read().object_names(object).await?;
+    sizes.retain(|size| is_wanted(&size.name));
+    sieve.looked_at(sizes.len())?;
+    let names: Vec<Name> = sizes.iter().map(|size| size.name.clone()).collect();
+    let mut values = Default::default();
+    if reads && !names.is_empty() {
+        let bytes: u64 = sizes.iter().map(|size| size.bytes).sum();
+        sieve.weighs(usize::try_from(bytes).unwrap_or(usize::MAX))?;
+        values = store.read().object_state(object, &names).await?;
+    }
+    drop(store);
+    for size in sizes {
+        let mut row = Row::from([
+            ("service_name", Value::Text(service.to_owned())),
+            ("service_key", Value::Text(key.to_owned())),
+            ("key_length", Value::count(size.name.len())),
+            ("value_length", Value::count(size.bytes)),
+        ]);
+        if let Some(value) = values.get(&size.name) {
+            row.set("value_utf8", utf8(value.as_bytes()));
+            row.set("value", Value::Bytes(value.as_bytes().to_vec()));
+        }
+        row.set("key", Value::Text(size.name.to_string()));
+        sieve.offer(row);
+    }
+    Ok(())
+}
+
+/// Reads whose turn it is.
+pub async fn read_turns(api: &Api, plan: &Plan, sieve: &mut Sieve<'_>) -> Result<(), AdminError> {
+    let mut pages = Pages::of(plan);
+    while let Some(page) = pages.next(api, sieve).await? {
+        let holders: Vec<_> = page.iter().filter_map(|row| row.holder().cloned()).collect();
+        let store = api.look().await?;
+        let held = held(&*store, &holders).await?;
+        drop(store);
+        for row in &page {
+            let holder = row.holder().filter(|id| held.get(*id) == Some(&row.object));
+            if let (Some(holder), Some((service, key))) = (holder, service_and_key(&row.object)) {
+                sieve.offer(Row::from([
+                    ("service_name", Value::Text(service.to_owned())),
+                    ("service_key", Value::Text(key.to_owned())),
+                    ("invocation_id", Value::Text(holder.to_string())),
+                ]));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The pages of the objects of services that are asked for.
+struct Pages {
+    filter: ObjectFilter,
+    is_over: bool,
+}
+
+impl Pages {
+    fn of(plan: &Plan) -> Self {
+        let prefix = Some(plan.object_prefix("service_name", "service_key"));
+        Self { filter: ObjectFilter { prefix, after: None, limit: PAGE }, is_over: false }
+    }
+
+    /// The next page; none: there is none, or it is enough.
+    async fn next(
+        &mut self,
+        api: &Api,
+        sieve: &mut Sieve<'_>,
+    ) -> Result<Option<Vec<ObjectRow>>, AdminError> {
+        if self.is_over || sieve.is_full() {
+            return Ok(None);
+        }
+        let store = api.look().await?;
+        let page = store.read().objects(&self.filter).await?;
+        drop(store);
+        sieve.looked_at(page.items.len())?;
+        self.is_over = page.next.is_none();
+        self.filter.after = page.next;
+        Ok(Some(page.items))
+    }
+}

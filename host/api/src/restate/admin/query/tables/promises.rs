@@ -1,0 +1,86 @@
+//! `sys_promise`: the promises of workflows, by their names.
+
+use segno_core::{id::ObjectId, promise::Promise, tags};
+use segno_engine::{services::outcome, values};
+use segno_restate::wire::Outcome;
+use segno_store::PromiseFilter;
+
+use super::{
+    super::{
+        plan::Plan,
+        row::{Row, Sieve},
+        value::{
+            Kind::{Bool, Bytes, Number, Text},
+            Value,
+        },
+    },
+    Column, PAGE, service_and_key, service_scheme, utf8,
+};
+use crate::{Api, restate::error::AdminError};
+
+/// The columns.
+pub const COLUMNS: [Column; 8] = [
+    Column::new("service_name", Text),
+    Column::new("service_key", Text),
+    Column::new("key", Text),
+    Column::new("completed", Bool),
+    Column::new("completion_success_value", Bytes),
+    Column::new("completion_success_value_utf8", Text),
+    Column::new("completion_failure", Text),
+    Column::new("partition_key", Number),
+];
+
+/// Reads promises of workflows.
+pub async fn read(api: &Api, plan: &Plan, sieve: &mut Sieve<'_>) -> Result<(), AdminError> {
+    let mut filter =
+        PromiseFilter { prefix: Some(prefix(plan)), limit: PAGE, ..PromiseFilter::default() };
+    loop {
+        let store = api.look().await?;
+        let page = store.read().find(&filter).await?;
+        drop(store);
+        sieve.looked_at(page.items.len())?;
+        for found in page.items {
+            row(&found.promise).into_iter().for_each(|row| sieve.offer(row));
+        }
+        match page.next {
+            Some(next) if !sieve.is_full() => filter.after = Some(next),
+            _ => return Ok(()),
+        }
+    }
+}
+
+/// What the ids of the promises begin with that are asked for.
+fn prefix(plan: &Plan) -> String {
+    match (plan.text("service_name"), plan.text("service_key")) {
+        (Some(_), Some(_)) => {
+            let object = ObjectId::new(plan.object_prefix("service_name", "service_key"));
+            object.promise(&plan.text("key").unwrap_or_default()).to_string()
+        }
+        (Some(_), None) => plan.object_prefix("service_name", "service_key"),
+        (None, _) => service_scheme(),
+    }
+}
+
+/// The row of a promise; none: it is none of a workflow.
+fn row(promise: &Promise) -> Option<Row> {
+    let object = ObjectId::from(tags::object(&promise.spec.tags)?);
+    let (service, key) = service_and_key(&object)?;
+    let mut row = Row::from([
+        ("service_name", Value::Text(service.to_owned())),
+        ("service_key", Value::Text(key.to_owned())),
+        ("key", Value::text(object.name_of(promise.id()))),
+        ("completed", Value::Bool(!promise.is_pending())),
+    ]);
+    match values::told(promise).map(|told| outcome::of_guest(&told)) {
+        None => {}
+        Some(Outcome::Success(value)) => {
+            row.set("completion_success_value_utf8", utf8(&value));
+            row.set("completion_success_value", Value::Bytes(value.to_vec()));
+        }
+        Some(Outcome::Failure(failure)) => {
+            let text = format!("[{}] {}", failure.code, failure.message);
+            row.set("completion_failure", Value::Text(text));
+        }
+    }
+    Some(row)
+}

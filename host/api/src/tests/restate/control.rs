@@ -1,0 +1,158 @@
+use axum::http::StatusCode;
+use segno_core::promise::Verdict;
+use serde_json::json;
+
+use super::Services;
+
+async fn patch(services: &Services, id: &str, how: &str) -> (StatusCode, String) {
+    let (status, body) = services.admin("PATCH", &format!("/invocations/{id}/{how}"), None).await;
+    (status, body["message"].as_str().unwrap_or_default().to_owned())
+}
+
+async fn is_known(services: &Services, id: &str) -> bool {
+    let rows = services.rows(&format!("SELECT id FROM sys_invocation WHERE id = '{id}'")).await;
+    rows != json!([])
+}
+
+#[tokio::test]
+async fn what_has_completed_is_purged_with_what_it_made() {
+    let services = Services::new().await;
+    let id = services.send("Greeter/greet").await;
+    let claim = services.journal(&id).await;
+    let child = format!("{id}/2");
+    let (status, message) = patch(&services, &id, "purge").await;
+    assert_eq!(status, StatusCode::CONFLICT);
+    assert!(message.contains("has not completed"), "{message}");
+    assert!(is_known(&services, &id).await, "it runs");
+    services.end(&child, Verdict::Resolved, "1").await;
+    services.ended(claim, Verdict::Resolved, "1").await;
+    let (status, message) = patch(&services, &child, "purge").await;
+    assert_eq!(status, StatusCode::CONFLICT);
+    assert!(message.contains(&format!("it goes with `{id}`")), "{message}");
+
+    // Its children are told that it has ended.
+    let owed = segno_core::promise::OutboxKey::CancelChildren(id.as_str().into());
+    services.world.command(segno_core::command::Command::OutboxDue { key: owed }).await;
+    let (status, message) = patch(&services, &id, "purge").await;
+    assert_eq!(status, StatusCode::OK, "{message}");
+    assert!(!is_known(&services, &id).await && !is_known(&services, &child).await);
+    let rows = services.rows(&format!("SELECT index FROM sys_journal WHERE id = '{id}'")).await;
+    assert_eq!(rows, json!([]));
+    let (status, message) = patch(&services, &id, "purge").await;
+    assert_eq!(status, StatusCode::NOT_FOUND);
+    assert!(message.contains("no invocation"), "{message}");
+}
+
+#[tokio::test]
+async fn the_older_form_of_purge_does_the_same() {
+    let services = Services::new().await;
+    let id = services.send("Greeter/greet").await;
+    let path = format!("/invocations/{id}?mode=Purge");
+    assert_eq!(services.admin("DELETE", &path, None).await.0, StatusCode::CONFLICT);
+    services.end(&id, Verdict::Resolved, "1").await;
+    assert_eq!(services.admin("DELETE", &path, None).await.0, StatusCode::OK);
+    assert!(!is_known(&services, &id).await);
+}
+
+#[tokio::test]
+async fn a_journal_is_not_removed_without_its_result() {
+    let services = Services::new().await;
+    let id = services.send("Greeter/greet").await;
+    assert_eq!(patch(&services, &id, "purge-journal").await.0, StatusCode::CONFLICT);
+    services.end(&id, Verdict::Resolved, "1").await;
+    let (status, message) = patch(&services, &id, "purge-journal").await;
+    assert_eq!(status, StatusCode::NOT_IMPLEMENTED);
+    assert!(message.contains("`purge` removes both"), "{message}");
+    assert!(is_known(&services, &id).await);
+    assert_eq!(patch(&services, "inv_none", "purge-journal").await.0, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn what_has_ended_begins_anew_under_another_id() {
+    let services = Services::new().await;
+    let id = services.send("Cart/a/add").await;
+    let restart = |query: &str| format!("/invocations/{id}/restart-as-new{query}");
+    let (status, body) = services.admin("PATCH", &restart(""), None).await;
+    assert_eq!(status, StatusCode::CONFLICT, "{body}");
+    services.end(&id, Verdict::Resolved, "1").await;
+    for refused in ["?from=2", "?deployment=dp_none"] {
+        let (status, body) = services.admin("PATCH", &restart(refused), None).await;
+        assert_eq!(status, StatusCode::BAD_REQUEST, "{refused}: {body}");
+    }
+    let (status, body) = services.admin("PATCH", &restart("?deployment=latest&from=0"), None).await;
+    assert_eq!(status, StatusCode::OK, "{body}");
+    let new = body["new_invocation_id"].as_str().expect("an id");
+    assert_ne!(new, id);
+    let columns = "target, status, invoked_by, restarted_from";
+    let rows =
+        services.rows(&format!("SELECT {columns} FROM sys_invocation WHERE id = '{new}'")).await;
+    assert_eq!(
+        rows,
+        json!([{
+            "target": "Cart/a/add", "status": "ready", "invoked_by": "restart_as_new", "restarted_from": id,
+        }])
+    );
+    let store = services.world.api.host.store.clone();
+    let read =
+        async |id: &str| store.read().promise(&id.into()).await.expect("a store").expect("a row");
+    let (old, new) = (read(&id).await, read(new).await);
+    assert_eq!(old.promise.spec.param, new.promise.spec.param);
+    services.world.start("elsewhere").await;
+    let (status, _) = services.admin("PATCH", "/invocations/inv_none/restart-as-new", None).await;
+    assert_eq!(status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn what_is_paused_goes_on_with_its_own_deployment() {
+    let services = Services::new().await;
+    let id = services.send("Greeter/greet").await;
+    services.world.halt(&id).await;
+    let first = services.rows("SELECT id FROM sys_deployment").await[0]["id"].clone();
+    let second = services.register("http://localhost:9081/small").await;
+    for other in ["latest", second.as_str()] {
+        let (status, message) = patch(&services, &id, &format!("resume?deployment={other}")).await;
+        assert_eq!(status, StatusCode::BAD_REQUEST);
+        assert!(message.contains("goes on with the deployment that it began with"), "{message}");
+    }
+    for own in ["", "?deployment=keep", &format!("?deployment={}", first.as_str().expect("an id"))]
+    {
+        let (status, message) = patch(&services, &id, &format!("resume{own}")).await;
+        assert_eq!(status, StatusCode::OK, "{own}: {message}");
+        let (status, _) = patch(&services, &id, &format!("resume{own}")).await;
+        assert_eq!(status, StatusCode::CONFLICT, "{own}: it is not paused any more");
+        let claim = segno_core::id::Claim { id: id.as_str().into(), ..claim(&services, &id).await };
+        services.world.command(halted(claim)).await;
+    }
+    assert_eq!(patch(&services, "inv_none", "resume").await.0, StatusCode::NOT_FOUND);
+}
+
+/// The task of an invocation, claimed.
+async fn claim(services: &Services, id: &str) -> segno_core::id::Claim {
+    use segno_core::{
+        command::{ClaimRequest, Command},
+        id::{Claim, Holder, NodeName},
+        reply::Reply,
+        time::Millis,
+    };
+    let store = services.world.api.host.store.clone();
+    let row = store.read().promise(&id.into()).await.expect("a store").expect("a row");
+    let version = row.task.expect("a task").version;
+    let holder = Holder { node: NodeName::from("test"), incarnation: 1 };
+    let request = ClaimRequest { holder, nonce: version.0 + 2, ttl: Millis(60_000) };
+    let claim = Claim { id: id.into(), version };
+    let acquire = Command::TaskAcquire { claim, request, stall_limit: None };
+    match services.world.command(acquire).await {
+        Reply::Task(task) => Claim { id: id.into(), version: task.task.version },
+        other => panic!("{other:?}"),
+    }
+}
+
+fn halted(claim: segno_core::id::Claim) -> segno_core::command::Command {
+    let report = segno_core::promise::Note {
+        kind: "paused".into(),
+        message: "for a look".into(),
+        details: Vec::new().into(),
+    };
+    let reason = segno_core::promise::ReleaseReason::Halt { report };
+    segno_core::command::Command::TaskRelease { claim, reason }
+}

@@ -1,0 +1,301 @@
+use axum::{
+    body::Body,
+    http::{Request, StatusCode, header},
+};
+use segno_core::{command::Command, promise::Verdict};
+use serde_json::{Value, json};
+use tower::ServiceExt as _;
+
+use super::Services;
+
+/// One invocation in each state, by its state.
+async fn in_each_state(services: &Services) -> Vec<(&'static str, String)> {
+    let world = &services.world;
+    let mut all = Vec::new();
+    let ready = services.send("Greeter/greet").await;
+    all.push(("ready", ready));
+    let running = services.send("Greeter/greet").await;
+    world.acquire(&running).await;
+    all.push(("running", running));
+    let completed = services.send("Greeter/greet").await;
+    services.end(&completed, Verdict::Resolved, "\"hi\"").await;
+    all.push(("completed", completed));
+    let paused = services.send("Greeter/greet").await;
+    world.halt(&paused).await;
+    all.push(("paused", paused));
+    let suspended = services.send("Greeter/greet").await;
+    let claim = services.journal(&suspended).await;
+    world.gate("gate").await;
+    let awaits = ["gate".into()].into();
+    world.command(Command::TaskSuspend { claim, records: vec![], logs: vec![], awaits }).await;
+    all.push(("suspended", suspended));
+    let (_, body) =
+        services.ingress("POST", "/Greeter/greet/send?delay=1h", Some(json!("Mary"))).await;
+    all.push(("scheduled", body["invocationId"].as_str().expect("an id").to_owned()));
+    let holder = services.send("Cart/a/add").await;
+    world.acquire(&holder).await;
+    all.push(("running", holder));
+    all.push(("pending", services.send("Cart/a/add").await));
+    all
+}
+
+fn texts(rows: &Value, column: &str) -> Vec<String> {
+    let rows = rows.as_array().expect("rows").iter();
+    rows.map(|row| row[column].as_str().unwrap_or("-").to_owned()).collect()
+}
+
+#[tokio::test]
+async fn an_invocation_is_found_by_its_id_with_its_columns() {
+    let services = Services::new().await;
+    let deployment = services.rows("SELECT id FROM sys_deployment").await[0]["id"].clone();
+    let id = "restate:Cart/k%2F1/add/i/once";
+    let (status, _) = ask_once(&services).await;
+    assert_eq!(status, StatusCode::ACCEPTED);
+    services.end(id, Verdict::Rejected, "{\"code\":418,\"message\":\"no tea\"}").await;
+    let rows = services.rows(&format!("SELECT * FROM sys_invocation WHERE id = '{id}'")).await;
+    let [row] = rows.as_array().expect("rows").as_slice() else { panic!("{rows}") };
+    for (column, value) in [
+        ("id", json!(id)),
+        ("target", json!("Cart/k/1/add")),
+        ("target_service_name", json!("Cart")),
+        ("target_service_key", json!("k/1")),
+        ("target_handler_name", json!("add")),
+        ("target_service_ty", json!("virtual_object")),
+        ("idempotency_key", json!("once")),
+        ("invoked_by", json!("ingress")),
+        ("status", json!("completed")),
+        ("completion_result", json!("failure")),
+        ("completion_failure", json!("[418] no tea")),
+        ("pinned_deployment_id", deployment),
+        ("last_attempt_server", json!("test/1.0")),
+        ("retry_count", json!(0)),
+        ("journal_size", json!(0)),
+        ("invoked_by_id", Value::Null),
+        ("last_failure", Value::Null),
+    ] {
+        assert_eq!(row[column], value, "{column}");
+    }
+    assert!(row["created_at"].as_str().is_some_and(|at| at.ends_with('Z')), "{row}");
+    assert!(row.get("last_failure").is_none(), "what is nothing is left out");
+    let none = services.rows("SELECT * FROM sys_invocation WHERE id = 'inv_none'").await;
+    assert_eq!(none, json!([]));
+    let other = format!("SELECT id FROM sys_invocation WHERE id = '{id}' AND status = 'ready'");
+    assert_eq!(services.rows(&other).await, json!([]), "the rest of the condition counts too");
+}
+
+async fn ask_once(services: &Services) -> (StatusCode, Value) {
+    let request = Request::post("/Cart/k%2F1/add/send")
+        .header(header::HOST, "localhost")
+        .header("idempotency-key", "once")
+        .body(Body::from("1"));
+    let request = request.expect("a request");
+    let response = services.ingress.clone().oneshot(request).await.expect("an answer");
+    (response.status(), Value::Null)
+}
+
+#[tokio::test]
+async fn invocations_are_found_by_each_state() {
+    let services = Services::new().await;
+    let all = in_each_state(&services).await;
+    for state in ["ready", "running", "completed", "paused", "suspended", "scheduled", "pending"] {
+        let sql = format!(
+            "SELECT id, status FROM sys_invocation_status WHERE status = '{state}' AND target <> 'Greeter/part' ORDER BY created_at DESC"
+        );
+        let rows = services.rows(&sql).await;
+        let mut found = texts(&rows, "id");
+        let expected = all.iter().filter(|(is, _)| *is == state).map(|(_, id)| id.clone());
+        let mut expected: Vec<_> = expected.collect();
+        (found.sort(), expected.sort());
+        assert_eq!(found, expected, "{state}");
+        assert!(texts(&rows, "status").iter().all(|status| status == state));
+    }
+    let grouped = "SELECT status, COUNT(*) AS n FROM sys_invocation WHERE target_handler_name != 'part' GROUP BY status \
+                   ORDER BY n DESC, status LIMIT 2";
+    let rows = services.rows(grouped).await;
+    assert_eq!(rows, json!([{ "status": "running", "n": 2 }, { "status": "completed", "n": 1 }]));
+    let paused =
+        services.rows("SELECT last_failure FROM sys_invocation WHERE status = 'paused'").await;
+    assert_eq!(paused, json!([{ "last_failure": "the replay leaves the journal at record 3" }]));
+    let both =
+        services.rows("SELECT id FROM sys_invocation WHERE status IN ('pending', 'ready')").await;
+    assert_eq!(both.as_array().map(Vec::len), Some(3), "the call of another is ready: {both}");
+}
+
+#[tokio::test]
+async fn every_operator_takes_what_it_should() {
+    let services = Services::new().await;
+    for target in ["Greeter/greet", "Cart/a/add", "Cart/b/look"] {
+        services.send(target).await;
+    }
+    // Not a service: not in the table.
+    services.world.upload("shop", "wasm order ship short").await;
+    services.world.start("elsewhere").await.ok();
+    let all = ["Cart/a/add", "Cart/b/look", "Greeter/greet"];
+    for (condition, found) in [
+        ("target = 'Cart/a/add'", &all[..1]),
+        ("target != 'Cart/a/add'", &all[1..]),
+        ("target <> 'Cart/a/add'", &all[1..]),
+        ("target < 'Cart/b/look'", &all[..1]),
+        ("target <= 'Cart/b/look'", &all[..2]),
+        ("target > 'Cart/b/look'", &all[2..]),
+        ("target >= 'Cart/b/look'", &all[1..]),
+        ("target IN ('Cart/a/add', 'Greeter/greet', 'x') AND target > 'D'", &all[2..]),
+        ("target NOT IN ('Cart/a/add')", &all[1..]),
+        ("target LIKE 'Cart/_/%'", &all[..2]),
+        ("target NOT LIKE 'Cart%'", &all[2..]),
+        ("target_service_key IS NULL", &all[2..]),
+        ("target_service_key IS NOT NULL", &all[..2]),
+        ("target_service_key <> 'a'", &all[1..2]),
+        ("NOT target_service_key = 'a'", &all[1..2]),
+        ("target_service_name = 'Cart' AND target_service_key = 'a'", &all[..1]),
+        (
+            "target_service_name = 'Cart' AND target_service_key = 'a' AND target_handler_name = 'add'",
+            &all[..1],
+        ),
+        ("target_handler_name = 'look'", &all[1..2]),
+        ("target = 'Cart/a/add' OR target_service_name = 'Greeter'", &[all[0], all[2]]),
+        ("created_at > '2020-01-01T00:00:00Z'", &all),
+        ("created_at < '2020-01-01T00:00:00Z'", &[]),
+        ("target_service_ty = 'service'", &all[2..]),
+    ] {
+        let sql = format!("SELECT target FROM sys_invocation WHERE {condition} ORDER BY target");
+        assert_eq!(texts(&services.rows(&sql).await, "target"), found, "{condition}");
+    }
+    let page = "SELECT target AS t FROM sys_invocation ORDER BY t DESC LIMIT 1 OFFSET 1";
+    assert_eq!(services.rows(page).await, json!([{ "t": "Cart/b/look" }]));
+    let newest = "SELECT target FROM sys_invocation ORDER BY created_at DESC LIMIT 2";
+    assert_eq!(texts(&services.rows(newest).await, "target").len(), 2);
+    let counted = "SELECT COUNT(*), COUNT(target_service_key) AS keys, MIN(target), MAX(target) AS last FROM sys_invocation";
+    assert_eq!(
+        services.rows(counted).await,
+        json!([{ "count(*)": 3, "keys": 2, "min(target)": "Cart/a/add", "last": "Greeter/greet" }])
+    );
+    let none = "SELECT COUNT(*) AS n FROM sys_invocation WHERE target = 'x'";
+    assert_eq!(services.rows(none).await, json!([{ "n": 0 }]));
+}
+
+#[tokio::test]
+async fn a_journal_is_shown_with_the_names_of_tools() {
+    let services = Services::new().await;
+    let id = services.send("Greeter/greet").await;
+    let claim = services.journal(&id).await;
+    services.ended(claim, Verdict::Resolved, "\"hi\"").await;
+    let sql = format!("SELECT * FROM sys_journal WHERE id = '{id}' ORDER BY index");
+    let rows = services.rows(&sql).await;
+    assert_eq!(
+        texts(&rows, "entry_type"),
+        [
+            "Command: Input",
+            "Command: Run",
+            "Notification: Run",
+            "Command: Sleep",
+            "Command: Call",
+            "Notification: Signal"
+        ]
+    );
+    assert_eq!((&rows[1]["name"], &rows[1]["completed"]), (&json!("charge"), &json!(true)));
+    assert_eq!((&rows[3]["name"], &rows[3]["completed"]), (&Value::Null, &json!(false)));
+    assert_eq!(rows[3]["sleep_wakeup_at"], "1970-01-01T00:00:01.000Z");
+    assert_eq!(rows[4]["invoked_id"], format!("{id}/2"));
+    assert_eq!(rows[4]["invoked_target"], "Greeter/part");
+    let entry = |row: usize| -> Value {
+        serde_json::from_str(rows[row]["entry_json"].as_str().expect("text")).expect("JSON")
+    };
+    assert_eq!(entry(0), json!({ "type": "Input", "value": "Mary" }));
+    assert_eq!(entry(2), json!({ "type": "Run", "command": 0, "result": { "value": 7 } }));
+    let called = services.rows(&format!("SELECT * FROM sys_invocation WHERE id = '{id}/2'")).await;
+    assert_eq!(
+        (&called[0]["invoked_by"], &called[0]["invoked_by_id"]),
+        (&json!("service"), &json!(id))
+    );
+    let refusal = services.refused("SELECT * FROM sys_journal").await;
+    assert!(refusal.contains("WHERE id ="), "{refusal}");
+}
+
+#[tokio::test]
+async fn state_turns_and_the_inbox_are_found_by_key() {
+    let services = Services::new().await;
+    for (key, state) in [("a", json!({ "n": [49], "bin": [255] })), ("a/b", json!({ "n": [50] }))] {
+        let write = json!({ "object_key": key, "new_state": state });
+        let (status, body) = services.admin("POST", "/services/Cart/state", Some(write)).await;
+        assert_eq!(status, StatusCode::ACCEPTED, "{body}");
+    }
+    let all = services
+        .rows("SELECT service_key, key, value_utf8, value FROM state ORDER BY service_key, key")
+        .await;
+    assert_eq!(
+        all,
+        json!([
+            { "service_key": "a", "key": "bin", "value": "ff" },
+            { "service_key": "a", "key": "n", "value_utf8": "1", "value": "31" },
+            { "service_key": "a/b", "key": "n", "value_utf8": "2", "value": "32" },
+        ])
+    );
+    let one = "SELECT key, value_utf8 FROM state WHERE service_name = 'Cart' AND service_key = 'a' AND key = 'n'";
+    assert_eq!(services.rows(one).await, json!([{ "key": "n", "value_utf8": "1" }]));
+    let sizes = services.rows("SELECT value_length FROM state WHERE service_key = 'a/b'").await;
+    assert_eq!(sizes, json!([{ "value_length": 1 }]));
+    let none = services.rows("SELECT key FROM state WHERE service_name = 'Other'").await;
+    assert_eq!(none, json!([]));
+
+    let holder = services.send("Cart/a/add").await;
+    services.world.acquire(&holder).await;
+    let waits = services.send("Cart/a/add").await;
+    let turns = services.rows("SELECT * FROM sys_keyed_service_status").await;
+    let turn = json!({ "service_name": "Cart", "service_key": "a", "invocation_id": holder });
+    assert_eq!(turns, json!([turn]));
+    let inbox = services.rows("SELECT id, service_name, service_key FROM sys_inbox").await;
+    assert_eq!(inbox, json!([{ "id": waits, "service_name": "Cart", "service_key": "a" }]));
+}
+
+#[tokio::test]
+async fn what_is_registered_is_found() {
+    let services = Services::new().await;
+    let rows = services.rows("SELECT * FROM sys_service ORDER BY name").await;
+    assert_eq!(texts(&rows, "name"), ["Cart", "Greeter", "Sign"]);
+    assert_eq!(texts(&rows, "ty"), ["virtual_object", "service", "workflow"]);
+    let rows = services
+        .rows("SELECT ty, endpoint, max_service_protocol_version FROM sys_deployment")
+        .await;
+    let shown = json!({
+        "ty": "http", "endpoint": "http://localhost:9080", "max_service_protocol_version": 6
+    });
+    assert_eq!(rows, json!([shown]));
+}
+
+#[tokio::test]
+async fn more_rows_than_are_looked_at_are_refused_unless_fewer_are_enough() {
+    let services = Services::new().await;
+    for _ in 0..10_001 {
+        services.send("Greeter/greet").await;
+    }
+    let refusal = services.refused("SELECT COUNT(*) FROM sys_invocation").await;
+    assert!(refusal.contains("more than 10000 rows of `sys_invocation`"), "{refusal}");
+    services.refused("SELECT id FROM sys_invocation ORDER BY id LIMIT 1").await;
+    for sql in [
+        "SELECT id FROM sys_invocation LIMIT 1",
+        "SELECT id FROM sys_invocation ORDER BY created_at DESC LIMIT 1",
+    ] {
+        assert_eq!(services.rows(sql).await.as_array().map(Vec::len), Some(1), "{sql}");
+    }
+    let narrow = "SELECT COUNT(*) AS n FROM sys_invocation WHERE status = 'running'";
+    assert_eq!(services.rows(narrow).await, json!([{ "n": 0 }]));
+}
+
+#[tokio::test]
+async fn only_json_is_answered() {
+    let services = Services::new().await;
+    for accept in [None, Some("application/vnd.apache.arrow.stream")] {
+        let mut request = Request::post("/query").header(header::HOST, "localhost");
+        if let Some(accept) = accept {
+            request = request.header(header::ACCEPT, accept);
+        }
+        let request = request.body(Body::from("{\"query\":\"SELECT name FROM sys_service\"}"));
+        let request = request.expect("a request");
+        let response = services.admin.clone().oneshot(request).await.expect("an answer");
+        assert_eq!(response.status(), StatusCode::NOT_ACCEPTABLE);
+    }
+    let (status, _) = services.admin("GET", "/query", None).await;
+    assert_eq!(status, StatusCode::METHOD_NOT_ALLOWED);
+    assert!(services.refused("SELECT nothing FROM state").await.contains("no column `nothing`"));
+}
