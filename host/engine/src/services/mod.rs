@@ -156,7 +156,16 @@ impl Services {
     /// # Errors
     /// The store did not answer.
     pub async fn names(&self) -> Result<Vec<String>, StoreError> {
-        Ok(self.read_names().await?.keys().cloned().collect())
+        let known = self.read_names().await?;
+        let mut names = Vec::new();
+        for (name, digest) in known.iter() {
+            // A deployment may have had a service that it has no more.
+            let deployment = self.deployment(*digest).await;
+            if deployment.is_ok_and(|deployment| deployment.service(name).is_some()) {
+                names.push(name.clone());
+            }
+        }
+        Ok(names)
     }
 
     /// The handler that is the run of a workflow.

@@ -1,6 +1,9 @@
 //! Registering deployments.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use axum::{
     Json,
@@ -8,7 +11,7 @@ use axum::{
     http::StatusCode,
     response::{IntoResponse, Response},
 };
-use segno_core::{command::Command, id::Digest, reply::Reply};
+use segno_core::{address::service_alias, command::Command, id::Digest, reply::Reply, value::Text};
 use segno_engine::services::{ConnectError, Deployment, Endpoint, HandlerKind, kind};
 use segno_restate::manifest::{Manifest, ManifestVersion, ServiceType};
 use segno_store::NewModule;
@@ -73,6 +76,16 @@ pub async fn register(api: Api, request: Request) -> Result<Response, AdminError
     // What was changed of it stays, unless it is to be as it was.
     if !same || asked.force {
         keep(&api, &deployment).await?;
+        // What it had at this address and has no more is nowhere else.
+        let gone = known.iter().filter(|known| known.deployment.uri == deployment.uri);
+        let gone: BTreeSet<&str> = gone
+            .flat_map(|known| known.deployment.manifest.services.iter())
+            .map(|service| service.name.as_str())
+            .filter(|name| deployment.service(name).is_none())
+            .collect();
+        for service in gone {
+            send_to(&api, service_alias(service).into(), &deployment).await?;
+        }
     }
     Ok((status, Json(deployments::view(&deployment))).into_response())
 }
@@ -89,15 +102,23 @@ pub async fn keep(api: &Api, deployment: &Deployment) -> Result<(), AdminError> 
     };
     api.host.store.modules().put(module).await?;
     for alias in deployment.aliases() {
-        match api.execute(Command::Deploy { alias, module: digest }).await? {
-            Reply::Done => {}
-            Reply::Refused(refusal) => return Err(refusal.into()),
-            other => return Err(unexpected(&other).into()),
-        }
+        send_to(api, alias, deployment).await?;
     }
     api.host.services.forget();
     api.modules().await?;
     Ok(())
+}
+
+/// Sends new invocations of a service to a deployment that is kept.
+async fn send_to(api: &Api, alias: Text, deployment: &Deployment) -> Result<(), AdminError> {
+    let module = Digest::of(&deployment.to_bytes());
+    let reply = api.execute(Command::Deploy { alias, module }).await?;
+    api.host.services.forget();
+    match reply {
+        Reply::Done => Ok(()),
+        Reply::Refused(refusal) => Err(refusal.into()),
+        other => Err(unexpected(&other).into()),
+    }
 }
 
 fn endpoint(api: &Api, asked: &Register) -> Result<Endpoint, AdminError> {
