@@ -52,6 +52,8 @@ pub struct Course {
     pub is_request_response: bool,
     /// Whether state is sent along.
     pub sends_state: bool,
+    /// By how much the clock goes on whenever it is read, in milliseconds.
+    pub clock_step_ms: i64,
     /// The frame of an endpoint with which the connection breaks, counted over all attempts.
     pub breaks_after: Option<usize>,
 }
@@ -59,7 +61,13 @@ pub struct Course {
 impl Course {
     /// Both sides send at once, and nothing breaks.
     pub fn of(version: ProtocolVersion) -> Self {
-        Self { version, is_request_response: false, sends_state: true, breaks_after: None }
+        Self {
+            version,
+            is_request_response: false,
+            sends_state: true,
+            clock_step_ms: 0,
+            breaks_after: None,
+        }
     }
 }
 
@@ -96,11 +104,18 @@ impl Outbound for Service {
     }
 }
 
-struct VirtualClock(AtomicI64);
+/// A clock that goes on by as much whenever it is read.
+struct VirtualClock(AtomicI64, i64);
+
+impl VirtualClock {
+    fn new(course: Course) -> Arc<Self> {
+        Arc::new(Self(AtomicI64::new(BEGIN), course.clock_step_ms))
+    }
+}
 
 impl Clock for VirtualClock {
     fn now(&self) -> Timestamp {
-        Timestamp(self.0.load(Ordering::SeqCst))
+        Timestamp(self.0.fetch_add(self.1, Ordering::SeqCst))
     }
 }
 
@@ -149,7 +164,7 @@ impl World {
         course: Course,
         answers: impl Fn(&HttpRequest) -> Result<HttpResponse, Failure> + Send + Sync + 'static,
     ) -> Self {
-        let clock = Arc::new(VirtualClock(AtomicI64::new(BEGIN)));
+        let clock = VirtualClock::new(course);
         let outbound = Arc::new(Service(Box::new(answers)));
         let endpoint = served(module, component, &clock, outbound).await;
         Self::of(endpoint, clock, course)
@@ -183,7 +198,7 @@ impl World {
 
     /// The same engine for another course: what was compiled stays.
     pub fn again(&self, course: Course) -> Self {
-        let clock = Arc::new(VirtualClock(AtomicI64::new(BEGIN)));
+        let clock = VirtualClock::new(course);
         let env = Env { clock: clock.clone(), ..Env::system() };
         let of = &self.endpoint;
         let endpoint = Endpoint {
@@ -226,6 +241,28 @@ impl World {
     /// The error with which an invocation was paused, if it was.
     pub fn paused(&self, id: &str) -> Option<&ErrorMessage> {
         self.invocations[id].paused.as_ref()
+    }
+
+    /// The times that the journal of an invocation keeps.
+    pub fn times(&self, id: &str) -> Vec<i64> {
+        let messages = || self.invocations[id].journal.iter().map(|record| self.message(record));
+        let runs: BTreeSet<u32> = messages()
+            .filter_map(|message| match message {
+                Message::Command(Command::Run(run)) if run.name == "segno:time" => {
+                    Some(run.result_completion_id)
+                }
+                _ => None,
+            })
+            .collect();
+        let kept = messages().filter_map(|message| match message {
+            Message::Notification(Notification {
+                id: NotificationId::Completion(id),
+                result: NotificationResult::Value(value),
+                ..
+            }) if runs.contains(&id) => serde_json::from_slice(&value).ok(),
+            _ => None,
+        });
+        kept.collect()
     }
 
     /// The names of an invocation's commands, with their types.

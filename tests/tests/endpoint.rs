@@ -18,10 +18,11 @@ use tests::{
 const VERSIONS: [ProtocolVersion; 3] =
     [ProtocolVersion::V5, ProtocolVersion::V6, ProtocolVersion::V7];
 
-const COMPONENTS: [&str; 9] = [
+const COMPONENTS: [&str; 10] = [
     "../examples/order",
     "../examples/approval",
     "../examples/bank",
+    "../examples/reminder",
     "../examples/trip",
     "guests/flows",
     "guests/hostile",
@@ -260,6 +261,36 @@ async fn time_goes_on_while_a_workflow_waits() {
     assert_eq!(failure(&outcome).code, 408);
     // Half a day until the comment, and four days of silence after it.
     assert_eq!(world.elapsed_ms(), DAY_MS / 2 + 4 * DAY_MS);
+}
+
+#[tokio::test]
+async fn the_time_that_a_workflow_was_told_is_that_of_its_journal_whatever_breaks() {
+    let reminder = component("reminder");
+    let first = World::new("reminder", &reminder, courses()[0], nothing_is_asked).await;
+    let input = json!({ "who": "Ada", "what": "water", "days": 3 });
+    for version in VERSIONS {
+        for frame in 1.. {
+            let course =
+                Course { breaks_after: Some(frame), clock_step_ms: 7, ..Course::of(version) };
+            let mut world = first.again(course);
+            let outcome = world.run("r", ("reminder", "", "remind"), input.clone(), &[]).await;
+            let reminded = success(&outcome);
+            let told = reminded["at"].as_array().expect("a list").iter();
+            let told: Vec<i64> = told.map(|at| at.as_i64().expect("a time")).collect();
+            // Of the start, and of each day after its message was sent.
+            let kept = world.times("r");
+            assert_eq!((kept.len(), &kept[1..]), (4, &told[..]), "{course:?}");
+            let days = told.windows(2).map(|two| two[1] - two[0]);
+            assert!(days.into_iter().all(|day| day >= DAY_MS as i64), "{course:?}: {told:?}");
+            let follow_up = reminded["follow_up"].as_str().expect("an id");
+            assert_eq!(world.called("notify").last(), Some(&follow_up), "{course:?}");
+            world.then(Act::Tick).await;
+            assert!(world.outcome(follow_up).is_some(), "{course:?}");
+            if !world.broke() {
+                break;
+            }
+        }
+    }
 }
 
 #[tokio::test]
