@@ -74,8 +74,8 @@ struct Runtime {
 }
 
 impl Runtime {
-    async fn register(&self, uri: &str) {
-        let body = json!({ "uri": uri });
+    async fn register(&self, uri: &str, http11: bool) {
+        let body = json!({ "uri": uri, "use_http_11": http11 });
         let sent = self.client.post(format!("{}/deployments", self.admin)).json(&body).send().await;
         let said = sent.expect("it answers");
         let (status, text) = (said.status(), said.text().await.expect("a body"));
@@ -125,7 +125,7 @@ fn order(payments: &str) -> Json {
     })
 }
 
-/// An order and an approval from beginning to end, with the endpoint gone for a while in between.
+/// An order over HTTP/2, and an approval over HTTP/1.1, from beginning to end.
 async fn order_and_approval(
     runtime: &Runtime,
     folder: &Path,
@@ -138,8 +138,8 @@ async fn order_and_approval(
     std::fs::write(&policy, allowed).expect("a file");
     let orders = Endpoint::start("order", folder, Some(&policy), env).await;
     let approvals = Endpoint::start("approval", folder, None, env).await;
-    runtime.register(&orders.uri).await;
-    runtime.register(&approvals.uri).await;
+    runtime.register(&orders.uri, false).await;
+    runtime.register(&approvals.uri, true).await;
 
     let id = runtime.send("order/order", &order(payments.address())).await;
     runtime.resolve(&first_awakeable(&bytes_of(&id)), &json!(true)).await;

@@ -83,7 +83,8 @@ impl Attempt {
         Self { endpoint, handler, version, input, draining, phase }
     }
 
-    /// The next bytes to be sent. None: the attempt is over, or the runtime has left.
+    /// The next bytes to be sent. None: the attempt is over, or the runtime has left. Dropping the
+    /// future ends the attempt as well.
     pub async fn next(&mut self) -> Option<Bytes> {
         loop {
             let output = self.phase.output();

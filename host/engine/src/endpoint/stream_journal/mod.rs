@@ -279,3 +279,6 @@ impl StreamJournal {
         stop
     }
 }
+
+#[cfg(test)]
+mod tests;
