@@ -43,6 +43,7 @@ const NOT_RUN: [(&str, &str, &str); 26] = [
     ),
     ("docs/queries.md", "segno update cart-7", "of a module that is not shown"),
     ("docs/queries.md", "curl", "shows answers; `handlers.rs` asks the same of it"),
+    ("docs/restate-endpoint.md", "segno endpoint", "the suite `endpoint_processes` runs it"),
     ("docs/rules.md", "segno inspect order-7", "shows an answer, of a module that is not shown"),
     ("docs/running.md", "useradd", "sets up a service of the system"),
     ("docs/running.md", "docker build", "needs Docker"),

@@ -47,7 +47,8 @@ Examples:
       --identity-key publickeyv1_w7YHemBctH5Ck2nQRQ47iBBqhNHy4FV7t2Usbye2A6f
 
 Then register it with the runtime:
-  curl http://127.0.0.1:9070/deployments --json '{\"uri\": \"http://127.0.0.1:9080\"}'")]
+  curl http://127.0.0.1:9070/deployments \\
+      --json '{\"uri\": \"http://127.0.0.1:9080\"}'")]
 pub struct Endpoint {
     /// Component file, folder of a project, or name of a module of the host at --server
     #[arg(long, value_name = "FILE.wasm|PROJECT|NAME")]
