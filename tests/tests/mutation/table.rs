@@ -146,7 +146,7 @@ pub const MUTATIONS: &[Mutation] = &[
         file: "transition/chain.rs",
         says: "self.put_callback(id.clone(), awaiter, Some(true));",
         would_say: "drop(awaiter);",
-        tests: WALK,
+        tests: "transition::tests::edges",
         killer: "unconsumed_on_settled",
     },
     Mutation {
@@ -162,7 +162,7 @@ pub const MUTATIONS: &[Mutation] = &[
         file: "transition/promises.rs",
         says: "if !promise.is_pending() {",
         would_say: "if false {",
-        tests: WALK,
+        tests: "transition::tests::promises",
         killer: "settled_record_never_changes",
     },
     Mutation {
@@ -602,7 +602,7 @@ pub const MUTATIONS: &[Mutation] = &[
         file: "transition/prune.rs",
         says: "draft.delta.removed.extend(members);",
         would_say: "drop(members);\n            draft.delta.removed.insert(top.clone());",
-        tests: WALK,
+        tests: "transition::tests::prune",
         killer: "makers_are_kept",
     },
     Mutation {

@@ -117,7 +117,7 @@ mod tests {
 
     use super::*;
 
-    /// `openssl genpkey -algorithm ed25519`, and the same for another key.
+    /// The key of RFC 8032, section 7.1, test 1, as OpenSSL writes it.
     const KEY: &str = "-----BEGIN PRIVATE KEY-----
 MC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7rAMcrn9g
 -----END PRIVATE KEY-----
@@ -132,6 +132,7 @@ MC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7rAMcrn9g
         let read = |part: &str| BASE64_URL_SAFE_NO_PAD.decode(part).expect("base64");
         let json = |part| serde_json::from_slice::<Json>(&read(part)).expect("JSON");
         let kid = identity.public();
+        assert_eq!(kid, "publickeyv1_FVen3X669xLzsi6N2V91DoiyzHzg1uAgqiT8jZ9nS96Z");
         assert_eq!(json(header), json!({ "typ": "JWT", "alg": "EdDSA", "kid": kid }));
         assert_eq!(
             json(claims),

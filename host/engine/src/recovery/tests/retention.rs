@@ -8,7 +8,8 @@ use std::sync::{
 use segno_core::{
     command::{Command, FenceAct, FenceAction},
     footprint::TREE_LIMIT,
-    id::{CommandIndex, Digest, PromiseId},
+    id::{CommandIndex, Digest, ObjectId, PromiseId},
+    object::ModuleFacts,
     promise::{NewPromise, OutboxKey, Verdict},
     reply::{Pruned, Reply},
     tags,
@@ -122,6 +123,44 @@ async fn a_tree_too_large_for_one_command_goes_as_a_whole_or_not_at_all() {
     assert!(matches!(again, Reply::Promise { changed: false, .. }));
     fixture.round(&retention).await;
     assert_eq!(fixture.dump().await.promises.len(), 0);
+}
+
+#[tokio::test]
+async fn what_an_object_holds_goes_with_its_run_however_much_it_is_and_never_before() {
+    let fixture = Fixture::new().await;
+    let component: Arc<[u8]> = Arc::from(&b"signups"[..]);
+    let facts = ModuleFacts { runs: ["Signup/run".into()].into(), ..ModuleFacts::default() };
+    let module = Digest([8; 32]);
+    let plain = NewModule::plain(module, component, fixture.clock.now());
+    fixture.host.store.modules().put(NewModule { facts, ..plain }).await.expect("it is kept");
+    fixture.run(Command::Deploy { alias: "web".into(), module }).await;
+    let object = ObjectId::from("web/Signup@ada");
+    let known = |n: u32| {
+        let id = object.promise(&n.to_string());
+        Command::PromiseCreate(new(id.as_str(), &[(tags::OBJECT, object.as_str())]))
+    };
+    let settle = |n: u32| Command::PromiseSettle {
+        id: object.promise(&n.to_string()),
+        verdict: Verdict::Resolved,
+        value: Value::default(),
+    };
+    let run = || Command::PromiseCreate(new("run", &[(tags::TARGET, "wasm://web/Signup@ada/run")]));
+    fixture.run(run()).await;
+    // More than one command removes; half of them are settled.
+    let count = TREE_LIMIT + 200;
+    fixture.all((0..count).map(known).collect()).await;
+    fixture.all((0..count / 2).map(settle).collect()).await;
+    fixture.wait(2 * DAY);
+    let retention = rules("default = \"1d\"");
+    fixture.round(&retention).await;
+    assert_eq!(fixture.dump().await.promises.len(), count as usize + 1, "the run has not ended");
+    fixture.run(Command::Kill { invocation: "run".into() }).await;
+    fixture.wait(2 * DAY);
+    fixture.round(&retention).await;
+    let rows = fixture.dump().await;
+    assert_eq!((rows.promises.len(), rows.lines.len()), (0, 0));
+    let again = fixture.run(run()).await;
+    assert!(matches!(again, Reply::Promise { changed: true, .. }), "the key runs again");
 }
 
 #[tokio::test]
