@@ -90,7 +90,7 @@ fn read_length(text: &str) -> Result<Millis, AdminError> {
 pub async fn openapi(api: &Api, name: &str) -> Result<Response, AdminError> {
     let (_, deployment) = api.host.services.of_service(name).await?;
     let service = deployment.service(name).ok_or_else(|| missing(name))?;
-    Ok(Json(openapi::document(&[service.clone()])).into_response())
+    Ok(Json(openapi::document(std::slice::from_ref(service))).into_response())
 }
 
 async fn one(api: &Api, name: &str) -> Result<Json_, AdminError> {

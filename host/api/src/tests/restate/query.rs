@@ -105,7 +105,8 @@ async fn invocations_are_found_by_each_state() {
         let mut found = texts(&rows, "id");
         let expected = all.iter().filter(|(is, _)| *is == state).map(|(_, id)| id.clone());
         let mut expected: Vec<_> = expected.collect();
-        (found.sort(), expected.sort());
+        found.sort();
+        expected.sort();
         assert_eq!(found, expected, "{state}");
         assert!(texts(&rows, "status").iter().all(|status| status == state));
     }
