@@ -14,11 +14,15 @@ const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 
 /// Blocks of commands that are not run, by file and the beginning of their first line, and why. They
 /// are fenced as `text`.
-const NOT_RUN: [(&str, &str, &str); 28] = [
+const NOT_RUN: [(&str, &str, &str); 29] = [
     ("README.md", "cargo run -- demo", "it has tests of its own, and the second line is this test"),
     ("README.md", "segno new shop --lang js", "the suite `languages` runs it, and more"),
     ("README.md", "segno serve &", "needs npm and an application that is not part of Segno"),
-    ("README.md", "segno serve --restate", "needs Node and a service; the suite `restate` has both"),
+    (
+        "README.md",
+        "segno serve --restate",
+        "needs Node and a service; the suite `restate` has both",
+    ),
     ("README.md", "segno events --follow", "ends only when it is interrupted"),
     ("README.md", "docker run", "needs Docker"),
     ("README.md", "SEGNO_STORE=postgres:", "needs a PostgreSQL with this password"),
