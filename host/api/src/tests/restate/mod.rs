@@ -17,7 +17,8 @@ use segno_core::{
     command::{Command, FenceAct, FenceAction},
     id::{Claim, CommandIndex, PromiseId},
     invocation::{CommandKind, Outcome, Record, RecordBody, Request as Asked, StepResult},
-    promise::Verdict,
+    promise::{Note, ReleaseReason, Verdict},
+    time::Millis,
     value::{Payload, Text, Value as Stored},
 };
 use segno_engine::services::{
@@ -41,10 +42,14 @@ impl Connector for Fixed {
 
     async fn discover(&self, endpoint: &Endpoint, _: &str) -> Result<Discovery, ConnectError> {
         let handler = |name: &str, ty: Option<&str>| match ty {
-            Some(ty) => json!({ "name": name, "ty": ty }),
+            Some(ty) => json!({ "name": name, "ty": ty, "input": { "contentType": "*/*" } }),
             None => json!({
                 "name": name,
-                "input": { "required": true, "contentType": "application/json", "jsonSchema": { "type": "string" } },
+                "input": {
+                    "required": true,
+                    "contentType": "application/json",
+                    "jsonSchema": { "type": "string" },
+                },
                 "output": { "contentType": "text/plain" },
             }),
         };
@@ -142,6 +147,19 @@ impl Services {
         let (records, logs) = (vec![], vec![]);
         let fulfill = Command::TaskFulfill { claim, records, logs, verdict, value };
         self.world.command(fulfill).await;
+    }
+
+    /// An attempt fails; another one follows in an hour.
+    async fn fail(&self, id: &str) {
+        let claim = self.world.acquire(id).await;
+        let error = Note {
+            kind: Text::from("failure"),
+            message: Text::from("no answer"),
+            details: Vec::new().into(),
+        };
+        let retry_after = Some(Millis(3_600_000));
+        let reason = ReleaseReason::Failed { retry_after, error, trap: None };
+        self.world.command(Command::TaskRelease { claim, reason }).await;
     }
 
     /// Writes a journal: the input, a run with its result, a sleep, a call; the call is made.

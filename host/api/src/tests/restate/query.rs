@@ -14,6 +14,9 @@ async fn in_each_state(services: &Services) -> Vec<(&'static str, String)> {
     let mut all = Vec::new();
     let ready = services.send("Greeter/greet").await;
     all.push(("ready", ready));
+    let failed = services.send("Greeter/greet").await;
+    services.fail(&failed).await;
+    all.push(("backing-off", failed));
     let running = services.send("Greeter/greet").await;
     world.acquire(&running).await;
     all.push(("running", running));
@@ -48,9 +51,7 @@ fn texts(rows: &Value, column: &str) -> Vec<String> {
 async fn an_invocation_is_found_by_its_id_with_its_columns() {
     let services = Services::new().await;
     let deployment = services.rows("SELECT id FROM sys_deployment").await[0]["id"].clone();
-    let id = "restate:Cart/k%2F1/add/i/once";
-    let (status, _) = ask_once(&services).await;
-    assert_eq!(status, StatusCode::ACCEPTED);
+    let id = &send_once(&services).await;
     services.end(id, Verdict::Rejected, "{\"code\":418,\"message\":\"no tea\"}").await;
     let rows = services.rows(&format!("SELECT * FROM sys_invocation WHERE id = '{id}'")).await;
     let [row] = rows.as_array().expect("rows").as_slice() else { panic!("{rows}") };
@@ -83,21 +84,33 @@ async fn an_invocation_is_found_by_its_id_with_its_columns() {
     assert_eq!(services.rows(&other).await, json!([]), "the rest of the condition counts too");
 }
 
-async fn ask_once(services: &Services) -> (StatusCode, Value) {
+/// Begins an invocation with an idempotency key; its id.
+async fn send_once(services: &Services) -> String {
     let request = Request::post("/Cart/k%2F1/add/send")
         .header(header::HOST, "localhost")
+        .header(header::CONTENT_TYPE, "application/json")
         .header("idempotency-key", "once")
         .body(Body::from("1"));
     let request = request.expect("a request");
     let response = services.ingress.clone().oneshot(request).await.expect("an answer");
-    (response.status(), Value::Null)
+    assert_eq!(response.status(), StatusCode::ACCEPTED);
+    response.headers()["x-restate-id"].to_str().expect("text").to_owned()
 }
 
 #[tokio::test]
 async fn invocations_are_found_by_each_state() {
     let services = Services::new().await;
     let all = in_each_state(&services).await;
-    for state in ["ready", "running", "completed", "paused", "suspended", "scheduled", "pending"] {
+    for state in [
+        "ready",
+        "backing-off",
+        "running",
+        "completed",
+        "paused",
+        "suspended",
+        "scheduled",
+        "pending",
+    ] {
         let sql = format!(
             "SELECT id, status FROM sys_invocation_status WHERE status = '{state}' AND target <> 'Greeter/part' ORDER BY created_at DESC"
         );
@@ -110,10 +123,14 @@ async fn invocations_are_found_by_each_state() {
         assert_eq!(found, expected, "{state}");
         assert!(texts(&rows, "status").iter().all(|status| status == state));
     }
-    let grouped = "SELECT status, COUNT(*) AS n FROM sys_invocation WHERE target_handler_name != 'part' GROUP BY status \
+    let grouped = "SELECT status, COUNT(*) AS n FROM sys_invocation WHERE target_handler_name != 'none' GROUP BY status \
                    ORDER BY n DESC, status LIMIT 2";
     let rows = services.rows(grouped).await;
-    assert_eq!(rows, json!([{ "status": "running", "n": 2 }, { "status": "completed", "n": 1 }]));
+    assert_eq!(rows, json!([{ "status": "ready", "n": 2 }, { "status": "running", "n": 2 }]));
+    let failed =
+        "SELECT retry_count, last_failure FROM sys_invocation WHERE next_retry_at IS NOT NULL";
+    let failed = services.rows(failed).await;
+    assert_eq!(failed, json!([{ "retry_count": 1, "last_failure": "no answer" }]));
     let paused =
         services.rows("SELECT last_failure FROM sys_invocation WHERE status = 'paused'").await;
     assert_eq!(paused, json!([{ "last_failure": "the replay leaves the journal at record 3" }]));

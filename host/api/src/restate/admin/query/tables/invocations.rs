@@ -244,10 +244,13 @@ fn status(stored: &Stored, now: Timestamp) -> &'static str {
         TaskState::Suspended => "suspended",
         TaskState::Acquired { .. } => "running",
         TaskState::Halted { .. } => "paused",
-        TaskState::Pending { retry_at, .. } if *retry_at > now => match task.attempt {
-            0 => "scheduled",
-            _ => "backing-off",
-        },
+        // One that is offered is offered again at that time, if nobody takes it.
+        TaskState::Pending { retry_at, offered: false, .. } if *retry_at > now => {
+            match task.attempt {
+                0 => "scheduled",
+                _ => "backing-off",
+            }
+        }
         TaskState::Pending { .. } | TaskState::Fulfilled => "ready",
     }
 }
