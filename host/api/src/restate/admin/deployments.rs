@@ -53,19 +53,20 @@ pub async fn describe(api: &Api, id: &str) -> Result<Response, AdminError> {
     Ok(Json(shown(found)).into_response())
 }
 
-/// Removes a deployment that nothing refers to.
+/// Removes a deployment that nothing refers to, with all that it was before its services were changed.
 pub async fn remove(api: &Api, id: &str) -> Result<Response, AdminError> {
     let modules = api.modules().await?;
-    let mut found = None;
+    let mut found = Vec::new();
     for entry in &modules.0 {
         let deployment = api.host.services.deployment(entry.digest).await;
         if deployment.is_ok_and(|deployment| deployment.id() == id) {
-            found = Some(entry);
+            found.push(entry);
         }
     }
-    let missing = || AdminError::new(404, format!("there is no deployment `{id}`"));
-    let entry = found.ok_or_else(missing)?;
-    let aliases = entry.module.aliases.iter();
+    if found.is_empty() {
+        return Err(AdminError::new(404, format!("there is no deployment `{id}`")));
+    }
+    let aliases = found.iter().flat_map(|entry| &entry.module.aliases);
     let services: Vec<_> = aliases
         .filter_map(|alias| service_of_alias(alias))
         .map(|name| format!("`{name}`"))
@@ -79,22 +80,23 @@ pub async fn remove(api: &Api, id: &str) -> Result<Response, AdminError> {
         return Err(AdminError::new(409, message));
     }
     let in_use = api.host.store.modules().in_use().await?;
-    if let Some(count) = in_use.get(&entry.digest).filter(|count| **count > 0) {
+    let count: u64 = found.iter().filter_map(|entry| in_use.get(&entry.digest)).sum();
+    if count > 0 {
         let message = format!(
             "{count} invocations that have not ended run on `{id}`: wait for them, or end them"
         );
         return Err(AdminError::new(409, message));
     }
     let now = api.host.env.clock.now();
-    match api.host.store.modules().remove(entry.digest, now).await? {
-        true => Ok(StatusCode::ACCEPTED.into_response()),
-        false => {
+    for entry in found {
+        if !api.host.store.modules().remove(entry.digest, now).await? {
             let message = format!(
                 "invocations that have ended and are kept ran on `{id}`: retention removes it after them, or purge them"
             );
-            Err(AdminError::new(409, message))
+            return Err(AdminError::new(409, message));
         }
     }
+    Ok(StatusCode::ACCEPTED.into_response())
 }
 
 fn shown(registered: &Registered) -> Json_ {

@@ -84,14 +84,41 @@ pub async fn register(api: Api, request: Request) -> Result<Response, AdminError
             .filter(|name| deployment.service(name).is_none())
             .collect();
         for service in gone {
-            send_to(&api, service_alias(service).into(), &deployment).await?;
+            let (_, stands_for) = api.host.services.of_service(service).await?;
+            if stands_for.uri == deployment.uri {
+                send_to(&api, service_alias(service).into(), &deployment).await?;
+            }
         }
     }
     Ok((status, Json(deployments::view(&deployment))).into_response())
 }
 
 /// Keeps a deployment, and sends new invocations of its services there.
-pub async fn keep(api: &Api, deployment: &Deployment) -> Result<(), AdminError> {
+async fn keep(api: &Api, deployment: &Deployment) -> Result<(), AdminError> {
+    put(api, deployment).await?;
+    for alias in deployment.aliases() {
+        send_to(api, alias, deployment).await?;
+    }
+    api.modules().await?;
+    Ok(())
+}
+
+/// Keeps a deployment in place of another one: new invocations that went there go to it. What it has and another
+/// deployment has by now stays there.
+pub async fn replace(api: &Api, former: Digest, deployment: &Deployment) -> Result<(), AdminError> {
+    put(api, deployment).await?;
+    api.host.services.forget();
+    for service in &deployment.manifest.services {
+        let (stands_for, _) = api.host.services.of_service(&service.name).await?;
+        if stands_for == former {
+            send_to(api, service_alias(&service.name).into(), deployment).await?;
+        }
+    }
+    api.modules().await?;
+    Ok(())
+}
+
+async fn put(api: &Api, deployment: &Deployment) -> Result<(), AdminError> {
     let kept: Arc<[u8]> = deployment.to_bytes().into();
     let digest = Digest::of(&kept);
     let module = NewModule {
@@ -100,13 +127,7 @@ pub async fn keep(api: &Api, deployment: &Deployment) -> Result<(), AdminError> 
             .map_err(|error| AdminError::new(500, error.to_string()))?,
         ..NewModule::plain(digest, kept, api.host.env.clock.now())
     };
-    api.host.store.modules().put(module).await?;
-    for alias in deployment.aliases() {
-        send_to(api, alias, deployment).await?;
-    }
-    api.host.services.forget();
-    api.modules().await?;
-    Ok(())
+    Ok(api.host.store.modules().put(module).await?)
 }
 
 /// Sends new invocations of a service to a deployment that is kept.

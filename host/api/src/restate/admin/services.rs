@@ -70,14 +70,14 @@ pub async fn change(api: Api, request: Request, name: &str) -> Result<Response, 
         );
         return Err(AdminError::new(400, message));
     }
-    let (_, deployment) = api.host.services.of_service(name).await?;
+    let (former, deployment) = api.host.services.of_service(name).await?;
     let change = Change {
         public,
         inactivity: inactivity_timeout.as_deref().map(read_length).transpose()?,
         abort: abort_timeout.as_deref().map(read_length).transpose()?,
     };
     let changed = deployment.changed(name, &change);
-    register::keep(&api, &changed).await?;
+    register::replace(&api, former, &changed).await?;
     describe(&api, name).await
 }
 

@@ -1,26 +1,65 @@
 use axum::http::StatusCode;
 use segno_core::promise::Verdict;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::Services;
 
 #[tokio::test]
-async fn what_a_service_says_of_itself_is_changed_in_its_code() {
+async fn a_service_is_changed_for_what_begins_from_now_on() {
     let services = Services::new().await;
-    for (field, says) in [
-        ("inactivity_timeout", "set `inactivityTimeout` among the options"),
-        ("public", "set `ingressPrivate` among the options"),
-        ("colour", "a service has no `colour`"),
-    ] {
-        let change = json!({ field: "1s" });
-        let (status, body) = services.admin("PATCH", "/services/Greeter", Some(change)).await;
-        assert_eq!(status, StatusCode::BAD_REQUEST);
-        assert!(body["message"].as_str().is_some_and(|text| text.contains(says)), "{body}");
+    let change = json!({ "inactivity_timeout": "90s", "public": false });
+    let (status, body) = services.admin("PATCH", "/services/Greeter", Some(change)).await;
+    assert_eq!((status, &body["public"]), (StatusCode::OK, &json!(false)), "{body}");
+    let (_, after) = services.admin("GET", "/services/Greeter", None).await;
+    assert_eq!(after, body);
+    let (_, other) = services.admin("GET", "/services/Cart", None).await;
+    assert_ne!(other["inactivity_timeout"], after["inactivity_timeout"]);
+    let (status, _) = services.ingress("POST", "/Greeter/greet/send", Some(json!("Mary"))).await;
+    assert_eq!(status, StatusCode::BAD_REQUEST);
+    let public = services.rows("SELECT public FROM sys_service WHERE name = 'Greeter'").await;
+    assert_eq!(public, json!([{ "public": false }]));
+    for refused in [json!({ "idempotency_retention": "1s" }), json!({ "colour": 1 })] {
+        let (status, body) = services.admin("PATCH", "/services/Greeter", Some(refused)).await;
+        assert_eq!(status, StatusCode::BAD_REQUEST, "{body}");
+        assert!(body["message"].as_str().is_some_and(|text| text.contains("not changed here")));
     }
-    let (status, body) = services.admin("PATCH", "/services/Greeter", Some(json!({}))).await;
-    assert_eq!((status, &body["name"]), (StatusCode::OK, &json!("Greeter")));
     let (status, _) = services.admin("PATCH", "/services/Other", Some(json!({}))).await;
     assert_eq!(status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn what_another_deployment_has_by_now_stays_there() {
+    let services = Services::new().await;
+    let small = services.register("http://localhost:9081/small").await;
+    let of = async |name: &str| {
+        let (_, body) = services.admin("GET", &format!("/services/{name}"), None).await;
+        body["deployment_id"].clone()
+    };
+    assert_eq!(of("Greeter").await, json!(small));
+    let change = Some(json!({ "inactivity_timeout": "90s" }));
+    assert_eq!(services.admin("PATCH", "/services/Cart", change).await.0, StatusCode::OK);
+    assert_eq!(of("Greeter").await, json!(small));
+    assert_eq!(of("Sign").await, of("Cart").await);
+}
+
+#[tokio::test]
+async fn what_a_deployment_was_before_a_change_goes_with_it() {
+    let services = Services::new().await;
+    let (_, before) = services.admin("GET", "/deployments", None).await;
+    let first = before["deployments"][0]["id"].as_str().expect("an id").to_owned();
+    let change = Some(json!({ "inactivity_timeout": "90s" }));
+    for service in ["Cart", "Greeter"] {
+        let path = format!("/services/{service}");
+        assert_eq!(services.admin("PATCH", &path, change.clone()).await.0, StatusCode::OK);
+    }
+    let path = format!("/deployments/{first}?force=true");
+    let (status, body) = services.admin("DELETE", &path, None).await;
+    assert_eq!(status, StatusCode::CONFLICT, "services stand for it: {body}");
+    services.register("http://localhost:9082/all").await;
+    let (status, body) = services.admin("DELETE", &path, None).await;
+    assert_eq!(status, StatusCode::ACCEPTED, "{body}");
+    let modules = services.world.api.host.store.modules().list().await.expect("a store");
+    assert_eq!(modules.len(), 1, "{modules:?}");
 }
 
 #[tokio::test]
@@ -76,7 +115,8 @@ async fn services_are_described_for_tools_that_make_clients() {
     let takes = &greet["requestBody"]["content"]["application/json"]["schema"];
     assert_eq!(takes, &json!({ "type": "string" }));
     assert_eq!(greet["responses"]["200"]["content"]["text/plain"]["schema"], json!({}));
-    assert_eq!(paths["/Cart/{key}/add"]["post"]["requestBody"], Value::Null);
+    let add = &paths["/Cart/{key}/add"]["post"]["requestBody"];
+    assert_eq!(add, &json!({ "required": false, "content": { "*/*": { "schema": {} } } }));
     let (_, one) = services.admin("GET", "/services/Cart/openapi", None).await;
     assert_eq!(one["paths"].as_object().map(|paths| paths.len()), Some(4));
 }
