@@ -31,7 +31,8 @@ use tower::ServiceExt as _;
 use super::World;
 use crate::restate::{admin_router, ingress_router};
 
-/// Has a service, an object and a workflow; under another address only the service.
+/// Has a service, an object and a workflow. An address or a header that says `small` has only the service, and
+/// `others` all but it.
 struct Fixed;
 
 #[async_trait]
@@ -64,9 +65,15 @@ impl Connector for Fixed {
             }),
             json!({ "name": "Sign", "ty": "WORKFLOW", "handlers": [handler("run", Some("WORKFLOW"))] }),
         ];
-        let is_small = endpoint.uri.ends_with("small");
-        let services: Vec<Value> =
-            [greeter].into_iter().chain(others.into_iter().filter(|_| !is_small)).collect();
+        let is =
+            |what| endpoint.uri.ends_with(what) || endpoint.headers.values().any(|has| has == what);
+        let mut services = Vec::new();
+        if !is("others") {
+            services.push(greeter);
+        }
+        if !is("small") {
+            services.extend(others);
+        }
         let manifest = json!({
             "protocolMode": "BIDI_STREAM", "minProtocolVersion": 5, "maxProtocolVersion": 6,
             "services": services,

@@ -43,6 +43,21 @@ async fn what_another_deployment_has_by_now_stays_there() {
 }
 
 #[tokio::test]
+async fn new_code_by_force_takes_nothing_from_other_deployments() {
+    let services = Services::new().await;
+    let others = services.register("http://localhost:9082/others").await;
+    let less = json!({
+        "uri": "http://localhost:9080", "force": true, "additional_headers": { "x-has": "small" },
+    });
+    let (status, body) = services.admin("POST", "/deployments", Some(less)).await;
+    assert_eq!(status, StatusCode::CREATED, "{body}");
+    let (_, cart) = services.admin("GET", "/services/Cart", None).await;
+    assert_eq!(cart["deployment_id"], json!(others));
+    let (_, greeter) = services.admin("GET", "/services/Greeter", None).await;
+    assert_eq!(greeter["deployment_id"], body["id"]);
+}
+
+#[tokio::test]
 async fn what_a_deployment_was_before_a_change_goes_with_it() {
     let services = Services::new().await;
     let (_, before) = services.admin("GET", "/deployments", None).await;
