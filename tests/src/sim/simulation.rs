@@ -43,6 +43,8 @@ use crate::world::{Ledger, SimClock, SimRuntime};
 
 /// Time limit after the last fault, in milliseconds.
 const QUIET_TIMEOUT: i64 = 60_000;
+/// What is added to it at most for hosts whose clocks are ahead, in milliseconds.
+const AHEAD_TIMEOUT: i64 = 100_000;
 /// The interval between two observations, in milliseconds.
 const TICK: i64 = 100;
 /// Retention in worlds with removal, in milliseconds: longer than anything before takes, with
@@ -227,7 +229,7 @@ impl Simulation {
             if !done && healed && at > begun + CALM + 4_000 {
                 self.resume_halted(&rows).await;
             }
-            let late = at > begun + CALM + QUIET_TIMEOUT;
+            let late = at > begun + CALM + QUIET_TIMEOUT + self.late_sleeps(&rows);
             if late && !done {
                 log.finding(format_args!("liveness: still open long after the faults: {open:?}"));
             }
@@ -237,6 +239,14 @@ impl Simulation {
                 return End { rows, effects, heard, told, anew: None };
             }
         }
+    }
+
+    /// How much longer all may take because of clocks that are ahead, in milliseconds: a sleep that
+    /// is recorded there ends that much late, and behind a limit the sleeps come one after another.
+    fn late_sleeps(&self, rows: &Snapshot) -> i64 {
+        let offsets = self.nodes.iter().map(|node| node.offset.load(Ordering::Relaxed));
+        let executions = i64::try_from(rows.tasks.len()).unwrap_or(i64::MAX);
+        offsets.max().unwrap_or(0).max(0).saturating_mul(executions).min(AHEAD_TIMEOUT)
     }
 
     async fn resume_halted(&self, rows: &Snapshot) {
