@@ -21,6 +21,7 @@ mod state;
 mod target;
 
 mod catalog;
+mod check;
 mod control;
 mod events;
 mod graphs;

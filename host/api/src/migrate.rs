@@ -1,11 +1,11 @@
 //! Continuing a halted invocation, with the code that began it or with other code that repeats its
-//! journal.
+//! journal; and moving any that nobody runs just now to such code.
 
 use axum::{Json, extract::State, http::StatusCode};
 use segno_core::{
     command::Command,
     id::{Digest, PromiseId},
-    promise::TaskStatus,
+    promise::{Task, TaskStatus},
     reply::{Conflict, Refusal, Reply},
 };
 use segno_engine::{
@@ -18,10 +18,11 @@ use super::{
     Api, ApiError,
     body::{Body, Segment},
     control::act,
-    model::{ContinueInvocation, Continued},
+    model::{ContinueInvocation, Continued, MoveInvocation, Moved},
     openapi::Refusals,
     replay,
     state::{promise_id, refused},
+    view,
 };
 
 /// Continues a halted invocation. With a module, the invocation is moved to it, if a replay of the
@@ -44,24 +45,63 @@ pub async fn proceed(
             (None, None)
         }
         Some(name) => {
-            let (module, records) = migrate(&api, &id, &name).await?;
+            let row = api.invocation(&id).await?;
+            // A replay takes its time: it is only begun where the move may be made.
+            if let Some(task) = row.task.as_ref().filter(|task| task.status() != TaskStatus::Halted)
+            {
+                let conflict = Conflict::WrongState { id, status: task.status() };
+                return Err(refused(row.promise.id(), Refusal::from(conflict)));
+            }
+            let (module, records) = migrate(&api, &id, &row, &name).await?;
             (Some(module.to_string()), Some(records))
         }
     };
     Ok(Json(Continued { id: id.to_string(), changed: true, module, records }))
 }
 
+/// Moves an invocation that nobody runs just now to another module, if a replay of its journal is
+/// identical; nothing is changed if it is not.
+#[utoipa::path(
+    post, path = "/v1/invocations/{id}/move", tag = "invocations",
+    params(("id" = String, Path, description = "The invocation; a slash is written %2F")),
+    request_body = MoveInvocation,
+    responses((status = 200, body = Moved), Refusals),
+)]
+pub async fn relocate(
+    State(api): State<Api>,
+    Segment(id): Segment,
+    Body(request, _room): Body<MoveInvocation>,
+) -> Result<Json<Moved>, ApiError> {
+    let id = promise_id(id)?;
+    let row = api.invocation(&id).await?;
+    match row.task.as_ref().map(Task::status) {
+        Some(TaskStatus::Acquired) => {
+            return Err(ApiError::WrongState {
+                id: id.to_string(),
+                state: TaskStatus::Acquired.to_string(),
+                wanted: "it runs just now, and can be moved when it waits",
+            });
+        }
+        Some(TaskStatus::Fulfilled) => {
+            let state = view::outcome(&row.promise, row.task.as_ref().expect("it has one")).state;
+            return Err(ApiError::Settled { id: id.to_string(), state: state.as_str() });
+        }
+        _ => {}
+    }
+    let (module, records) = migrate(&api, &id, &row, &request.module).await?;
+    Ok(Json(Moved { id: id.to_string(), module: module.to_string(), records }))
+}
+
 /// Moves an invocation to the module with this name or digest. Answers the module, and how many
 /// records it repeated.
-async fn migrate(api: &Api, id: &PromiseId, name: &str) -> Result<(Digest, u32), ApiError> {
+async fn migrate(
+    api: &Api,
+    id: &PromiseId,
+    row: &PromiseRow,
+    name: &str,
+) -> Result<(Digest, u32), ApiError> {
     let module = api.digest(name).await?;
-    let row = api.invocation(id).await?;
-    // A replay takes its time: it is only begun where the move may be made.
-    if let Some(task) = row.task.as_ref().filter(|task| task.status() != TaskStatus::Halted) {
-        let conflict = Conflict::WrongState { id: id.clone(), status: task.status() };
-        return Err(refused(id, Refusal::from(conflict)));
-    }
-    let records = compare(api, id, &row, module, name).await?;
+    let records = compare(api, id, row, module, name).await?;
     let command = Command::TaskMigrate { id: id.clone(), module, records };
     match act(api, id, command).await? {
         Reply::Done => Ok((module, records)),

@@ -11,7 +11,7 @@ use utoipa::{
 };
 
 use super::{
-    control, events, graphs, health, index, invocations, journal, limits, metrics, migrate,
+    check, control, events, graphs, health, index, invocations, journal, limits, metrics, migrate,
     model::Problem, modules, object_promises, objects, promises, queries, remove, replay,
     resources, restart, sagas, schedules, start, tasks, tree, updates, wait,
 };
@@ -102,6 +102,7 @@ pub enum Refusals {
         modules::list,
         modules::describe,
         modules::component,
+        check::check,
         start::start,
         invocations::list,
         invocations::describe,
@@ -120,6 +121,7 @@ pub enum Refusals {
         control::cancel,
         control::kill,
         migrate::proceed,
+        migrate::relocate,
         restart::restart,
         remove::remove,
         control::halt,

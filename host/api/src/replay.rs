@@ -13,7 +13,6 @@ use segno_engine::worker::{
     replay::{ReplayError, ReplayReport},
 };
 use segno_guest::GuestError;
-use serde_json::json;
 
 use super::{
     Api, ApiError,
@@ -64,7 +63,8 @@ pub(super) fn not_replayed(error: ReplayError) -> ApiError {
     ApiError::Refused { status: StatusCode::CONFLICT, code, reason: error.to_string() }
 }
 
-fn found(id: &PromiseId, report: &ReplayReport) -> Replay {
+/// A report, as it is shown.
+pub(super) fn found(id: &PromiseId, report: &ReplayReport) -> Replay {
     Replay {
         id: id.to_string(),
         module: report.module.to_string(),
@@ -98,7 +98,7 @@ fn shown(divergence: &Divergence, report: &ReplayReport) -> DivergenceView {
             divergence.asked()
         ),
         fields: fields.collect(),
-        details: report.backtrace.as_ref().map(|backtrace| json!({ "backtrace": backtrace })),
+        details: report.stack.details(),
     }
 }
 

@@ -8,9 +8,10 @@ use axum::{
 };
 
 use super::{
-    Api, access, control, error::ApiError, events, graphs, health, index, invocations, journal,
-    limits, metrics, migrate, modules, object_promises, objects, openapi, promises, queries,
-    remove, replay, resources, restart, sagas, schedules, start, tasks, tree, updates, wait,
+    Api, access, check, control, error::ApiError, events, graphs, health, index, invocations,
+    journal, limits, metrics, migrate, modules, object_promises, objects, openapi, promises,
+    queries, remove, replay, resources, restart, sagas, schedules, start, tasks, tree, updates,
+    wait,
 };
 
 /// The API as a service.
@@ -20,6 +21,7 @@ pub fn router(api: Api) -> Router {
         .route("/modules", get(modules::list).post(modules::deploy))
         .route("/modules/{module}", get(modules::describe))
         .route("/modules/{module}/component", get(modules::component))
+        .route("/modules/{module}/check", post(check::check))
         .route("/invocations", get(invocations::list).post(start::start))
         .route("/invocations/{id}", get(invocations::describe).delete(remove::remove))
         .route("/invocations/{id}/wait", get(wait::wait))
@@ -29,6 +31,7 @@ pub fn router(api: Api) -> Router {
         .route("/invocations/{id}/cancel", post(control::cancel))
         .route("/invocations/{id}/kill", post(control::kill))
         .route("/invocations/{id}/continue", post(migrate::proceed))
+        .route("/invocations/{id}/move", post(migrate::relocate))
         .route("/invocations/{id}/restart", post(restart::restart))
         .route("/invocations/{id}/halt", post(control::halt))
         .route("/invocations/{id}/release", post(control::release))

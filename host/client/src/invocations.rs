@@ -5,9 +5,9 @@ use std::time::Duration;
 use reqwest::Method;
 use segno_model::{
     Accepted, ContinueInvocation, Continued, Invocation, InvocationOutcome, InvocationPage,
-    InvocationQuery, JournalPage, JournalRecord, LogPage, QueryAnswer, RangeQuery, Removed, Replay,
-    ReplayRequest, RestartInvocation, SagaPage, SendQuery, SendSignal, SendUpdate, SignalAccepted,
-    StartInvocation, Started, UpdateAnswer, WaitQuery,
+    InvocationQuery, JournalPage, JournalRecord, LogPage, MoveInvocation, Moved, QueryAnswer,
+    RangeQuery, Removed, Replay, ReplayRequest, RestartInvocation, SagaPage, SendQuery, SendSignal,
+    SendUpdate, SignalAccepted, StartInvocation, Started, UpdateAnswer, WaitQuery,
 };
 
 use super::{Client, ClientError};
@@ -183,6 +183,16 @@ impl Client {
         let request = self.request(Method::POST, &path).json(update);
         let wait = Duration::from_millis(update.timeout_ms.unwrap_or(30_000));
         self.read(self.patient(request, wait + Duration::from_secs(300))).await
+    }
+
+    /// Moves an invocation to a module that repeats its journal, by alias or digest.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn relocate(&self, id: &str, module: &str) -> Result<Moved, ClientError> {
+        let body = MoveInvocation { module: module.to_owned() };
+        let request = self.request(Method::POST, &["v1", "invocations", id, "move"]).json(&body);
+        self.read(self.patient(request, Duration::from_secs(300))).await
     }
 
     /// Replays an invocation's journal against a module, by alias or digest; none: the module that

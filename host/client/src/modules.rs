@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use reqwest::{Method, header};
-use segno_model::{DeployQuery, Deployed, Module, ModuleList};
+use segno_model::{CheckPage, CheckRequest, DeployQuery, Deployed, Module, ModuleList};
 
 use super::{Client, ClientError};
 
@@ -25,6 +25,19 @@ impl Client {
             .request_with(Method::POST, &["v1", "modules"], &query)
             .header(header::CONTENT_TYPE, "application/wasm")
             .body(component);
+        self.read(self.patient(request, UPLOAD)).await
+    }
+
+    /// Replays a page of what is in flight of `module` against another.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn check(
+        &self,
+        module: &str,
+        request: &CheckRequest,
+    ) -> Result<CheckPage, ClientError> {
+        let request = self.request(Method::POST, &["v1", "modules", module, "check"]).json(request);
         self.read(self.patient(request, UPLOAD)).await
     }
 

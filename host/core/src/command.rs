@@ -164,8 +164,8 @@ pub enum Command {
         /// Which.
         id: PromiseId,
     },
-    /// Moves a halted task to another module, which was shown to repeat its journal, and offers it
-    /// again.
+    /// Moves a task that nobody holds to another module, which was shown to repeat its journal. One
+    /// that is halted or suspended is offered again.
     TaskMigrate {
         /// Which.
         id: PromiseId,

@@ -3,6 +3,7 @@
 //! Instants are milliseconds since the Unix epoch and end in `_at_ms`; durations end in `_ms`.
 //! Absent optional fields are omitted.
 
+mod check;
 mod cloud;
 mod event;
 mod graph;
@@ -27,6 +28,7 @@ mod task;
 mod tree;
 mod whole;
 
+pub use check::{CheckPage, CheckRequest, CheckVerdict, CheckedExecution, MoveInvocation, Moved};
 pub use cloud::{CloudEvent, EventId};
 pub use event::{AcknowledgeEvents, Acknowledged, EventPage, EventQuery};
 pub use graph::{

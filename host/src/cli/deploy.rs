@@ -7,12 +7,13 @@ use clap::Args;
 use super::{
     CliError, Console, Exit,
     build::{How, build},
+    check::Report,
     console::{CYAN, DIM, YELLOW},
     modules::{function_table, refused_imports},
     show::{short_digest, size},
 };
 use crate::{
-    api::model::{Deployed, ModuleDescription},
+    api::model::{Deployed, Module, ModuleDescription},
     build::Project,
     client::Client,
 };
@@ -20,13 +21,17 @@ use crate::{
 /// Upload a component, or build a project and upload it, under a name
 ///
 /// Executions that began on an older module of this name finish on that module; new ones use this
-/// one.
+/// one. With --check nothing is put under the name: the journals of all that is in flight are
+/// replayed on the new code, without effects, and what it does with them is reported. That proves
+/// the past of each execution only.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   segno deploy target/shop.wasm
   segno deploy shop-v2.wasm --as shop
-  segno deploy examples/order --prepare")]
+  segno deploy examples/order --prepare
+  segno deploy shop-v2.wasm --as shop --check          # exit code 7: something diverges
+  segno deploy shop-v2.wasm --as shop --migrate same   # moves what repeats its journal")]
 pub struct Deploy {
     /// Component file, or folder of a project in Rust, JavaScript or Python
     #[arg(value_name = "FILE.wasm|PROJECT")]
@@ -36,7 +41,26 @@ pub struct Deploy {
     alias: Option<String>,
     #[command(flatten)]
     how: How,
+    /// Replay what is in flight under the name on this code, report, and activate nothing
+    #[arg(long, conflicts_with = "migrate")]
+    check: bool,
+    /// With --check or --migrate: how many executions that have ended are replayed as well
+    #[arg(long, value_name = "N")]
+    ended: Option<u32>,
+    /// Check, activate, and move executions: those whose journal is the same on this code
+    #[arg(long, value_name = "WHICH")]
+    migrate: Option<Which>,
 }
+
+/// Which executions are moved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Which {
+    /// Those that repeat every record, or have none yet
+    Same,
+}
+
+/// Executions that have ended and are checked as well.
+const ENDED: u32 = 20;
 
 impl Deploy {
     pub(super) async fn run(
@@ -48,16 +72,21 @@ impl Deploy {
         let (component, name) = if is_project {
             // A build takes a minute or two: whether there is a host that takes it is asked before.
             client.modules().await?;
-            let built = build(&self.path, self.how, console).await?;
+            let built = build(&self.path, self.how.clone(), console).await?;
             (built.component, Some(built.package))
         } else {
             (read_component(&self.path)?, None)
         };
-        let alias = match self.alias.or(name) {
+        let alias = match self.alias.clone().or(name) {
             Some(alias) => alias,
             None => name_of(&self.path)?,
         };
         let progress = console.progress(format!("uploading {}", size(component.len() as u64)));
+        if self.check || self.migrate.is_some() {
+            let candidate = client.deploy(component.clone(), None).await?.module;
+            drop(progress);
+            return self.checked(client, console, &alias, &candidate, component).await;
+        }
         let deployed = client.deploy(component, Some(&alias)).await?;
         drop(progress);
         if console.json() {
@@ -69,6 +98,36 @@ impl Deploy {
             warn_of_refusals(&deployed.module.description, &alias, console)?;
         }
         Ok(Exit::Done)
+    }
+}
+
+impl Deploy {
+    /// Checks a module that was uploaded without a name; with `--migrate`, it gets the name, and
+    /// what repeats its journal is moved.
+    async fn checked(
+        &self,
+        client: &Client,
+        console: &mut Console,
+        alias: &str,
+        candidate: &Module,
+        component: Vec<u8>,
+    ) -> Result<Exit, CliError> {
+        let is_known = |module: &Module| module.aliases.iter().any(|known| known == alias);
+        let ended = self.ended.unwrap_or(ENDED);
+        let mut report = match client.modules().await?.modules.iter().any(is_known) {
+            true => Report::new(client, alias, &candidate.digest, ended, console).await?,
+            false => Report::empty(alias, &candidate.digest),
+        };
+        if self.migrate.is_some() {
+            client.deploy(component, Some(alias)).await?;
+            report.move_same(client, console).await?;
+        }
+        if console.json() {
+            console.document(&report)?;
+        } else {
+            report.print(console)?;
+        }
+        Ok(if self.migrate.is_some() { Exit::Done } else { report.exit() })
     }
 }
 

@@ -21,6 +21,7 @@ mod timeline;
 mod bench;
 mod build;
 mod call;
+mod check;
 mod compile;
 mod completions;
 mod control;

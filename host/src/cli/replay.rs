@@ -125,33 +125,45 @@ fn verdict(replay: &model::Replay, console: &mut Console) -> Result<(), CliError
             console.line(format!(
                 "{word} after {matched} of {len} records on module {module}: {why}"
             ))?;
-            replay.note.as_ref().map_or(Ok(()), |note| show::frames(note, console))
+            show::frames(replay.note.as_ref().and_then(|note| note.details.as_ref()), console)
         }
         ReplayVerdict::Diverged => {
             let word = console.paint(RED.bold(), "diverged");
             let (matched, len) = (replay.matched, replay.journal_len);
             console.line(format!("{word} after {matched} of {len} records on module {module}"))?;
-            let Some(divergence) = &replay.divergence else { return Ok(()) };
-            console.line(&divergence.message)?;
-            if divergence.fields.is_empty() {
-                return Ok(());
-            }
-            console.line("")?;
-            let mut table = Table::new(&[
-                Column::whole("FIELD"),
-                Column::prose("RECORDED"),
-                Column::prose("ASKED"),
-            ]);
-            for field in &divergence.fields {
-                table.row([&field.field, &field.recorded, &field.asked].map(Cell::from));
-            }
-            console.table(&table)?;
+            divergence(replay, console)?;
             let head = console.paint(BOLD, "what to do");
             console.line(format!(
                 "\n{head}: keep running it on its own module (it does so by itself), or change the code so that it asks for the same"
             ))
         }
     }
+}
+
+/// Prints where a replay left the journal, or why it failed.
+pub(super) fn difference(replay: &model::Replay, console: &mut Console) -> Result<(), CliError> {
+    if replay.verdict == ReplayVerdict::Failed {
+        let why = plain_lines(replay.error.as_deref().unwrap_or("no reason is known"), 2);
+        console.paragraph("  ", &format!("fails after {} records: {why}", replay.matched), 2)?;
+        return show::frames(replay.note.as_ref().and_then(|note| note.details.as_ref()), console);
+    }
+    divergence(replay, console)
+}
+
+fn divergence(replay: &model::Replay, console: &mut Console) -> Result<(), CliError> {
+    let Some(divergence) = &replay.divergence else { return Ok(()) };
+    console.line(&divergence.message)?;
+    show::frames(divergence.details.as_ref(), console)?;
+    if divergence.fields.is_empty() {
+        return Ok(());
+    }
+    console.line("")?;
+    let mut table =
+        Table::new(&[Column::whole("FIELD"), Column::prose("RECORDED"), Column::prose("ASKED")]);
+    for field in &divergence.fields {
+        table.row([&field.field, &field.recorded, &field.asked].map(Cell::from));
+    }
+    console.table(&table)
 }
 
 fn exit(verdict: ReplayVerdict) -> Exit {

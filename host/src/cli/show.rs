@@ -140,15 +140,15 @@ pub fn plain_lines(text: &str, indent: usize) -> String {
 pub fn note(note: &Note, console: &mut Console) -> Result<(), CliError> {
     let lead = console.paint(RED, &format!("{}:", plain(&note.kind)));
     console.paragraph(&format!("  {lead} "), &plain_lines(&note.message, 0), 4)?;
-    frames(note, console)
+    frames(note.details.as_ref(), console)
 }
 
 /// Prints the frames of the author's code at which an invocation stopped.
 ///
 /// # Errors
 /// When the stream is closed.
-pub fn frames(note: &Note, console: &mut Console) -> Result<(), CliError> {
-    let frames = note.details.as_ref().and_then(|details| details.get("frames"));
+pub fn frames(details: Option<&Value>, console: &mut Console) -> Result<(), CliError> {
+    let frames = details.and_then(|details| details.get("frames"));
     let frames = frames.and_then(|frames| Vec::<Frame>::deserialize(frames).ok());
     for Frame { function, file, line, .. } in frames.unwrap_or_default() {
         let place = match (file, line) {

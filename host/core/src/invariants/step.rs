@@ -314,8 +314,8 @@ fn linear_chain(step: &StepView<'_>) -> Found {
     })
 }
 
-/// A suspended task goes on because a promise it waits for settled, because it was admitted, or
-/// because it was asked to stop.
+/// A suspended task goes on because a promise it waits for settled, because it was admitted, was
+/// moved to other code, or was asked to stop.
 fn wake_has_a_cause(step: &StepView<'_>) -> Found {
     each(&step.after.tasks, |id, after| {
         let before = step.before.tasks.get(id)?;
@@ -333,7 +333,8 @@ fn wake_has_a_cause(step: &StepView<'_>) -> Found {
         let admitted = [step.before, step.after].map(|rows| rows.places.get(id).map(|it| it.state))
             == [Some(PlaceState::Waiting), Some(PlaceState::Admitted)];
         let mended = matches!(step.command, Command::Reconcile { .. });
-        unless(consumed_now || asked_to_stop || replaced || admitted || mended, || {
+        let moved = before.module != after.module;
+        unless(consumed_now || asked_to_stop || replaced || admitted || mended || moved, || {
             format!("woken by {}", step.command.name())
         })
     })
@@ -442,8 +443,8 @@ fn records_are_never_rewritten(step: &StepView<'_>) -> Found {
     })
 }
 
-/// An execution runs the module it began with, unless it is halted and moved, with a journal that
-/// is the one which the other module repeats.
+/// An execution runs the module it began with, unless it is moved while nobody holds it, with a
+/// journal that is the one which the other module repeats.
 fn module_is_pinned(step: &StepView<'_>) -> Found {
     each(&step.before.tasks, |id, before| {
         let after = step.after.tasks.get(id).filter(|after| after.module != before.module)?;
@@ -452,7 +453,7 @@ fn module_is_pinned(step: &StepView<'_>) -> Found {
             Command::TaskMigrate { id: named, module, records }
                 if named == id
                     && after.module == Some(*module)
-                    && before.status() == TaskStatus::Halted
+                    && !matches!(before.status(), TaskStatus::Acquired | TaskStatus::Fulfilled)
                     && step.before.journals.get(id).map_or(0, |journal| journal.head.len) == *records
         );
         unless(moved, || format!("it was on {:?} and is on {:?}", before.module, after.module))

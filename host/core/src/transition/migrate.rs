@@ -1,10 +1,10 @@
-//! Moving an execution to other code. An execution keeps the module it began with; only where it is
-//! halted, and its journal is the one that the other module was shown to repeat, may that take over.
+//! Moving an execution to other code. An execution keeps the module it began with; only where nobody
+//! runs it, and its journal is the one that the other module was shown to repeat, may that take over.
 
-use super::draft::Draft;
+use super::draft::{Draft, wrong_state};
 use crate::{
     id::{Digest, PromiseId},
-    promise::Task,
+    promise::{Task, TaskState},
     reply::{Conflict, Refusal, Reply},
 };
 
@@ -15,7 +15,7 @@ pub(super) fn migrate(
     records: u32,
 ) -> Result<Reply, Refusal> {
     draft.touch(id);
-    let task = draft.halted_task(id)?;
+    let task = draft.movable_task(id)?;
     if task.module.is_none() {
         return Err(Refusal::Unprocessable(format!(
             "`{id}` runs on no module: what an external worker or a host itself does is not moved"
@@ -30,6 +30,30 @@ pub(super) fn migrate(
     if current != records {
         return Err(Conflict::JournalGrew { id: id.clone(), given: records, current }.into());
     }
-    draft.offer_again(Task { module: Some(*module), ..task });
+    let is_there = task.module == Some(*module);
+    let task = Task { module: Some(*module), traps: None, ..task };
+    match task.state {
+        // The other module may ask for more than is waited for now: it is let run up to its wait.
+        TaskState::Suspended if current > 0 && !is_there => draft.offer_again(task),
+        TaskState::Halted { .. } => draft.offer_again(task),
+        // It waits for its start, its turn, room or its next attempt, and goes on waiting for that.
+        TaskState::Suspended
+        | TaskState::Pending { .. }
+        | TaskState::Acquired { .. }
+        | TaskState::Fulfilled => draft.put_task(task),
+    }
     Ok(Reply::Done)
+}
+
+impl Draft<'_> {
+    /// The task, which nobody holds, and which is not done.
+    fn movable_task(&self, id: &PromiseId) -> Result<Task, Refusal> {
+        let task = self.existing_task(id)?;
+        match &task.state {
+            TaskState::Halted { .. } | TaskState::Suspended | TaskState::Pending { .. } => {
+                Ok(task.clone())
+            }
+            TaskState::Acquired { .. } | TaskState::Fulfilled => Err(wrong_state(task).into()),
+        }
+    }
 }

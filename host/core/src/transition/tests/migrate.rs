@@ -53,7 +53,46 @@ fn a_task_stays_where_it_is_when_it_cannot_be_moved() {
     };
     assert!(is_halted(&world) && module(&world) == Some(world::MODULE));
     world.done(Command::TaskContinue { id: PromiseId::from("w") });
+    world.acquire("w", 2);
     assert_eq!(world.refused(migrate("w", OTHER_MODULE, 1)).kind(), "wrong-state");
+}
+
+#[test]
+fn a_suspended_task_runs_up_to_what_the_other_module_waits_for() {
+    let mut world = World::new();
+    world.done(world::workflow("w"));
+    world.done(world::workflow("awaited"));
+    let held = world.acquire("w", 1);
+    world.done(world::fence(held.clone(), vec![world::started()], vec![]));
+    world.done(world::suspend(held, &["awaited"]));
+    assert_eq!(world.status("w"), Some(TaskStatus::Suspended));
+    world.done(migrate("w", OTHER_MODULE, 1));
+    assert_eq!(
+        (module(&world), world.status("w")),
+        (Some(OTHER_MODULE), Some(TaskStatus::Pending))
+    );
+    let held = world.acquire("w", 2);
+    world.done(world::suspend(held, &["awaited"]));
+    // Asked again, it is not woken again.
+    world.done(migrate("w", OTHER_MODULE, 1));
+    assert_eq!(world.status("w"), Some(TaskStatus::Suspended));
+}
+
+#[test]
+fn what_waits_for_its_next_attempt_goes_on_waiting() {
+    let mut world = World::new();
+    world.done(world::workflow("w"));
+    let held = world.acquire("w", 1);
+    world.done(world::release(
+        held,
+        ReleaseReason::Failed { retry_after: None, error: world::note("trap"), trap: None },
+    ));
+    let state =
+        |world: &World| world.model.task(&PromiseId::from("w")).map(|task| task.state.clone());
+    let before = state(&world);
+    assert_eq!(world.status("w"), Some(TaskStatus::Pending));
+    world.done(migrate("w", OTHER_MODULE, 0));
+    assert_eq!((module(&world), state(&world)), (Some(OTHER_MODULE), before));
 }
 
 #[test]

@@ -13,13 +13,12 @@ use segno_core::{
 };
 use segno_guest::{GuestError, Stop};
 use segno_store::StoreError;
-use serde::{Deserialize, Serialize};
 
 use super::{NotRead, Rehearsal, ReplayStopped, rehearsal::failed_attempt};
-use crate::host::Host;
+use crate::{host::Host, worker::TrapReport};
 
 /// The result of a replay.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug)]
 pub struct ReplayReport {
     /// The module that was run.
     pub module: Digest,
@@ -36,8 +35,8 @@ pub struct ReplayReport {
     pub running: bool,
     /// The first difference; none: the replay was identical.
     pub divergence: Option<Divergence>,
-    /// The guest's backtrace at the difference, as far as the guest has names.
-    pub backtrace: Option<String>,
+    /// The guest's stack at the difference, as far as the guest has names.
+    pub stack: TrapReport,
     /// Why the last attempt ended behind the last record, if it did.
     pub note: Option<Note>,
 }
@@ -114,12 +113,12 @@ pub async fn replay(
 
     let recorder = recorder.lock().unwrap_or_else(PoisonError::into_inner);
     let matched = recorder.matched();
-    let backtrace = match stopped {
-        None => None,
+    let stack = match stopped {
+        None => TrapReport::default(),
         Some(ReplayStopped::Unread(not_read)) => return Err(ReplayError::unread(id, not_read)),
         Some(ReplayStopped::Guest(error)) => match error {
             GuestError::Stopped { stop: Stop::Divergence, backtrace } => {
-                backtrace.map(|backtrace| backtrace.text)
+                TrapReport::new(backtrace.as_ref(), None)
             }
             GuestError::Stopped { stop: Stop::Damaged(what), .. } => {
                 return Err(ReplayError::Damaged(id.clone(), what));
@@ -135,7 +134,7 @@ pub async fn replay(
         finished: outline.head().finished,
         running: row.promise.is_pending(),
         divergence: recorder.divergence().cloned(),
-        backtrace,
+        stack,
         note: failed_attempt(&row).cloned(),
     })
 }

@@ -1,0 +1,148 @@
+//! Checking a module against the journals of what is in flight, before anything runs on it.
+
+use axum::{Json, extract::State};
+use segno_engine::worker::{
+    TrapReport,
+    replay::{Checked, Verdict, check as replayed},
+};
+use segno_store::{InvocationFilter, InvocationRow};
+
+use super::{
+    Api, ApiError,
+    body::{Body, Segment},
+    model::{CheckPage, CheckRequest, CheckVerdict, CheckedExecution, Note, Replay, ReplayVerdict},
+    openapi::Refusals,
+    page::{self, PageSize},
+    replay::found,
+    view,
+};
+
+/// Executions on a page.
+const CHECKED: PageSize = PageSize { usual: 64, largest: 1_000 };
+/// Executions that are looked at for a page: most may have ended.
+const LOOKED_AT: usize = 20_000;
+/// Executions that are listed at once.
+const LISTED: u32 = 1_000;
+
+/// Replays what is in flight of a module against another, a page at a time, the newest first.
+/// Nothing is changed, nothing is done outside, and nothing is activated. That every record is
+/// repeated proves the past of an execution only: what the code does next, no record says.
+#[utoipa::path(
+    post, path = "/v1/modules/{module}/check", tag = "modules",
+    params(("module" = String, Path, description = "The alias by which the executions were called")),
+    request_body = CheckRequest,
+    responses((status = 200, body = CheckPage), Refusals),
+)]
+pub async fn check(
+    State(api): State<Api>,
+    Segment(module): Segment,
+    Body(request, _room): Body<CheckRequest>,
+) -> Result<Json<CheckPage>, ApiError> {
+    let limit = CHECKED.of(request.limit)? as usize;
+    let after = request.after.as_deref().map(page::cursor).transpose()?;
+    api.digest(&module).await?;
+    let candidate = api.digest(&request.candidate).await?;
+    let chosen = choose(&api, module, after, request.ended, limit).await?;
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let checked = replayed(&api.host, chosen.rows, candidate, processors).await?;
+    Ok(Json(CheckPage {
+        candidate: candidate.to_string(),
+        items: checked.into_iter().filter_map(shown).collect(),
+        ended: chosen.ended_left,
+        next: chosen.next.map(|cursor| cursor.to_string()),
+    }))
+}
+
+/// The executions of a page.
+struct Chosen {
+    rows: Vec<InvocationRow>,
+    ended_left: u32,
+    next: Option<i64>,
+}
+
+/// Looks for executions in flight, and for `ended` ones that are not, among the next of the module.
+async fn choose(
+    api: &Api,
+    module: String,
+    after: Option<i64>,
+    ended: u32,
+    limit: usize,
+) -> Result<Chosen, ApiError> {
+    let listed = u32::try_from(limit).unwrap_or(LISTED).min(LISTED);
+    let mut filter =
+        InvocationFilter { module: Some(module), after, limit: listed, ..Default::default() };
+    let mut chosen = Chosen { rows: Vec::new(), ended_left: ended, next: None };
+    let mut looked_at = 0;
+    loop {
+        let store = api.look().await?;
+        let page = store.read().list(&filter).await?;
+        drop(store);
+        looked_at += page.items.len();
+        for row in page.items {
+            let ended = row.promise.settlement().is_some();
+            if ended && chosen.ended_left == 0 {
+                continue;
+            }
+            chosen.ended_left -= u32::from(ended);
+            chosen.rows.push(row);
+        }
+        chosen.next = page.next;
+        filter.after = page.next;
+        // A listing is not divided: a page may have nearly twice as many as asked for.
+        if page.next.is_none() || chosen.rows.len() >= limit || looked_at >= LOOKED_AT {
+            return Ok(chosen);
+        }
+    }
+}
+
+/// An execution as it was found; none: it is gone.
+fn shown(checked: Checked) -> Option<CheckedExecution> {
+    let Checked { row, verdict } = checked;
+    let summary = view::summary(&row);
+    let mut shown = CheckedExecution {
+        function: summary.function.unwrap_or(summary.target),
+        state: summary.state,
+        module: row.task.module.map(|digest| digest.to_string()),
+        records: summary.journal_len,
+        verdict: CheckVerdict::Same,
+        replay: None,
+        reason: None,
+        id: summary.id,
+    };
+    match verdict {
+        Verdict::Gone => return None,
+        Verdict::There => shown.verdict = CheckVerdict::There,
+        Verdict::Same(report) => shown.records = report.records,
+        Verdict::NotStarted => shown.verdict = CheckVerdict::NotStarted,
+        Verdict::Diverges(report) => {
+            shown.verdict = CheckVerdict::Diverges;
+            shown.records = report.records;
+            shown.replay = Some(found(row.promise.id(), &report));
+        }
+        Verdict::Fails { matched, error } => {
+            shown.verdict = CheckVerdict::Fails;
+            shown.replay = Some(Replay {
+                id: shown.id.clone(),
+                module: String::new(),
+                verdict: ReplayVerdict::Failed,
+                matched,
+                journal_len: summary.journal_len,
+                running: row.promise.is_pending(),
+                divergence: None,
+                error: Some(error.message()),
+                note: Some(Note {
+                    kind: "trap".to_owned(),
+                    message: error.message(),
+                    details: TrapReport::new(error.backtrace(), None).details(),
+                }),
+            });
+        }
+        Verdict::Incomparable(why) => {
+            (shown.verdict, shown.reason) = (CheckVerdict::Incomparable, Some(why));
+        }
+        Verdict::Damaged(why) => {
+            (shown.verdict, shown.reason) = (CheckVerdict::Damaged, Some(why));
+        }
+    }
+    Some(shown)
+}

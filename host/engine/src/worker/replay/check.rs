@@ -1,0 +1,160 @@
+//! Whether other code repeats what executions did so far: their journals are replayed against it,
+//! several at a time, before anything runs on it.
+
+use std::{
+    collections::VecDeque,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use segno_core::{
+    address,
+    id::{Digest, PromiseId},
+};
+use segno_guest::{FunctionKind, GuestError};
+use segno_store::{InvocationRow, StoreError};
+use tokio::sync::mpsc;
+
+use super::{ReplayError, ReplayReport, replay};
+use crate::{host::Host, target};
+
+/// An execution, and what the candidate does with its journal.
+#[derive(Debug)]
+pub struct Checked {
+    /// The execution.
+    pub row: InvocationRow,
+    /// What was found.
+    pub verdict: Verdict,
+}
+
+/// What a candidate does with the journal of an execution.
+#[derive(Debug)]
+pub enum Verdict {
+    /// The execution runs on it already.
+    There,
+    /// It repeats every record.
+    Same(Box<ReplayReport>),
+    /// It asks for something else at a record.
+    Diverges(Box<ReplayReport>),
+    /// It fails, or lacks the function.
+    Fails {
+        /// Number of records that it repeated before.
+        matched: u32,
+        /// How it fails.
+        error: GuestError,
+    },
+    /// Nothing is recorded: it may begin.
+    NotStarted,
+    /// There is nothing to compare, for this reason: an activity is repeated as a whole, and a
+    /// service compares its journal itself.
+    Incomparable(String),
+    /// It was removed meanwhile.
+    Gone,
+    /// Its journal cannot be read.
+    Damaged(String),
+}
+
+/// Checks these executions against `candidate`, on half of the `processors`, and answers them in
+/// their order. Nothing is changed, and nothing is done outside.
+///
+/// # Errors
+/// The store did not answer.
+pub async fn check(
+    host: &Host,
+    executions: Vec<InvocationRow>,
+    candidate: Digest,
+    processors: usize,
+) -> Result<Vec<Checked>, StoreError> {
+    let count = executions.len();
+    let left: VecDeque<_> = executions.into_iter().enumerate().collect();
+    let left = Arc::new(Mutex::new(left));
+    let (sender, mut checked) = mpsc::unbounded_channel();
+    for _ in 0..(processors / 2).max(1).min(count) {
+        let (host, left, sender) = (host.clone(), left.clone(), sender.clone());
+        host.env.runtime.clone().spawn(
+            "check",
+            Box::pin(async move {
+                loop {
+                    let next = left.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+                    let Some((place, row)) = next else { return };
+                    let verdict = verdict(&host, &row, candidate).await;
+                    // Nobody listens if whoever asked has gone.
+                    if sender.send((place, row, verdict)).is_err() {
+                        return;
+                    }
+                    tokio::task::yield_now().await;
+                }
+            }),
+        );
+    }
+    drop(sender);
+    let mut found: Vec<Option<Checked>> = Vec::new();
+    found.resize_with(count, || None);
+    while let Some((place, row, verdict)) = checked.recv().await {
+        found[place] = Some(Checked { row, verdict: verdict? });
+    }
+    Ok(found.into_iter().flatten().collect())
+}
+
+async fn verdict(
+    host: &Host,
+    row: &InvocationRow,
+    candidate: Digest,
+) -> Result<Verdict, StoreError> {
+    let id = row.promise.id();
+    if row.task.module == Some(candidate) {
+        return Ok(Verdict::There);
+    }
+    Ok(match replay(host, id, Some(candidate)).await {
+        Ok(report) if report.is_identical() => Verdict::Same(Box::new(report)),
+        Ok(report) => Verdict::Diverges(Box::new(report)),
+        Err(ReplayError::NoJournal(_, why)) => begins(host, row, candidate, id, why).await?,
+        Err(ReplayError::Guest { matched, error }) => Verdict::Fails { matched, error },
+        Err(ReplayError::NotFound(_)) => Verdict::Gone,
+        Err(error @ (ReplayError::Damaged(..) | ReplayError::NoSuchRecord { .. })) => {
+            Verdict::Damaged(error.to_string())
+        }
+        Err(ReplayError::Store(error)) => return Err(error),
+    })
+}
+
+/// Whether an execution without records may begin on the candidate.
+async fn begins(
+    host: &Host,
+    row: &InvocationRow,
+    candidate: Digest,
+    id: &PromiseId,
+    why: String,
+) -> Result<Verdict, StoreError> {
+    if row.task.module.is_none() || target::is_service(&row.promise) {
+        return Ok(Verdict::Incomparable(why));
+    }
+    if !host.store.read().journal(id, 0, 1).await?.is_empty() {
+        return Ok(Verdict::Damaged(why));
+    }
+    let functions = match host.guests.describe(candidate).await {
+        Ok(functions) => functions,
+        Err(error) => return Ok(Verdict::Fails { matched: 0, error }),
+    };
+    let function = target::function_of(&row.promise);
+    let name = address::function_of(&function);
+    let known = functions.iter().find(|known| known.name == name);
+    Ok(match known.map(|known| known.kind) {
+        Some(FunctionKind::Workflow) => Verdict::NotStarted,
+        Some(FunctionKind::Activity) => Verdict::Incomparable(
+            "it is an activity: another attempt begins it anew, on the code that it began with"
+                .to_owned(),
+        ),
+        None => Verdict::Fails {
+            matched: 0,
+            error: GuestError::NoSuchFunction {
+                kind: "workflow",
+                function: function.into_owned(),
+                known: functions
+                    .iter()
+                    .map(|known| known.name.as_str())
+                    .collect::<Vec<_>>()
+                    .join(", "),
+            },
+        },
+    })
+}

@@ -1,0 +1,298 @@
+//! What new code does with the journals of what is in flight: `segno deploy --check`, and moving
+//! what repeats its journal.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::{
+    CliError, Console, Exit,
+    console::{BOLD, CYAN, DIM, GREEN, RED, YELLOW},
+    replay,
+    show::{plain, plain_lines, short_digest},
+};
+use crate::{
+    api::model::{CheckRequest, CheckVerdict, CheckedExecution, ReplayVerdict},
+    client::{Client, ClientError},
+    runtime::{Runtime as _, SystemRuntime},
+};
+
+/// Ids that are named with each difference.
+const NAMED: usize = 3;
+/// How often an execution that runs just now, or whose journal grew, is looked at again.
+const TRIES: usize = 20;
+/// The pause between two looks, in milliseconds.
+const PAUSE: segno_core::time::Millis = segno_core::time::Millis(100);
+
+/// All that was found.
+#[derive(Debug, Serialize)]
+pub struct Report {
+    /// The alias by which the executions were called.
+    alias: String,
+    /// The digest of the module that was checked.
+    candidate: String,
+    /// How many there are of each verdict.
+    counts: BTreeMap<CheckVerdict, usize>,
+    /// Each execution.
+    executions: Vec<CheckedExecution>,
+    /// What was moved to the candidate, and why others were not, by id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    moved: Option<Moves>,
+}
+
+/// What became of the executions that were to be moved.
+#[derive(Debug, Default, Serialize)]
+pub struct Moves {
+    /// Those that run on the candidate from now on.
+    done: Vec<String>,
+    /// Those that stay where they are, and why.
+    left: BTreeMap<String, String>,
+}
+
+impl Report {
+    /// Checks `candidate` against everything that is in flight of `alias`, and the latest `ended`.
+    ///
+    /// # Errors
+    /// The host did not answer.
+    pub async fn new(
+        client: &Client,
+        alias: &str,
+        candidate: &str,
+        ended: u32,
+        console: &Console,
+    ) -> Result<Self, CliError> {
+        let progress = console.progress("replaying what is in flight");
+        let mut request =
+            CheckRequest { candidate: candidate.to_owned(), ended, ..CheckRequest::default() };
+        let mut executions = Vec::new();
+        loop {
+            let page = client.check(alias, &request).await?;
+            executions.extend(page.items);
+            progress.say(format!("replaying what is in flight: {} executions", executions.len()));
+            request.ended = page.ended;
+            match page.next {
+                Some(next) => request.after = Some(next),
+                None => break,
+            }
+        }
+        let mut counts = BTreeMap::new();
+        for execution in &executions {
+            *counts.entry(execution.verdict).or_default() += 1;
+        }
+        let (alias, candidate) = (alias.to_owned(), candidate.to_owned());
+        Ok(Self { alias, candidate, counts, executions, moved: None })
+    }
+
+    /// Of a name that is new: nothing is in flight.
+    pub fn empty(alias: &str, candidate: &str) -> Self {
+        let (alias, candidate) = (alias.to_owned(), candidate.to_owned());
+        let (counts, executions) = (BTreeMap::new(), Vec::new());
+        Self { alias, candidate, counts, executions, moved: None }
+    }
+
+    /// Whether any execution could not go on with the candidate.
+    pub fn exit(&self) -> Exit {
+        let bad = [CheckVerdict::Diverges, CheckVerdict::Fails, CheckVerdict::Damaged];
+        match bad.iter().any(|verdict| self.count(*verdict) > 0) {
+            true => Exit::Diverged,
+            false => Exit::Done,
+        }
+    }
+
+    /// Moves the executions in flight that repeat their journal, or have none yet, each after one
+    /// more replay of what it has by then.
+    ///
+    /// # Errors
+    /// The host did not answer.
+    pub async fn move_same(&mut self, client: &Client, console: &Console) -> Result<(), CliError> {
+        let may_move = |execution: &&CheckedExecution| {
+            matches!(execution.verdict, CheckVerdict::Same | CheckVerdict::NotStarted)
+                && !execution.state.is_settled()
+        };
+        let ids: Vec<&str> = self
+            .executions
+            .iter()
+            .filter(may_move)
+            .map(|execution| execution.id.as_str())
+            .collect();
+        let progress = console.progress("moving");
+        let mut moves = Moves::default();
+        for (number, id) in ids.iter().enumerate() {
+            progress.say(format!("moving {} of {}", number + 1, ids.len()));
+            match relocated(client, id, &self.candidate).await {
+                Ok(()) => moves.done.push((*id).to_owned()),
+                Err(error @ ClientError::Refused(_)) => {
+                    moves.left.insert((*id).to_owned(), error.to_string());
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        self.moved = Some(moves);
+        Ok(())
+    }
+
+    fn count(&self, verdict: CheckVerdict) -> usize {
+        self.counts.get(&verdict).copied().unwrap_or(0)
+    }
+
+    /// Prints it, with the differences first by how many have them.
+    ///
+    /// # Errors
+    /// When the stream is closed.
+    pub fn print(&self, console: &mut Console) -> Result<(), CliError> {
+        let alias = console.paint(CYAN, &self.alias);
+        let digest = console.paint(DIM, short_digest(&self.candidate));
+        if self.executions.is_empty() {
+            return console.line(format!("{alias}  {digest}  nothing is in flight"));
+        }
+        console.line(format!("{alias}  {digest}  {}", executions(self.executions.len())))?;
+        self.summary(console)?;
+        for group in self.groups() {
+            group.print(console)?;
+        }
+        match &self.moved {
+            Some(moves) => moves.print(console),
+            None => self.advice(console),
+        }
+    }
+
+    /// What is proved, and what comes next.
+    fn advice(&self, console: &mut Console) -> Result<(), CliError> {
+        let stays = match self.exit() {
+            Exit::Done => "",
+            _ => " What diverges or fails finishes on the code that it began with.",
+        };
+        let advice = format!(
+            "This proves the past only: what the code does after the last record, no journal says. Nothing was activated; the same command without --check puts the code under `{}`, and with --migrate same it moves what repeats its journal.{stays}",
+            self.alias
+        );
+        console.line("")?;
+        let advice = console.paint(DIM, &advice);
+        console.paragraph("", &advice, 0)
+    }
+
+    fn summary(&self, console: &mut Console) -> Result<(), CliError> {
+        use CheckVerdict::{Damaged, Diverges, Fails, Incomparable, NotStarted, Same, There};
+        for (verdict, style, name, says) in [
+            (Same, GREEN, "same so far", "every record is repeated"),
+            (NotStarted, GREEN, "not started", "nothing is recorded yet"),
+            (There, GREEN, "on it already", ""),
+            (
+                Incomparable,
+                DIM,
+                "not compared",
+                "activities and services have no journal to replay",
+            ),
+            (Diverges, RED, "diverges", "another request than was recorded"),
+            (Fails, RED, "fails", "the code ends in the replay"),
+            (Damaged, RED, "damaged", "the journal cannot be read: `segno doctor`"),
+        ] {
+            let count = self.count(verdict);
+            if count > 0 {
+                let name = console.paint(style, &format!("{name:<14}"));
+                let says = console.paint(DIM, says);
+                console.line(format!("  {name}{count:>7}  {says}").trim_end())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The executions that cannot go on, those with the same difference together.
+    fn groups(&self) -> Vec<Group<'_>> {
+        let mut groups: BTreeMap<String, Vec<&CheckedExecution>> = BTreeMap::new();
+        for execution in &self.executions {
+            if let Some(key) = key(execution) {
+                groups.entry(key).or_default().push(execution);
+            }
+        }
+        let mut groups: Vec<Group<'_>> = groups.into_values().map(Group).collect();
+        groups.sort_by_key(|group| std::cmp::Reverse(group.0.len()));
+        groups
+    }
+}
+
+impl Moves {
+    fn print(&self, console: &mut Console) -> Result<(), CliError> {
+        console.line("")?;
+        let head = console.paint(BOLD, "moved");
+        console.line(format!("{head}  {}", executions(self.done.len())))?;
+        for (id, why) in &self.left {
+            let id = console.paint(CYAN, &plain(id));
+            let lead = console.paint(YELLOW, "left");
+            console.paragraph(&format!("{lead}   {id}  "), &plain_lines(why, 0), 7)?;
+        }
+        Ok(())
+    }
+}
+
+/// Executions that differ in the same way.
+struct Group<'a>(Vec<&'a CheckedExecution>);
+
+impl Group<'_> {
+    fn print(&self, console: &mut Console) -> Result<(), CliError> {
+        let Some(first) = self.0.first() else { return Ok(()) };
+        console.line("")?;
+        let count = executions(self.0.len());
+        let function = console.paint(BOLD, &plain(&first.function));
+        console.line(format!("{function}  {count}"))?;
+        let ids = self.0.iter().take(NAMED).map(|execution| plain(&execution.id));
+        let ids = ids.collect::<Vec<_>>().join(", ");
+        let more = match self.0.len().saturating_sub(NAMED) {
+            0 => String::new(),
+            more => format!(" and {more} more; --json names all"),
+        };
+        console.paragraph("  ", &format!("{}{more}", console.paint(CYAN, &ids)), 2)?;
+        match (&first.replay, &first.reason) {
+            (Some(replay), _) => replay::difference(replay, console),
+            (None, Some(reason)) => console.paragraph("  ", &plain_lines(reason, 2), 2),
+            (None, None) => Ok(()),
+        }
+    }
+}
+
+/// What executions that differ in the same way have in common; none: it can go on.
+fn key(execution: &CheckedExecution) -> Option<String> {
+    let CheckedExecution { function, replay, reason, verdict, .. } = execution;
+    let what = match verdict {
+        CheckVerdict::Diverges | CheckVerdict::Fails => {
+            let replay = replay.as_ref()?;
+            let fields = replay.divergence.iter().flat_map(|divergence| &divergence.fields);
+            let fields: Vec<&str> = fields.map(|field| field.field.as_str()).collect();
+            let error = match replay.verdict {
+                ReplayVerdict::Failed => replay.error.as_deref().unwrap_or_default(),
+                _ => "",
+            };
+            format!("{:08} {} {error}", replay.matched, fields.join(","))
+        }
+        CheckVerdict::Damaged => reason.clone().unwrap_or_default(),
+        CheckVerdict::Same
+        | CheckVerdict::NotStarted
+        | CheckVerdict::Incomparable
+        | CheckVerdict::There => return None,
+    };
+    Some(format!("{function} {what}"))
+}
+
+/// Moves an execution; one that runs just now is waited for.
+async fn relocated(client: &Client, id: &str, module: &str) -> Result<(), ClientError> {
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        match client.relocate(id, module).await {
+            Ok(_) => return Ok(()),
+            Err(error)
+                if tries < TRIES && matches!(error.code(), "wrong-state" | "journal-grew") =>
+            {
+                SystemRuntime.sleep(PAUSE).await;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn executions(count: usize) -> String {
+    match count {
+        1 => "1 execution".to_owned(),
+        _ => format!("{count} executions"),
+    }
+}
