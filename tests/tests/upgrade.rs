@@ -1,7 +1,9 @@
 //! Another module under the same name: what is in flight ends on the code it began with.
 
-use segno::api::model::ReplayVerdict;
-use serde_json::json;
+use std::process::Command;
+
+use segno::api::model::{CheckRequest, CheckVerdict, ReplayVerdict};
+use serde_json::{Value as Json, json};
 use tests::{fixtures, test_host::TestHost};
 
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
@@ -55,6 +57,107 @@ async fn replays_name_the_first_difference(host: &TestHost, one: &str) {
         client.invocation("old").await.expect("it is there").output,
         host.ended("old").await.output
     );
+}
+
+/// The same code with another digest, as another compiler or another dependency makes it.
+fn compiled_anew(component: &[u8]) -> Vec<u8> {
+    // A custom section: its number, its length, the length of its name, and its name.
+    [component, &[0, 5, 4], b"anew"].concat()
+}
+
+/// What `segno deploy` says of a component, and its exit code.
+fn deploy(host: &TestHost, component: &[u8], arguments: &[&str]) -> (String, Option<i32>) {
+    let file = host.folder().join("candidate.wasm");
+    std::fs::write(&file, component).expect("there is room");
+    let mut command = Command::new(SEGNO);
+    command.args(["--server", &host.client().server(), "deploy"]).arg(file).args(["--as", "tune"]);
+    let output = command.args(arguments).output().expect("it runs");
+    let said = [output.stdout, output.stderr].concat();
+    (String::from_utf8(said).expect("it says text"), output.status.code())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn code_is_checked_before_it_is_deployed_and_what_repeats_its_journal_is_moved() {
+    let mut host = TestHost::start(SEGNO).await;
+    let one = fixtures::fixture("tune-one");
+    let same = compiled_anew(&one);
+    let first = host.deploy("tune", one).await;
+    for id in ["a", "b", "ended"] {
+        host.start_as(id, "tune/play", json!("waltz")).await.expect("it starts");
+        waiting(&host, id).await;
+    }
+    host.client().resolve("ended/p/go", json!(true)).await.expect("it waits for it");
+    host.ended("ended").await;
+
+    let (said, exit) = deploy(&host, &fixtures::fixture("tune-two"), &["--check", "--ended", "1"]);
+    assert_eq!(exit, Some(7), "{said}");
+    for part in ["diverges            3", "at record", "do", "re", "proves the past only"] {
+        assert!(said.contains(part), "`{part}` is missing: {said}");
+    }
+    let (said, exit) = deploy(&host, &same, &["--check"]);
+    assert_eq!(exit, Some(0), "{said}");
+    assert!(said.contains("same so far         3"), "{said}");
+    // Looking activates nothing and moves nothing.
+    let named = host.client().module("tune").await.expect("it is known").digest;
+    assert_eq!((&named, pinned(&host, "a").await), (&first, Some(first.clone())));
+
+    let (said, exit) = deploy(&host, &same, &["--migrate", "same", "--json"]);
+    assert_eq!(exit, Some(0), "{said}");
+    let report: Json = serde_json::from_str(&said).expect("it says JSON");
+    assert_eq!(report["moved"], json!({ "done": ["b", "a"], "left": {} }));
+    let second = host.client().module("tune").await.expect("it is known").digest;
+    assert_ne!(second, first);
+    assert_eq!(pinned(&host, "a").await, Some(second.clone()));
+    assert_eq!(pinned(&host, "ended").await, Some(first));
+
+    host.server.kill().expect("it was alive");
+    host.server.restart().await.expect("it comes back");
+    for id in ["a", "b"] {
+        waiting(&host, id).await;
+        host.client().resolve(&format!("{id}/p/go"), json!(true)).await.expect("it waits for it");
+        let ended = host.ended(id).await;
+        assert_eq!(ended.output, Some(json!(["waltz", "one", "do", "mi"])));
+        assert_eq!(ended.module, Some(second.clone()));
+        let replay = host.client().replay(id, None).await.expect("it can be replayed");
+        assert_eq!(replay.verdict, ReplayVerdict::Identical, "{replay:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_check_goes_through_all_that_is_in_flight_in_pages() {
+    let host = TestHost::start(SEGNO).await;
+    host.deploy("tune", fixtures::fixture("tune-one")).await;
+    for number in 0..7 {
+        let id = format!("t{number}");
+        host.start_as(&id, "tune/play", json!("waltz")).await.expect("it starts");
+        waiting(&host, &id).await;
+    }
+    let other = host.deploy("other", fixtures::fixture("tune-two")).await;
+    let mut request = CheckRequest { candidate: other, limit: Some(3), ..CheckRequest::default() };
+    let mut seen = Vec::new();
+    for _ in 0..9 {
+        let page = host.client().check("tune", &request).await.expect("it is checked");
+        assert!(page.items.iter().all(|item| item.verdict == CheckVerdict::Diverges));
+        seen.extend(page.items.into_iter().map(|item| item.id));
+        request.after = page.next;
+        if request.after.is_none() {
+            break;
+        }
+    }
+    assert_eq!(seen, ["t6", "t5", "t4", "t3", "t2", "t1", "t0"]);
+    let unknown =
+        host.client().check("nothing", &request).await.expect_err("there is no such name");
+    assert_eq!(unknown.code(), "unknown-module");
+    host.client().kill("t0").await.expect("it is there");
+    let ended = host.client().relocate("t0", "other").await.expect_err("it has ended");
+    assert_eq!(ended.code(), "already-settled");
+    let differs = host.client().relocate("t1", "other").await.expect_err("it diverges");
+    assert_eq!(differs.code(), "diverges");
+}
+
+/// The module that an execution runs on.
+async fn pinned(host: &TestHost, id: &str) -> Option<String> {
+    host.client().invocation(id).await.expect("it is there").module
 }
 
 async fn waiting(host: &TestHost, id: &str) {
