@@ -36,6 +36,7 @@ fn what_is_quoted_is_the_source_of_the_example() {
 /// The exit code that a line has to end with: what its comment says, or 0.
 fn expected(line: &str) -> i32 {
     let code = line.split_once("# exit code ").map(|(_, rest)| rest);
+    let code = code.filter(|rest| !rest.contains(" if "));
     let digits = code.and_then(|rest| rest.split(|letter: char| !letter.is_ascii_digit()).next());
     digits.map_or(0, |digits| digits.parse().expect("it is a number"))
 }
@@ -68,7 +69,8 @@ fn every_line_of_the_guide_works_as_printed() {
         ("segno replay eve --module next.wasm", "asked:    command 2: publish `invoice.paid`"),
         ("segno modules", "subscription"),
         ("segno events", "invoice.paid"),
-        ("segno continue ada --module", "which repeats its journal of 2 records"),
+        ("segno deploy next.wasm --as subscription --check", "same so far"),
+        ("segno deploy next.wasm --as subscription --migrate", "moved  1 execution"),
         ("segno result ada", "\"paid\": 0"),
     ];
     for (line, part) in parts {

@@ -7,9 +7,10 @@ use serde::Serialize;
 
 use super::{
     CliError, Console, Exit,
-    console::{BOLD, CYAN, DIM, GREEN, RED, YELLOW},
+    console::{BOLD, CYAN, DIM, YELLOW},
     replay,
     show::{plain, plain_lines, short_digest},
+    table::{Cell, Column, Table},
 };
 use crate::{
     api::model::{CheckRequest, CheckVerdict, CheckedExecution, ReplayVerdict},
@@ -24,6 +25,17 @@ const TRIES: usize = 20;
 /// The pause between two looks, in milliseconds.
 const PAUSE: segno_core::time::Millis = segno_core::time::Millis(100);
 
+/// The verdicts, as they are printed.
+const VERDICTS: [(CheckVerdict, &str, &str); 7] = [
+    (CheckVerdict::Same, "same so far", "every record is repeated"),
+    (CheckVerdict::NotStarted, "not started", "nothing is recorded yet"),
+    (CheckVerdict::There, "on it already", "this code wrote the journal"),
+    (CheckVerdict::Incomparable, "not compared", "activities have no journal"),
+    (CheckVerdict::Diverges, "diverges", "it asks for something else than was recorded"),
+    (CheckVerdict::Fails, "fails", "the code ends in the replay"),
+    (CheckVerdict::Damaged, "damaged", "the journal cannot be read: see `segno doctor`"),
+];
+
 /// All that was found.
 #[derive(Debug, Serialize)]
 pub struct Report {
@@ -31,8 +43,10 @@ pub struct Report {
     alias: String,
     /// The digest of the module that was checked.
     candidate: String,
-    /// How many there are of each verdict.
-    counts: BTreeMap<CheckVerdict, usize>,
+    /// How many in flight there are of each verdict.
+    in_flight: BTreeMap<CheckVerdict, usize>,
+    /// How many that have ended.
+    ended: BTreeMap<CheckVerdict, usize>,
     /// Each execution.
     executions: Vec<CheckedExecution>,
     /// What was moved to the candidate, and why others were not, by id.
@@ -75,25 +89,27 @@ impl Report {
                 None => break,
             }
         }
-        let mut counts = BTreeMap::new();
+        let (mut in_flight, mut over) = (BTreeMap::new(), BTreeMap::new());
         for execution in &executions {
+            let counts = if execution.state.is_settled() { &mut over } else { &mut in_flight };
             *counts.entry(execution.verdict).or_default() += 1;
         }
         let (alias, candidate) = (alias.to_owned(), candidate.to_owned());
-        Ok(Self { alias, candidate, counts, executions, moved: None })
+        Ok(Self { alias, candidate, in_flight, ended: over, executions, moved: None })
     }
 
     /// Of a name that is new: nothing is in flight.
     pub fn empty(alias: &str, candidate: &str) -> Self {
         let (alias, candidate) = (alias.to_owned(), candidate.to_owned());
-        let (counts, executions) = (BTreeMap::new(), Vec::new());
-        Self { alias, candidate, counts, executions, moved: None }
+        let (in_flight, ended) = (BTreeMap::new(), BTreeMap::new());
+        Self { alias, candidate, in_flight, ended, executions: Vec::new(), moved: None }
     }
 
-    /// Whether any execution could not go on with the candidate.
+    /// Whether any execution in flight could not go on with the candidate. One that has ended may
+    /// differ: that does no harm.
     pub fn exit(&self) -> Exit {
         let bad = [CheckVerdict::Diverges, CheckVerdict::Fails, CheckVerdict::Damaged];
-        match bad.iter().any(|verdict| self.count(*verdict) > 0) {
+        match bad.iter().any(|verdict| self.in_flight.contains_key(verdict)) {
             true => Exit::Diverged,
             false => Exit::Done,
         }
@@ -129,10 +145,6 @@ impl Report {
         }
         self.moved = Some(moves);
         Ok(())
-    }
-
-    fn count(&self, verdict: CheckVerdict) -> usize {
-        self.counts.get(&verdict).copied().unwrap_or(0)
     }
 
     /// Prints it, with the differences first by how many have them.
@@ -172,29 +184,21 @@ impl Report {
     }
 
     fn summary(&self, console: &mut Console) -> Result<(), CliError> {
-        use CheckVerdict::{Damaged, Diverges, Fails, Incomparable, NotStarted, Same, There};
-        for (verdict, style, name, says) in [
-            (Same, GREEN, "same so far", "every record is repeated"),
-            (NotStarted, GREEN, "not started", "nothing is recorded yet"),
-            (There, GREEN, "on it already", ""),
-            (
-                Incomparable,
-                DIM,
-                "not compared",
-                "activities and services have no journal to replay",
-            ),
-            (Diverges, RED, "diverges", "another request than was recorded"),
-            (Fails, RED, "fails", "the code ends in the replay"),
-            (Damaged, RED, "damaged", "the journal cannot be read: `segno doctor`"),
-        ] {
-            let count = self.count(verdict);
-            if count > 0 {
-                let name = console.paint(style, &format!("{name:<14}"));
-                let says = console.paint(DIM, says);
-                console.line(format!("  {name}{count:>7}  {says}").trim_end())?;
+        let mut table = Table::new(&[
+            Column::whole(""),
+            Column::number("IN FLIGHT"),
+            Column::number("ENDED"),
+            Column::prose(""),
+        ]);
+        for (verdict, name, says) in VERDICTS {
+            let count = |counts: &BTreeMap<CheckVerdict, usize>| counts.get(&verdict).copied();
+            let (in_flight, ended) = (count(&self.in_flight), count(&self.ended));
+            if in_flight.is_some() || ended.is_some() {
+                let number = |count: Option<usize>| Cell::from(count.unwrap_or(0).to_string());
+                table.row([Cell::from(name), number(in_flight), number(ended), Cell::from(says)]);
             }
         }
-        Ok(())
+        console.table(&table)
     }
 
     /// The executions that cannot go on, those with the same difference together.
