@@ -7,7 +7,7 @@ use segno_restate::{
         Command, Notification, NotificationKind, NotificationResult, OutputResult, SignalKey,
         SignalResult,
     },
-    wire::Outcome,
+    wire::{Failure, Outcome},
 };
 
 use super::World;
@@ -19,8 +19,6 @@ impl World {
             let it = &self.invocations[id];
             (it.service.clone(), it.key.clone())
         };
-        let completed =
-            |kind, completion, result| Notification::completion(kind, completion, result);
         match command {
             Command::Output(output) => {
                 let outcome = match output.result.expect("an output has a result") {
@@ -28,17 +26,14 @@ impl World {
                     OutputResult::Failure(failure) => Outcome::Failure(failure),
                 };
                 let it = self.invocations.get_mut(id).expect("it exists");
-                it.outcome = Some(outcome.clone());
-                for (caller, completion) in std::mem::take(&mut it.callers) {
-                    let result = outcome.clone().into();
-                    self.tell(&caller, completed(NotificationKind::Call, completion, result));
-                }
+                it.outcome = Some(outcome);
+                self.tell_callers(id);
             }
             Command::Call(call) => {
                 let child = self.child(id);
                 let begun = call.invocation_id_completion_id;
                 let named = NotificationResult::InvocationId(child.clone());
-                self.tell(id, completed(NotificationKind::CallInvocationId, begun, named));
+                self.tell_completion(id, NotificationKind::CallInvocationId, begun, named);
                 self.call(
                     &child,
                     &call.service_name,
@@ -49,12 +44,13 @@ impl World {
                 );
                 let it = self.invocations.get_mut(&child).expect("it was made above");
                 it.callers.push((id.to_owned(), call.result_completion_id));
+                self.tell_callers(&child);
             }
             Command::OneWayCall(call) => {
                 let child = self.child(id);
                 let begun = call.invocation_id_completion_id;
                 let named = NotificationResult::InvocationId(child.clone());
-                self.tell(id, completed(NotificationKind::CallInvocationId, begun, named));
+                self.tell_completion(id, NotificationKind::CallInvocationId, begun, named);
                 self.call(
                     &child,
                     &call.service_name,
@@ -84,13 +80,44 @@ impl World {
                 let value =
                     value.cloned().map_or(NotificationResult::Void, NotificationResult::Value);
                 let kind = NotificationKind::LazyState;
-                self.tell(id, completed(kind, get.result_completion_id, value));
+                self.tell_completion(id, kind, get.result_completion_id, value);
             }
             Command::GetLazyStateKeys(get) => {
                 let keys = self.state.get(&place).into_iter().flat_map(|state| state.keys());
                 let keys = NotificationResult::StateKeys(keys.cloned().collect());
                 let kind = NotificationKind::LazyStateKeys;
-                self.tell(id, completed(kind, get.result_completion_id, keys));
+                self.tell_completion(id, kind, get.result_completion_id, keys);
+            }
+            Command::GetPromise(get) => {
+                let waiter = (id.to_owned(), get.result_completion_id);
+                if let Some(result) = self.promises.wait(place, get.key, waiter) {
+                    let kind = NotificationKind::GetPromise;
+                    self.tell_completion(id, kind, get.result_completion_id, result);
+                }
+            }
+            Command::PeekPromise(peek) => {
+                let result = self.promises.peek(place, peek.key);
+                let kind = NotificationKind::PeekPromise;
+                self.tell_completion(id, kind, peek.result_completion_id, result);
+            }
+            Command::CompletePromise(complete) => {
+                let outcome: Outcome = complete.completion.expect("an outcome").into();
+                let result = NotificationResult::from(outcome);
+                let told = match self.promises.settle(place, complete.key, result.clone()) {
+                    Some(waiters) => {
+                        for (waiter, completion) in waiters {
+                            let kind = NotificationKind::GetPromise;
+                            self.tell_completion(&waiter, kind, completion, result.clone());
+                        }
+                        NotificationResult::Void
+                    }
+                    None => NotificationResult::Failure(Failure::new(
+                        409,
+                        "promise was already completed",
+                    )),
+                };
+                let kind = NotificationKind::CompletePromise;
+                self.tell_completion(id, kind, complete.result_completion_id, told);
             }
             Command::CompleteAwakeable(complete) => {
                 let outcome: Outcome = complete.result.expect("a result").into();

@@ -7,10 +7,11 @@ use segno_core::time::Timestamp;
 use segno_restate::{
     id::AwakeableId,
     immutable::{
-        ErrorMessage, Future, Input, Message, Notification, NotificationId, NotificationResult,
-        Settled,
+        ErrorMessage, Future, Input, Message, Notification, NotificationId, NotificationKind,
+        NotificationResult, Settled,
     },
-    wire::{Header, Outcome, Value},
+    manifest::HandlerType,
+    wire::{self, Header, Outcome, Value},
 };
 
 use super::World;
@@ -20,6 +21,8 @@ pub(super) struct Invocation {
     pub(super) service: String,
     pub(super) handler: String,
     pub(super) key: String,
+    /// How it uses its key; none: it has none.
+    pub(super) ty: Option<HandlerType>,
     pub(super) journal: Vec<Bytes>,
     /// What it is to be told, in the order in which it came.
     pub(super) pending: VecDeque<Notification>,
@@ -35,6 +38,7 @@ pub(super) struct Invocation {
 }
 
 impl World {
+    /// Begins an invocation. That a workflow has run for its key is its outcome, and no attempt is made.
     pub(super) fn call(
         &mut self,
         id: &str,
@@ -44,16 +48,26 @@ impl World {
         input: Bytes,
         headers: Vec<Header>,
     ) {
+        let ty = self.handler_type(service, handler);
+        let has_run = |other: &Invocation| {
+            other.ty == Some(HandlerType::Workflow)
+                && (&*other.service, &*other.key) == (service, key)
+        };
+        let refused = ty == Some(HandlerType::Workflow) && self.invocations.values().any(has_run);
+        let outcome = refused.then(|| {
+            Outcome::Failure(wire::Failure::new(409, "the workflow method was already invoked"))
+        });
         let input = Input { headers, value: Some(Value { content: input }), name: String::new() };
         let input = Message::Command(input.into()).encode(self.course.version).to_bytes();
         let invocation = Invocation {
             service: service.to_owned(),
             handler: handler.to_owned(),
             key: key.to_owned(),
+            ty,
             journal: vec![input],
             pending: VecDeque::new(),
             waits: None,
-            outcome: None,
+            outcome,
             callers: Vec::new(),
             failed: 0,
             retry_at: None,
@@ -64,13 +78,21 @@ impl World {
         self.order.push(id.to_owned());
     }
 
+    fn handler_type(&self, service: &str, handler: &str) -> Option<HandlerType> {
+        let services = &self.endpoint.offer.manifest.services;
+        let of = services.iter().find(|known| known.name == service).expect("it is offered");
+        let of_name = |known: &&segno_restate::manifest::Handler| known.name == handler;
+        of.handler_type(of.handlers.iter().find(of_name).expect("it is offered"))
+    }
+
     pub(super) fn child(&mut self, id: &str) -> String {
         let it = self.invocations.get_mut(id).expect("it exists");
         it.children += 1;
         format!("{id}.{}", it.children)
     }
 
-    /// The first invocation, in the order of their calls, that can go on. One of a key at a time.
+    /// The first invocation, in the order of their calls, that can go on. One exclusive one of a key at a
+    /// time.
     pub(super) fn runnable(&self) -> Option<String> {
         let can = |id: &&String| {
             let it = &self.invocations[*id];
@@ -79,8 +101,9 @@ impl World {
             }
             let holds = self.order.iter().take_while(|other| other != id).any(|other| {
                 let other = &self.invocations[other];
-                let same = (&other.service, &other.key) == (&it.service, &it.key);
-                !it.key.is_empty() && same && other.outcome.is_none()
+                other.outcome.is_none()
+                    && (&other.service, &other.key, other.ty) == (&it.service, &it.key, it.ty)
+                    && it.ty == Some(HandlerType::Exclusive)
             });
             let told = |id: &NotificationId| {
                 let pending = it.pending.iter().find(|pending| pending.id == *id)?;
@@ -95,6 +118,27 @@ impl World {
         let invocation = self.invocations.get_mut(id).expect("it exists");
         if invocation.outcome.is_none() {
             invocation.pending.push_back(notification);
+        }
+    }
+
+    /// Tells that something is complete.
+    pub(super) fn tell_completion(
+        &mut self,
+        id: &str,
+        kind: NotificationKind,
+        completion_id: u32,
+        result: NotificationResult,
+    ) {
+        self.tell(id, Notification::completion(kind, completion_id, result));
+    }
+
+    /// Tells those that wait for an invocation how it ended, if it has.
+    pub(super) fn tell_callers(&mut self, id: &str) {
+        let it = self.invocations.get_mut(id).expect("it exists");
+        let Some(outcome) = it.outcome.clone() else { return };
+        for (caller, completion) in std::mem::take(&mut it.callers) {
+            let result = outcome.clone().into();
+            self.tell_completion(&caller, NotificationKind::Call, completion, result);
         }
     }
 

@@ -8,7 +8,7 @@
 //! - [`Act`]: what a person does while everything waits;
 //! - `invocation`: what the runtime keeps of an invocation, and when it goes on;
 //! - `attempt`: one attempt, in the `body` of whose request the endpoint is told things;
-//! - `commands`: what the runtime does when it is asked for something;
+//! - `commands`: what the runtime does when it is asked for something; `promises`: those of workflows;
 //! - `seen`, `values`: what a test sees of it.
 
 mod act;
@@ -18,6 +18,7 @@ mod clock;
 mod commands;
 mod course;
 mod invocation;
+mod promises;
 mod seen;
 mod served;
 mod values;
@@ -42,7 +43,12 @@ pub use self::{
     course::Course,
     values::{answer, body, failure, success},
 };
-use self::{clock::VirtualClock, invocation::Invocation, served::Service};
+use self::{
+    clock::VirtualClock,
+    invocation::Invocation,
+    promises::{Place, Promises},
+    served::Service,
+};
 
 /// The runtime.
 pub struct World {
@@ -53,7 +59,8 @@ pub struct World {
     attempts: usize,
     invocations: BTreeMap<String, Invocation>,
     order: Vec<String>,
-    state: BTreeMap<(String, String), BTreeMap<Bytes, Bytes>>,
+    state: BTreeMap<Place, BTreeMap<Bytes, Bytes>>,
+    promises: Promises,
     timers: BTreeSet<(Timestamp, String, u32)>,
     /// Every failed attempt.
     pub failures: Vec<ErrorMessage>,
@@ -86,6 +93,7 @@ impl World {
             invocations: BTreeMap::new(),
             order: Vec::new(),
             state: BTreeMap::new(),
+            promises: Promises::default(),
             timers: BTreeSet::new(),
             failures: Vec::new(),
         }

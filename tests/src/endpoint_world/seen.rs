@@ -8,6 +8,7 @@ use segno_restate::{
     immutable::{Command, ErrorMessage, Message, Notification, NotificationId, NotificationResult},
     wire::Outcome,
 };
+use serde_json::Value as Json;
 
 use super::{World, clock::BEGIN};
 
@@ -41,6 +42,15 @@ impl World {
     /// The error with which an invocation was paused, if it was.
     pub fn paused(&self, id: &str) -> Option<&ErrorMessage> {
         self.invocations[id].paused.as_ref()
+    }
+
+    /// A value of the state of an object, if there is one.
+    ///
+    /// # Panics
+    /// It is no JSON.
+    pub fn state(&self, service: &str, key: &str, name: &str) -> Option<Json> {
+        let of = self.state.get(&(service.to_owned(), key.to_owned()))?;
+        Some(serde_json::from_slice(of.get(name.as_bytes())?).expect("JSON"))
     }
 
     /// The times that the journal of an invocation keeps.
