@@ -33,7 +33,7 @@ impl Attempt {
     /// Reads a key of state.
     ///
     /// # Errors
-    /// [`AttemptError`]: see [`commands`](super::commands).
+    /// [`AttemptError`]: as of every command.
     pub fn state(
         &mut self,
         key: impl Into<Bytes>,
@@ -66,7 +66,7 @@ impl Attempt {
     /// Reads the keys of state.
     ///
     /// # Errors
-    /// [`AttemptError`]: see [`commands`](super::commands).
+    /// [`AttemptError`]: as of every command.
     pub fn state_keys(&mut self, name: impl Into<String>) -> Result<KeysRead, AttemptError> {
         let name = name.into();
         let known = match self.recorded.front() {
@@ -89,7 +89,7 @@ impl Attempt {
     /// Writes a key of state.
     ///
     /// # Errors
-    /// [`AttemptError`]: see [`commands`](super::commands).
+    /// [`AttemptError`]: as of every command.
     pub fn set_state(
         &mut self,
         key: impl Into<Bytes>,
@@ -106,7 +106,7 @@ impl Attempt {
     /// Removes a key of state.
     ///
     /// # Errors
-    /// [`AttemptError`]: see [`commands`](super::commands).
+    /// [`AttemptError`]: as of every command.
     pub fn clear_state(
         &mut self,
         key: impl Into<Bytes>,
@@ -121,7 +121,7 @@ impl Attempt {
     /// Removes all state.
     ///
     /// # Errors
-    /// [`AttemptError`]: see [`commands`](super::commands).
+    /// [`AttemptError`]: as of every command.
     pub fn clear_all_state(&mut self, name: impl Into<String>) -> Result<(), AttemptError> {
         self.issue(ClearAllState { name: name.into() }.into())?;
         self.state.clear_all();
