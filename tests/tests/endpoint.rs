@@ -18,15 +18,17 @@ use tests::{
 const VERSIONS: [ProtocolVersion; 3] =
     [ProtocolVersion::V5, ProtocolVersion::V6, ProtocolVersion::V7];
 
-const COMPONENTS: [&str; 10] = [
+const COMPONENTS: [&str; 12] = [
     "../examples/order",
     "../examples/approval",
     "../examples/bank",
     "../examples/reminder",
+    "../examples/signup",
     "../examples/trip",
     "guests/flows",
     "guests/hostile",
     "guests/journey",
+    "guests/keys",
     "guests/tune-one",
     "guests/tune-two",
 ];
@@ -324,6 +326,103 @@ async fn money_moves_between_virtual_objects_whatever_breaks() {
     let refused = world.run("t", ("bank", "", "transfer"), transfer, &[]).await;
     let refused = failure(&refused);
     assert_eq!((refused.code, &*refused.message), (409, "account 1 has 0, and 30 was asked for"));
+}
+
+const MAIL: &str = "ada@example.org";
+const SIGN_UP: (&str, &str, &str) = ("Signup", "ada", "run");
+const CONFIRM: (&str, &str, &str) = ("Signup", "ada", "confirm");
+const STATUS: (&str, &str, &str) = ("Signup", "ada", "status");
+
+#[tokio::test]
+async fn a_person_signs_up_once_and_is_looked_at_and_told_meanwhile_whatever_breaks() {
+    let first = World::new("signup", &component("signup"), courses()[0], nothing_is_asked).await;
+    let sign_up = async |world: &mut World, course: Course| {
+        world.start("run", SIGN_UP, json!(MAIL)).await;
+        let code = world.state("Signup", "ada", "code").expect("it was sent").as_u64().unwrap();
+        let early = world.run("early", STATUS, Json::Null, &[]).await;
+        let pending = json!({ "mail": MAIL, "confirmed_by": null });
+        assert_eq!(success(&early), pending, "{course:?}");
+        let wrong = world.run("wrong", CONFIRM, json!(code + 1), &[]).await;
+        assert_eq!(failure(&wrong).code, 403, "{course:?}");
+        assert!(world.outcome("run").is_none(), "{course:?}");
+
+        let right = world.run("right", CONFIRM, json!(code), &[]).await;
+        assert_eq!(success(&right), Json::Null, "{course:?}");
+        let confirmed = json!({ "mail": MAIL, "confirmed_by": "code" });
+        let ended = world.outcome("run").expect("it was confirmed");
+        assert_eq!(success(ended), confirmed, "{course:?}");
+        let late = world.run("late", CONFIRM, json!(code), &[]).await;
+        assert_eq!(failure(&late).code, 409, "{course:?}");
+        let after = world.run("after", STATUS, Json::Null, &[]).await;
+        assert_eq!(success(&after), confirmed, "{course:?}");
+
+        // The runtime answers this by itself.
+        let attempts = world.attempts();
+        let again = world.run("again", SIGN_UP, json!(MAIL), &[]).await;
+        assert_eq!((failure(&again).code, world.attempts()), (409, attempts), "{course:?}");
+        assert_eq!(world.called("send").len(), 1, "{course:?}");
+    };
+    for course in courses() {
+        let mut world = first.again(course);
+        sign_up(&mut world, course).await;
+        assert!(world.failures.is_empty(), "{course:?}: {:?}", world.failures);
+    }
+    for version in VERSIONS {
+        for whole in [false, true] {
+            broken_everywhere(&first, version, whole, sign_up).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn who_does_not_confirm_in_time_is_not_signed_up_but_may_confirm() {
+    let first = World::new("signup", &component("signup"), courses()[0], nothing_is_asked).await;
+    for course in courses() {
+        let mut world = first.again(course);
+        let outcome = world.run("run", SIGN_UP, json!(MAIL), &[]).await;
+        assert_eq!((failure(&outcome).code, world.elapsed_ms()), (410, DAY_MS), "{course:?}");
+        // What the workflow holds is there when it has ended.
+        let code = world.state("Signup", "ada", "code").expect("it is kept");
+        let confirmed = world.run("confirm", CONFIRM, code, &[]).await;
+        assert_eq!(success(&confirmed), Json::Null, "{course:?}");
+        let status = world.run("status", STATUS, Json::Null, &[]).await;
+        assert_eq!(success(&status)["confirmed_by"], "code", "{course:?}");
+    }
+}
+
+#[tokio::test]
+async fn promises_of_a_workflow_are_settled_before_and_while_they_are_waited_for() {
+    let first = World::new("keys", &component("keys"), courses()[0], nothing_is_asked).await;
+    let [run, confirm, refuse, look] =
+        ["run", "confirm", "refuse", "look"].map(|handler| ("Visit", "ada", handler));
+    let visit = async |world: &mut World, course: Course| {
+        // Before there is a run, with a value and with a failure.
+        let told = world.run("c", confirm, json!(7), &[]).await;
+        assert_eq!(success(&told), json!([null, 7]), "{course:?}");
+        let visited = world.run("r", run, json!("Ada"), &[]).await;
+        assert_eq!(success(&visited), json!(["Ada", 7]), "{course:?}");
+        let twice = world.run("t", ("keys", "", "visits_twice"), json!("bob"), &[]).await;
+        // The workflow waits for a run by its key, and is refused another.
+        assert_eq!(success(&twice), json!(["bob", 7, 409]), "{course:?}");
+    };
+    let refused = async |world: &mut World, course: Course| {
+        world.start("r", run, json!("Ada")).await;
+        world.run("no", refuse, Json::Null, &[]).await;
+        let outcomes =
+            [world.outcome("r").cloned(), Some(world.run("l", look, Json::Null, &[]).await)];
+        for outcome in outcomes {
+            let outcome = outcome.expect("it has ended");
+            let refused = failure(&outcome);
+            let expected = (403, "fully booked");
+            assert_eq!((refused.code, &*refused.message), expected, "{course:?}");
+        }
+    };
+    for version in VERSIONS {
+        for whole in [false, true] {
+            broken_everywhere(&first, version, whole, visit).await;
+            broken_everywhere(&first, version, whole, refused).await;
+        }
+    }
 }
 
 #[tokio::test]

@@ -91,6 +91,29 @@ impl Runtime {
         body["invocationId"].as_str().expect("an id").to_owned()
     }
 
+    /// Calls a handler, and answers the status and the body of its result.
+    async fn call(&self, path: &str, input: &Json) -> (u16, Json) {
+        let asked = self.client.post(format!("{}/{path}", self.ingress)).json(input).send();
+        let said = self.env.within(LIMIT, asked).await.expect("it ends").expect("it answers");
+        answered(said).await
+    }
+
+    /// The code that a person was sent, when it is in the state of the sign-up.
+    async fn code_of(&self, person: &str) -> u64 {
+        let query = format!(
+            "SELECT value_utf8 FROM state WHERE service_name = 'Signup' AND service_key = '{person}' AND key = 'code'"
+        );
+        loop {
+            let asked = self.client.post(format!("{}/query", self.admin));
+            let asked = asked.header("accept", "application/json").json(&json!({ "query": query }));
+            let said: Json = asked.send().await.expect("it answers").json().await.expect("JSON");
+            if let Some(code) = said["rows"][0]["value_utf8"].as_str() {
+                return code.parse().expect("a number");
+            }
+            self.env.runtime.sleep(Millis(50)).await;
+        }
+    }
+
     async fn resolve(&self, awakeable: &str, value: &Json) {
         let url = format!("{}/restate/awakeables/{awakeable}/resolve", self.ingress);
         let said = self.client.post(url).json(value).send().await.expect("it answers");
@@ -102,10 +125,15 @@ impl Runtime {
         let url = format!("{}/restate/invocation/{id}/attach", self.ingress);
         let asked = self.client.get(url).send();
         let said = self.env.within(LIMIT, asked).await.expect("it ends").expect("it answers");
-        let status = said.status().as_u16();
-        let text = said.text().await.expect("a body");
-        (status, serde_json::from_str(&text).unwrap_or(Json::String(text)))
+        answered(said).await
     }
+}
+
+/// The status and the body of an answer.
+async fn answered(said: reqwest::Response) -> (u16, Json) {
+    let status = said.status().as_u16();
+    let text = said.text().await.expect("a body");
+    (status, serde_json::from_str(&text).unwrap_or(Json::String(text)))
 }
 
 /// The id of the first awakeable of an invocation, whose id is made of these bytes.
@@ -170,6 +198,37 @@ async fn order_and_approval(
     approvals.stop(env).await;
 }
 
+/// A person signs up: the run of a workflow, which is looked at and told the code of the mail.
+async fn sign_up(runtime: &Runtime, folder: &Path) {
+    let env = &runtime.env;
+    let signups = Endpoint::start("signup", folder, None, env).await;
+    runtime.register(&signups.uri, false).await;
+
+    let mail = json!("ada@example.org");
+    let run = runtime.send("Signup/ada/run", &mail).await;
+    let code = env.within(LIMIT, runtime.code_of("ada")).await.expect("it is sent");
+    let waiting = json!({ "mail": mail, "confirmed_by": null });
+    assert_eq!(runtime.call("Signup/ada/status", &Json::Null).await, (200, waiting));
+    let (status, refused) = runtime.call("Signup/ada/confirm", &json!(code + 1)).await;
+    assert_eq!(status, 403, "{refused}");
+    let (status, _) = runtime.call("Signup/ada/confirm", &json!(code)).await;
+    assert_eq!(status, 200);
+
+    let confirmed = json!({ "mail": mail, "confirmed_by": "code" });
+    assert_eq!(runtime.result(&run).await, (200, confirmed.clone()));
+    let (status, late) = runtime.call("Signup/ada/confirm", &json!(code)).await;
+    assert_eq!(status, 409, "{late}");
+    assert_eq!(runtime.call("Signup/ada/status", &Json::Null).await, (200, confirmed));
+
+    // The endpoint is gone: the runtime answers by itself.
+    signups.stop(env).await;
+    let (status, again) = runtime.call("Signup/ada/run", &mail).await;
+    assert_eq!(
+        (status, &again["message"]),
+        (409, &json!("the workflow method was already invoked"))
+    );
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn segnos_own_runtime_calls_an_endpoint() {
     let [ingress, admin] = [(); 2].map(|()| format!("127.0.0.1:{}", free_port().expect("a port")));
@@ -183,6 +242,7 @@ async fn segnos_own_runtime_calls_an_endpoint() {
     };
     let bytes_of = |id: &str| id.as_bytes().to_vec();
     order_and_approval(&runtime, host.folder(), &host.payments, bytes_of).await;
+    sign_up(&runtime, host.folder()).await;
     // The host knows them as it knows what it runs itself: halted, if anything had gone wrong.
     let listed = host.client().list(&Default::default()).await.expect("it answers");
     assert!(listed.items.iter().all(|it| it.state != InvocationState::Halted), "{listed:#?}");
@@ -239,6 +299,7 @@ async fn the_released_server_calls_an_endpoint() {
         ready.unwrap_or_else(|error| panic!("{error}"));
         let bytes_of = |id: &str| id.parse::<InvocationId>().expect("an id").to_bytes().to_vec();
         order_and_approval(&runtime, folder.path(), &payments, bytes_of).await;
+        sign_up(&runtime, folder.path()).await;
         server.terminate(&env, LIMIT).await.expect("it ends");
     }
 }

@@ -36,7 +36,8 @@ use crate::{
 ///
 /// The runtime keeps the journals and calls the functions here; nothing is
 /// stored. A plain function `order` of the module NAME is the handler `order` of
-/// the service NAME; functions of an object `Cart` are a virtual object `Cart`.
+/// the service NAME; functions of an object `Cart` are a virtual object `Cart`,
+/// or the workflow `Cart` if one of them runs once a key.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -3,6 +3,8 @@
 //! ```text
 //! order            a workflow or an activity of the module NAME: the handler `order` of the service NAME
 //! Cart/add         a function of an object: the handler `add` of the virtual object `Cart`
+//! Signup/run       a function that runs once a key: the run of the workflow `Signup`, whose other
+//!                  functions are its shared handlers
 //! ```
 
 use std::{
@@ -49,6 +51,8 @@ pub struct Handler {
     pub is_activity: bool,
     /// How it uses its object; none: it is of no object.
     pub access: Option<Access>,
+    /// Whether its object has promises: a runtime keeps those of workflows.
+    pub has_promises: bool,
     /// Whether it is told of signals.
     pub takes_signals: bool,
     /// The signals that wake it while it is suspended.
@@ -62,12 +66,13 @@ pub struct Handler {
 /// Why a component makes no services.
 #[derive(Debug, thiserror::Error)]
 pub enum NoOffer {
-    /// A name is none in the protocol, or the same one is there twice.
+    /// A name is none in the protocol, or the same one is there twice; or a function is none that a service
+    /// of its kind may have.
     #[error("the functions of the module `{module}` make no services: {reason}")]
     Names {
         /// The module.
         module: String,
-        /// The names, and what is wrong with them.
+        /// Their names, and what is wrong.
         reason: String,
     },
     /// It has no functions.
@@ -82,16 +87,25 @@ impl Offer {
     /// # Errors
     /// [`NoOffer`].
     pub fn new(module: &str, service: &str, report: &ModuleReport) -> Result<Self, NoOffer> {
-        let is_object = |function: &FunctionReport| function.name.contains('/');
+        let runs = runs(report);
         let names = |reason: String| NoOffer::Names { module: module.to_owned(), reason };
         let mut services: BTreeMap<String, Service> = BTreeMap::new();
         let mut handlers = BTreeMap::new();
         for function in &report.functions {
-            let handler = Handler::new(service, function);
-            let ty = match is_object(function) {
-                true => ServiceType::VirtualObject,
-                false => ServiceType::Service,
+            let run = object(function).and_then(|object| runs.get(object));
+            let ty = match (function.access, run) {
+                (None, _) => ServiceType::Service,
+                (Some(_), None) => ServiceType::VirtualObject,
+                (Some(Access::Exclusive), Some(run)) if *run != function.name => {
+                    return Err(names(format!(
+                        "`{}` is exclusive, and of an object with `{run}`, which runs once a key: beside its run, a workflow \
+                         has only shared handlers",
+                        function.name
+                    )));
+                }
+                (Some(_), Some(_)) => ServiceType::Workflow,
             };
+            let handler = Handler::new(service, function, ty == ServiceType::Workflow);
             let of = services
                 .entry(handler.service.clone())
                 .or_insert_with(|| described(&handler.service, ty, module, &report.digest));
@@ -142,7 +156,7 @@ impl Offer {
 }
 
 impl Handler {
-    fn new(own_service: &str, function: &FunctionReport) -> Self {
+    fn new(own_service: &str, function: &FunctionReport, has_promises: bool) -> Self {
         let (service, name) = match function.name.split_once('/') {
             Some((object, name)) => (object, name),
             None => (own_service, &*function.name),
@@ -161,6 +175,7 @@ impl Handler {
             function: function.name.clone(),
             is_activity: function.kind == Kind::Activity,
             access: function.access,
+            has_promises,
             takes_signals: function.signals,
             signals,
             timeout_ms: function.timeout_ms,
@@ -188,6 +203,7 @@ impl Handler {
         manifest::Handler {
             name: self.name.clone(),
             ty: self.access.map(|access| match access {
+                Access::Exclusive if function.runs_once => HandlerType::Workflow,
                 Access::Exclusive => HandlerType::Exclusive,
                 Access::Shared => HandlerType::Shared,
             }),
@@ -217,6 +233,17 @@ impl Handler {
             retry_policy_on_max_attempts: None,
         }
     }
+}
+
+/// The object that a function is of.
+fn object(function: &FunctionReport) -> Option<&str> {
+    function.name.split_once('/').map(|(object, _)| object)
+}
+
+/// The functions that run once a key, by their objects.
+fn runs(report: &ModuleReport) -> BTreeMap<&str, &str> {
+    let once = report.functions.iter().filter(|function| function.runs_once);
+    once.filter_map(|function| Some((object(function)?, &*function.name))).collect()
 }
 
 fn described(name: &str, ty: ServiceType, module: &str, digest: &str) -> Service {
@@ -318,6 +345,45 @@ pub(super) mod tests {
         for version in [ManifestVersion::V2, ManifestVersion::V3, ManifestVersion::V4] {
             let written = offer.manifest.write(version);
             Manifest::read(&written, version).unwrap_or_else(|error| panic!("{version}: {error}"));
+        }
+    }
+
+    #[test]
+    fn an_object_with_a_function_that_runs_once_is_a_workflow_and_its_others_are_shared() {
+        let mut report = report(&["order", "Cart/add", "Signup/begin", "Signup/look"]);
+        report.functions[2].runs_once = true;
+        report.functions[3].access = Some(Access::Shared);
+        let offer = Offer::new("shop", "shop", &report).expect("an offer");
+        let kinds: Vec<_> = offer
+            .manifest
+            .services
+            .iter()
+            .map(|service| {
+                let handlers = service.handlers.iter().map(|handler| handler.ty);
+                (&*service.name, service.ty, handlers.collect::<Vec<_>>())
+            })
+            .collect();
+        let (run, shared) = (Some(HandlerType::Workflow), Some(HandlerType::Shared));
+        let expected = [
+            ("Cart", ServiceType::VirtualObject, vec![Some(HandlerType::Exclusive)]),
+            ("Signup", ServiceType::Workflow, vec![run, shared]),
+            ("shop", ServiceType::Service, vec![None]),
+        ];
+        assert_eq!(kinds, expected);
+        let promises = offer.handlers().filter(|handler| handler.has_promises);
+        let promises: Vec<_> = promises.map(|handler| &*handler.function).collect();
+        assert_eq!(promises, ["Signup/begin", "Signup/look"]);
+        // Another exclusive function, or another run, has no place in a workflow.
+        for runs_once in [false, true] {
+            report.functions[3] = FunctionReport {
+                access: Some(Access::Exclusive),
+                runs_once,
+                ..report.functions[3].clone()
+            };
+            let refused = Offer::new("shop", "shop", &report).expect_err("it is refused");
+            for named in ["`Signup/begin`", "`Signup/look`", "only shared handlers"] {
+                assert!(refused.to_string().contains(named), "{refused}");
+            }
         }
     }
 

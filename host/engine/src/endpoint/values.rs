@@ -12,7 +12,10 @@ use segno_restate::{
 };
 use serde_json::Value as Json;
 
-use crate::{services::outcome, values::code};
+use crate::{
+    services::outcome,
+    values::{self, code},
+};
 
 /// What runtimes say of an invocation that was made to end.
 const ENDED: [&str; 3] = ["Cancelled", "cancelled", "killed"];
@@ -71,6 +74,22 @@ pub(super) fn outcome(result: NotificationResult) -> Outcome {
         NotificationResult::Failure(failure) => Outcome::Failure(kept(&failure)),
         NotificationResult::InvocationId(id) => text(&id),
         NotificationResult::StateKeys(keys) => names(&keys),
+    }
+}
+
+/// How a promise of an object stands, from the result of a look at it.
+pub(super) fn standing(result: NotificationResult) -> Outcome {
+    values::standing(match result {
+        NotificationResult::Void => None,
+        settled => Some(outcome(settled)),
+    })
+}
+
+/// Whether a promise of an object was settled by this, from the result of its completion.
+pub(super) fn settled(result: NotificationResult) -> Outcome {
+    match result {
+        NotificationResult::Void => Outcome::Success(Payload::Json("true".to_owned())),
+        refused => outcome(refused),
     }
 }
 

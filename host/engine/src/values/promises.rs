@@ -239,9 +239,9 @@ pub fn verdict(outcome: &Outcome) -> (Verdict, Value) {
     }
 }
 
-/// How a promise of an object stands, as the contract says it.
-pub fn standing(promise: Option<&Promise>) -> Outcome {
-    let outcome = promise.and_then(Promise::settlement).map(outcome);
+/// How a promise of an object with this outcome stands, as the contract says it. None: nobody has
+/// settled it.
+pub fn standing(outcome: Option<Outcome>) -> Outcome {
     let text = match outcome {
         None => "null".to_owned(),
         // A text of JSON is repeated as it is: it may hold numbers that a parser would change.

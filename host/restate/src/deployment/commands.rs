@@ -1,25 +1,19 @@
-//! What a handler can ask for, one function a command.
+//! What a handler can ask for beside its state, one function a command.
 //!
 //! Each takes the command's own fields; names are for people, and part of what must be the same in
 //! every attempt. All fail alike: with a divergence, with a feature that the version lacks, or
 //! because the attempt is over.
 
-use bytes::Bytes;
-
-use super::{
-    attempt::{Attempt, AttemptError},
-    difference::is_state_read,
-};
+use super::{attempt::Attempt, error::AttemptError};
 use crate::{
     id::{AwakeableId, AwakeableKind},
     immutable::{
-        AttachInvocation, CANCEL_SIGNAL, Call, ClearAllState, ClearState, Command,
-        CompleteAwakeable, CompletePromise, EagerState, GetEagerState, GetEagerStateKeys,
-        GetInvocationOutput, GetLazyState, GetLazyStateKeys, GetPromise, InvocationTarget,
-        OneWayCall, PeekPromise, Run, SendSignal, SetState, SignalKey, SignalResult, Sleep,
+        AttachInvocation, CANCEL_SIGNAL, Call, Command, CompleteAwakeable, CompletePromise,
+        GetInvocationOutput, GetPromise, InvocationTarget, OneWayCall, PeekPromise, Run,
+        SendSignal, SignalKey, SignalResult, Sleep,
     },
     version::ProtocolVersion,
-    wire::{Outcome, StateKeys, Value, Void},
+    wire::{Outcome, Void},
 };
 
 /// What a call will be told.
@@ -29,24 +23,6 @@ pub struct CallHandle {
     pub invocation_id: u32,
     /// The completion id of the result.
     pub result: u32,
-}
-
-/// A read of state.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum StateRead {
-    /// The value, or that there is none: known here, or from the journal.
-    Known(Option<Bytes>),
-    /// The answer comes under this completion id.
-    Asked(u32),
-}
-
-/// A read of the keys of state.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum KeysRead {
-    /// The keys: known here, or from the journal.
-    Known(Vec<Bytes>),
-    /// The answer comes under this completion id.
-    Asked(u32),
 }
 
 /// A run.
@@ -114,104 +90,6 @@ impl Attempt {
         let completion_id = self.id(Run { result_completion_id, name: name.into() }.into())?;
         let execute = !self.came.contains(&completion_id);
         Ok(RunHandle { completion_id, execute })
-    }
-
-    /// Reads a key of state.
-    ///
-    /// # Errors
-    /// [`AttemptError`]: see the module.
-    pub fn state(
-        &mut self,
-        key: impl Into<Bytes>,
-        name: impl Into<String>,
-    ) -> Result<StateRead, AttemptError> {
-        let (key, name) = (key.into(), name.into());
-        // A stored read is taken as it was made: what is known here may have changed since.
-        let known = match self.recorded.front() {
-            Some(Command::GetEagerState(recorded)) => Some(recorded.result.clone()),
-            Some(recorded) if is_state_read(recorded) => None,
-            _ => self.state.get(&key).map(|value| {
-                Some(match value {
-                    Some(content) => EagerState::Value(Value { content }),
-                    None => EagerState::Void(Void {}),
-                })
-            }),
-        };
-        let Some(result) = known else {
-            let result_completion_id = self.next_completion_id;
-            let asked = GetLazyState { key, result_completion_id, name };
-            return self.id(asked.into()).map(StateRead::Asked);
-        };
-        self.issue(GetEagerState { key, result: result.clone(), name }.into())?;
-        Ok(StateRead::Known(match result {
-            Some(EagerState::Value(value)) => Some(value.content),
-            Some(EagerState::Void(_)) | None => None,
-        }))
-    }
-
-    /// Reads the keys of state.
-    ///
-    /// # Errors
-    /// [`AttemptError`]: see the module.
-    pub fn state_keys(&mut self, name: impl Into<String>) -> Result<KeysRead, AttemptError> {
-        let name = name.into();
-        let known = match self.recorded.front() {
-            Some(Command::GetEagerStateKeys(recorded)) => {
-                Some(recorded.value.clone().unwrap_or_default().keys)
-            }
-            Some(Command::GetLazyStateKeys(_)) => None,
-            _ => self.state.keys(),
-        };
-        let Some(keys) = known else {
-            let result_completion_id = self.next_completion_id;
-            let asked = GetLazyStateKeys { result_completion_id, name };
-            return self.id(asked.into()).map(KeysRead::Asked);
-        };
-        let value = Some(StateKeys { keys: keys.clone() });
-        self.issue(GetEagerStateKeys { value, name }.into())?;
-        Ok(KeysRead::Known(keys))
-    }
-
-    /// Writes a key of state.
-    ///
-    /// # Errors
-    /// [`AttemptError`]: see the module.
-    pub fn set_state(
-        &mut self,
-        key: impl Into<Bytes>,
-        content: impl Into<Bytes>,
-        name: impl Into<String>,
-    ) -> Result<(), AttemptError> {
-        let (key, content) = (key.into(), content.into());
-        let value = Some(Value { content: content.clone() });
-        self.issue(SetState { key: key.clone(), value, name: name.into() }.into())?;
-        self.state.set(key, content);
-        Ok(())
-    }
-
-    /// Removes a key of state.
-    ///
-    /// # Errors
-    /// [`AttemptError`]: see the module.
-    pub fn clear_state(
-        &mut self,
-        key: impl Into<Bytes>,
-        name: impl Into<String>,
-    ) -> Result<(), AttemptError> {
-        let key = key.into();
-        self.issue(ClearState { key: key.clone(), name: name.into() }.into())?;
-        self.state.clear(key);
-        Ok(())
-    }
-
-    /// Removes all state.
-    ///
-    /// # Errors
-    /// [`AttemptError`]: see the module.
-    pub fn clear_all_state(&mut self, name: impl Into<String>) -> Result<(), AttemptError> {
-        self.issue(ClearAllState { name: name.into() }.into())?;
-        self.state.clear_all();
-        Ok(())
     }
 
     /// Waits for a promise of the workflow.
@@ -355,7 +233,7 @@ impl Attempt {
     }
 
     /// The same for a command that has one.
-    fn id(&mut self, asked: Command) -> Result<u32, AttemptError> {
+    pub(super) fn id(&mut self, asked: Command) -> Result<u32, AttemptError> {
         self.ids(asked).map(|ids| ids[0])
     }
 

@@ -15,15 +15,26 @@
 //!
 //! The order of events is that of the journal, and one comes only when the guest waits. So a guest
 //! that does the same with the same events does the same in every attempt, whatever the timing.
+//!
+//! In the order a newcomer should read: `attempt`, what is known of it, what is told, and how a command is
+//! matched or written; `intake`, what comes; `commands`, `state_commands` and `runs`, what a handler asks;
+//! `ending`, how it ends; `difference` and `error`, why it is refused.
 
 mod attempt;
 mod commands;
 mod difference;
+mod ending;
+mod error;
+mod intake;
+mod runs;
 mod state;
+mod state_commands;
 
-pub use attempt::{Attempt, AttemptError, OpenCall};
-pub use commands::{Awakeable, CallHandle, KeysRead, RunHandle, StateRead};
+pub use attempt::{Attempt, OpenCall};
+pub use commands::{Awakeable, CallHandle, RunHandle};
 pub use difference::{Difference, Divergence};
+pub use error::AttemptError;
+pub use state_commands::{KeysRead, StateRead};
 
 #[cfg(test)]
 mod conversation;

@@ -1,72 +1,25 @@
 //! An attempt of V5 to V8.
 
+mod action;
+mod journal;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::{Bytes, BytesMut};
 
+pub use self::action::{Action, Suspended};
+use self::journal::{Journal, Progress};
 use crate::{
     failure,
     frame::{Flags, Frame, FrameDecoder, MESSAGE_LIMIT},
     immutable::{
-        AwaitingOn, Command, CommandAck, CommandKind, EphemeralResult, EphemeralState,
-        ErrorMessage, Future, Message, Notification, NotificationId, NotificationKind,
-        ProposeRunCompletion, ProposeRunCompletionAck, Settled, frame_type,
+        Command, CommandAck, CommandKind, EphemeralResult, EphemeralState, Future, Message,
+        Notification, NotificationId, ProposeRunCompletionAck, Settled, frame_type,
     },
     version::{Family, ProtocolVersion},
     violation::{FrameType, Violation},
-    wire::{Outcome, Start, Value, Void},
+    wire::{Start, Value, Void},
 };
-
-/// What the runtime has to do.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Action {
-    /// Store this at the end of the journal, and begin what it asks for.
-    Append {
-        /// Its index among the commands; the input has 0.
-        index: u32,
-        /// The command.
-        command: Command,
-        /// Its frame, as the journal keeps it.
-        record: Bytes,
-        /// Whether to [`acknowledge`](Attempt::acknowledge) it when it is stored.
-        requires_ack: bool,
-    },
-    /// Store this as the result of a run, then [`notify`](Attempt::notify) it.
-    ProposeRun {
-        /// The completion id of the run.
-        completion_id: u32,
-        /// The outcome.
-        outcome: Outcome,
-        /// Whether only that it is stored will be told, and not what. `notify` sees to it.
-        requires_ack: bool,
-    },
-    /// Show what is waited for now. It changes often, and nothing is to be stored for it.
-    AwaitingOn(AwaitingOn),
-    /// Read state and [`answer`](Attempt::answer_state).
-    ReadState {
-        /// The number of the read in this attempt.
-        ephemeral_completion_id: u32,
-        /// The key.
-        key: Bytes,
-    },
-    /// The attempt is over. Begin another when the wait is satisfied.
-    Suspend(Suspended),
-    /// The attempt is over. Try again, as the policy and the message say.
-    Failed(ErrorMessage),
-    /// The invocation is over, with the output that the journal has.
-    Ended,
-}
-
-/// A wait that is left to the runtime.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Suspended {
-    /// What is waited for. Ask [`Future::is_satisfied`] with what is stored after the attempt, and
-    /// not told in it.
-    pub awaiting: Future,
-    /// Whether to begin another attempt at once: what is waited for came when it could no longer be
-    /// told, or only another attempt can bring it, since it is a run without an outcome.
-    pub ready: bool,
-}
 
 /// The machine.
 #[derive(Debug)]
@@ -75,15 +28,9 @@ pub struct Attempt {
     decoder: FrameDecoder,
     /// What ended it.
     ended_by: Option<FrameType>,
-    /// Whether the journal has an output.
-    output: bool,
+    journal: Journal,
     /// Whether the request's body has ended.
     half_closed: bool,
-    /// The number of commands in the journal.
-    commands: u32,
-    /// The highest completion id so far.
-    last_completion_id: u32,
-    asked: BTreeMap<u32, Asked>,
     /// Told in this attempt, after the journal.
     told: BTreeMap<NotificationId, Settled>,
     /// Came when it could no longer be told.
@@ -92,27 +39,6 @@ pub struct Attempt {
     unacknowledged: BTreeSet<u32>,
     /// Reads to answer.
     reads: BTreeSet<u32>,
-}
-
-/// What a completion id stands for.
-#[derive(Debug)]
-struct Asked {
-    kind: NotificationKind,
-    /// The command that asked.
-    index: u32,
-    progress: Progress,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Progress {
-    /// Nothing came.
-    Open,
-    /// The outcome of a run was proposed.
-    Proposed { requires_ack: bool },
-    /// It is told.
-    Told,
-    /// It came when it could no longer be told.
-    Untold,
 }
 
 impl Attempt {
@@ -150,11 +76,8 @@ impl Attempt {
             version,
             decoder: FrameDecoder::new(limit),
             ended_by: None,
-            output: false,
+            journal: Journal::default(),
             half_closed: false,
-            commands: 0,
-            last_completion_id: 0,
-            asked: BTreeMap::new(),
             told: BTreeMap::new(),
             untold: BTreeMap::new(),
             unacknowledged: BTreeSet::new(),
@@ -205,7 +128,7 @@ impl Attempt {
             return Err(Violation::of(message.frame_type(), fault));
         }
         let closed = self.half_closed || self.ended_by.is_some();
-        let proposed = self.settle(notification, closed)?;
+        let proposed = self.journal.settle(notification, closed)?;
         let settled = if notification.is_failure() { Settled::Failed } else { Settled::Succeeded };
         let which = if closed { &mut self.untold } else { &mut self.told };
         which.insert(notification.id.clone(), settled);
@@ -305,14 +228,16 @@ impl Attempt {
         let message = Message::decode(&frame, self.version)?;
         let violation = |what: &str| Violation::of(message.frame_type(), what);
         match &message {
-            Message::Command(Command::Input(_)) if self.commands == 0 => self.commands = 1,
+            Message::Command(Command::Input(_)) if self.journal.commands == 0 => {
+                self.journal.commands = 1;
+            }
             Message::Command(Command::Input(_)) => return Err(violation("is a second input")),
-            Message::Command(_) if self.commands == 0 => {
+            Message::Command(_) if self.journal.commands == 0 => {
                 return Err(violation("stands before the input"));
             }
-            Message::Command(command) => drop(self.record(command)?),
+            Message::Command(command) => drop(self.journal.record(command)?),
             Message::Notification(notification) => {
-                self.settle(notification, false)?;
+                self.journal.settle(notification, false)?;
             }
             Message::Start(_)
             | Message::Suspension(_)
@@ -336,11 +261,11 @@ impl Attempt {
         }
         let message = Message::decode(frame, self.version).map_err(|violation| {
             let command = CommandKind::from_number(frame.number).is_some();
-            if command { violation.at(self.commands) } else { violation }
+            if command { violation.at(self.journal.commands) } else { violation }
         })?;
         match message {
             Message::Command(command) => {
-                let index = self.record(&command)?;
+                let index = self.journal.record(&command)?;
                 let requires_ack = frame.flags.has(Flags::REQUIRES_ACK);
                 if requires_ack {
                     self.unacknowledged.insert(index);
@@ -350,7 +275,7 @@ impl Attempt {
                 Ok(Action::Append { index, command, record, requires_ack })
             }
             Message::ProposeRunCompletion(proposal) => {
-                self.propose(proposal, frame.flags.has(Flags::REQUIRES_ACK))
+                self.journal.propose(proposal, frame.flags.has(Flags::REQUIRES_ACK))
             }
             Message::AwaitingOn(awaiting) => Ok(Action::AwaitingOn(awaiting)),
             Message::GetStateEphemeral(read) => {
@@ -362,7 +287,7 @@ impl Attempt {
                 Ok(Action::ReadState { ephemeral_completion_id, key: read.key })
             }
             Message::Suspension(suspension) => {
-                if self.output {
+                if self.journal.output {
                     return Err(violation("comes after the output".into()));
                 }
                 let suspended = self.suspend(suspension.awaiting).map_err(violation)?;
@@ -373,7 +298,9 @@ impl Attempt {
                 self.ended_by = Some(kind);
                 Ok(Action::Failed(error))
             }
-            Message::End if !self.output => Err(violation("comes without an output".into())),
+            Message::End if !self.journal.output => {
+                Err(violation("comes without an output".into()))
+            }
             Message::End => {
                 self.ended_by = Some(kind);
                 Ok(Action::Ended)
@@ -388,112 +315,15 @@ impl Attempt {
         }
     }
 
-    /// Takes a command into the journal and returns its index.
-    fn record(&mut self, command: &Command) -> Result<u32, Violation> {
-        let index = self.commands;
-        let violation = |what| Violation::of(frame_type(command.number()), what).at(index);
-        if matches!(command, Command::Input(_)) {
-            return Err(violation("is written by the runtime alone".to_owned()));
-        }
-        if self.output {
-            return Err(violation("comes after the output".to_owned()));
-        }
-        let wanted = command.wanted();
-        let mut last = self.last_completion_id;
-        for (position, one) in wanted.iter().enumerate() {
-            let id = one.id;
-            if id <= self.last_completion_id {
-                let last = self.last_completion_id;
-                let what = format!("has the completion id {id}, which must be above {last}");
-                return Err(violation(what));
-            }
-            if wanted[..position].iter().any(|other| other.id == id) {
-                return Err(violation(format!("has the completion id {id} twice")));
-            }
-            last = last.max(id);
-        }
-        self.last_completion_id = last;
-        for one in wanted {
-            let asked = Asked { kind: one.kind, index, progress: Progress::Open };
-            self.asked.insert(one.id, asked);
-        }
-        self.output = matches!(command, Command::Output(_));
-        self.commands += 1;
-        Ok(index)
-    }
-
-    /// Takes a notification into the journal. Returns how far what it answers had come.
-    fn settle(&mut self, notification: &Notification, closed: bool) -> Result<Progress, Violation> {
-        let NotificationId::Completion(id) = notification.id else {
-            return Ok(Progress::Open);
-        };
-        let kind = frame_type(notification.kind.number());
-        let Some(asked) = self.asked.get_mut(&id) else {
-            return Err(Violation::of(kind, format!("no command asked for completion {id}")));
-        };
-        let violation = |what| Violation::of(kind, what).at(asked.index);
-        if asked.kind != notification.kind {
-            let expected = asked.kind.name();
-            return Err(violation(format!("completion {id} is a {expected}")));
-        }
-        let before = asked.progress;
-        if matches!(before, Progress::Told | Progress::Untold) {
-            return Err(violation(format!("completion {id} came before")));
-        }
-        asked.progress = if closed { Progress::Untold } else { Progress::Told };
-        Ok(before)
-    }
-
-    fn propose(
-        &mut self,
-        proposal: ProposeRunCompletion,
-        requires_ack: bool,
-    ) -> Result<Action, Violation> {
-        let completion_id = proposal.result_completion_id;
-        let outcome = proposal.result.clone().expect("a proposal without a result is not decoded");
-        let kind = Message::ProposeRunCompletion(proposal).frame_type();
-        let Some(asked) = self.asked.get_mut(&completion_id) else {
-            let what = format!("no run has the completion id {completion_id}");
-            return Err(Violation::of(kind, what));
-        };
-        let violation = |what| Violation::of(kind, what).at(asked.index);
-        if asked.kind != NotificationKind::Run {
-            return Err(violation(format!("completion {completion_id} is not of a run")));
-        }
-        if asked.progress != Progress::Open {
-            return Err(violation(format!("the run {completion_id} has its outcome already")));
-        }
-        asked.progress = Progress::Proposed { requires_ack };
-        Ok(Action::ProposeRun { completion_id, outcome: outcome.into(), requires_ack })
-    }
-
     fn suspend(&self, awaiting: Future) -> Result<Suspended, String> {
-        let leaves = awaiting.leaves();
-        if leaves.is_empty() {
-            return Err("waits for nothing".to_owned());
-        }
-        let mut possible = false;
-        let mut run = false;
-        for leaf in &leaves {
-            match leaf {
-                NotificationId::Signal(0) => return Err("waits for signal 0".to_owned()),
-                NotificationId::Signal(_) | NotificationId::NamedSignal(_) => possible = true,
-                NotificationId::Completion(id) => {
-                    let Some(asked) = self.asked.get(id) else {
-                        return Err(format!("waits for {leaf}, which no command asked for"));
-                    };
-                    possible |= asked.progress != Progress::Told;
-                    run |= asked.kind == NotificationKind::Run && asked.progress == Progress::Open;
-                }
-            }
-        }
+        let hope = self.journal.hope(&awaiting.leaves())?;
         // A deployment that saw the end of the request saw all before it. Otherwise what was told
         // and this wait may have passed each other on their ways.
         let crossed = |id: &NotificationId| {
             self.told.get(id).filter(|_| !self.half_closed).or_else(|| self.untold.get(id)).copied()
         };
-        let ready = run || awaiting.is_satisfied(crossed);
-        if !possible && !ready {
+        let ready = hope.run || awaiting.is_satisfied(crossed);
+        if !hope.possible && !ready {
             return Err("waits for what it was told".to_owned());
         }
         Ok(Suspended { awaiting, ready })

@@ -4,9 +4,8 @@ use bytes::Bytes;
 use segno_guest::{
     Answer, Ask, CallOptions, GuestCommand, Journal, Level, Outcome, RunAnswer, Stop,
     commands::{
-        self, AskAboutStep, Cancel, ClearState, GetState, Http, NewPromise, PeekObjectPromise,
-        Publish, Send, SetState, Settle, SettleObjectPromise, Sleep, StepCommand, Undo,
-        WaitObjectPromise,
+        self, AskAboutStep, Cancel, ClearState, GetState, Http, NewPromise, Publish, Send,
+        SetState, Settle, Sleep, StepCommand, Undo,
     },
 };
 use segno_restate::{
@@ -114,15 +113,10 @@ impl StreamJournal {
                     "nothing can be published on `{topic}`: a runtime of services has no topics"
                 ),
             )),
-            GuestCommand::WaitObjectPromise(WaitObjectPromise { name })
-            | GuestCommand::PeekObjectPromise(PeekObjectPromise { name })
-            | GuestCommand::SettleObjectPromise(SettleObjectPromise { name, .. }) => {
-                Begun::Known(values::failed(
-                    code::REFUSED,
-                    format!(
-                        "`{name}` is a promise of an object, which the deployments of a component do not offer"
-                    ),
-                ))
+            GuestCommand::WaitObjectPromise(wait) => self.wait_object_promise(index, wait)?,
+            GuestCommand::PeekObjectPromise(peek) => self.peek_object_promise(index, peek)?,
+            GuestCommand::SettleObjectPromise(settle) => {
+                self.settle_object_promise(index, settle)?
             }
             GuestCommand::Run(commands::Run { name }) => {
                 let run = self.attempt.run(name.clone())?;
@@ -316,7 +310,10 @@ impl StreamJournal {
     fn settle(&mut self, settle: Settle) -> Result<Begun, AttemptError> {
         let Settle { promise_id, outcome } = settle;
         if promise_id.parse::<segno_restate::id::AwakeableId>().is_err() {
-            let message = format!("`{promise_id}` is no awakeable: it begins with `sign_1`");
+            let message = format!(
+                "`{promise_id}` is no awakeable: those begin with `sign_1`. A promise of an object is settled by a \
+                 function of that object"
+            );
             return Ok(Begun::Known(values::failed(code::NOT_FOUND, message)));
         }
         let outcome = values::told(&outcome, self.version);
@@ -342,7 +339,13 @@ impl StreamJournal {
             What::Call { .. } | What::Sleep | What::Promise | What::Http => {
                 self.known(command, values::failed(code::CANCELLED, "cancelled"));
             }
-            What::Send | What::Run | What::State | What::Known => {
+            What::Send
+            | What::ObjectPromise
+            | What::Standing
+            | What::Settlement
+            | What::Run
+            | What::State
+            | What::Known => {
                 let message = format!("command {command} is none that can be cancelled");
                 return Ok(Begun::Known(values::failed(code::REFUSED, message)));
             }
@@ -363,7 +366,7 @@ impl StreamJournal {
         Ok(())
     }
 
-    fn expect(&mut self, completion_id: u32, index: u32, part: Part) {
+    pub(super) fn expect(&mut self, completion_id: u32, index: u32, part: Part) {
         self.parts.insert(NotificationId::Completion(completion_id), (index, part));
     }
 

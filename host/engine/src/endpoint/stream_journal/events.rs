@@ -118,9 +118,15 @@ impl StreamJournal {
                 let outcome = values::text(&id);
                 Ok(Some(Event::Completed(Completion { command, outcome })))
             }
-            What::Sleep | What::Promise | What::Http | What::Run | What::State | What::Known => {
-                Ok(None)
-            }
+            What::Sleep
+            | What::Promise
+            | What::ObjectPromise
+            | What::Standing
+            | What::Settlement
+            | What::Http
+            | What::Run
+            | What::State
+            | What::Known => Ok(None),
         }
     }
 
@@ -140,7 +146,11 @@ impl StreamJournal {
             What::Sleep => self.woken(id),
             _ => self.is_timed = false,
         }
-        let mut outcome = values::outcome(result);
+        let mut outcome = match what {
+            What::Standing => values::standing(result),
+            What::Settlement => values::settled(result),
+            _ => values::outcome(result),
+        };
         if let Outcome::Failure(failure) = &mut outcome {
             match failure.code {
                 409 if is_cancelled => failure.code = code::CANCELLED,

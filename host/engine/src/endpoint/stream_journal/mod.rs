@@ -11,6 +11,7 @@
 
 mod commands;
 mod events;
+mod object_promises;
 mod open;
 
 use std::{

@@ -28,6 +28,12 @@ pub(super) enum What {
     Sleep,
     /// A promise.
     Promise,
+    /// A promise of the object.
+    ObjectPromise,
+    /// How a promise of the object stands.
+    Standing,
+    /// Whether this settled a promise of the object.
+    Settlement,
     /// An answer.
     Http,
     /// The result of a computation.

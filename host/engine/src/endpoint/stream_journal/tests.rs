@@ -2,10 +2,14 @@
 
 use segno_core::time::Timestamp;
 use segno_guest::{
-    Answer, Ask, CallOptions, Completion, Event, Journal as _, Payload, PromiseOptions, RunAnswer,
-    SagaStep,
-    commands::{Call, Cancel, NewPromise, Run, Settle, Sleep, StepCommand},
+    Access, Answer, Ask, CallOptions, Completion, Event, Failure, Journal as _, Payload,
+    PromiseOptions, RunAnswer, SagaStep,
+    commands::{
+        Call, Cancel, NewPromise, PeekObjectPromise, Run, Settle, SettleObjectPromise, Sleep,
+        StepCommand, WaitObjectPromise,
+    },
 };
+
 use segno_restate::{
     frame::FrameDecoder,
     immutable::{Command, CommandKind, Input, Message, Notification, NotificationKind, SignalKey},
@@ -14,7 +18,10 @@ use segno_restate::{
 
 use super::*;
 use crate::{
-    endpoint::{offer::tests::offer, values},
+    endpoint::{
+        offer::tests::{offer, report},
+        values,
+    },
     values::code,
 };
 
@@ -38,6 +45,20 @@ struct Talk {
 impl Talk {
     /// Of a workflow that calls `ship`, with what is in its journal already.
     fn new(stored: &[Message]) -> Self {
+        Self::of(offer(&["order", "ship!"]), ("shop", "order"), stored)
+    }
+
+    /// Of a shared function of an object, which is a workflow or not.
+    fn of_object(is_workflow: bool) -> Self {
+        let mut report = report(&["Signup/run", "Signup/look"]);
+        report.functions[0].runs_once = is_workflow;
+        report.functions[1].access = Some(Access::Shared);
+        let offer = Offer::new("shop", "shop", &report).expect("an offer");
+        Self::of(offer, ("Signup", "look"), &[])
+    }
+
+    /// Of a handler of this offer.
+    fn of(offer: Offer, (service, handler): (&str, &str), stored: &[Message]) -> Self {
         let mut attempt = Attempt::new(VERSION);
         let entries = u32::try_from(stored.len()).expect("a short journal") + 1;
         let start = Start { id: vec![7; 24].into(), known_entries: entries, ..Start::default() };
@@ -47,8 +68,8 @@ impl Talk {
             attempt.receive(&message.encode(VERSION).to_bytes()).expect("it is valid");
         }
         assert!(attempt.is_ready());
-        let offer = Arc::new(offer(&["order", "ship!"]));
-        let handler = offer.handler("shop", "order").expect("it is there").clone();
+        let offer = Arc::new(offer);
+        let handler = offer.handler(service, handler).expect("it is there").clone();
         let clock = Arc::new(Still);
         let journal = StreamJournal::new(attempt, VERSION, offer, handler, clock, "inv".to_owned());
         Self { journal, decoder: FrameDecoder::default() }
@@ -93,11 +114,16 @@ impl Talk {
 
     /// The next event that completes a command: which, and with what code (0: a success).
     fn completed(&mut self) -> (u32, u32) {
+        match self.outcome() {
+            (command, Outcome::Success(_)) => (command, 0),
+            (command, Outcome::Failure(failure)) => (command, failure.code),
+        }
+    }
+
+    /// The next event that completes a command: which, and with what.
+    fn outcome(&mut self) -> (u32, Outcome) {
         match self.event() {
-            Some(Event::Completed(Completion { command, outcome })) => match outcome {
-                Outcome::Success(_) => (command, 0),
-                Outcome::Failure(failure) => (command, failure.code),
-            },
+            Some(Event::Completed(Completion { command, outcome })) => (command, outcome),
             other => panic!("{other:?}"),
         }
     }
@@ -244,6 +270,80 @@ fn an_awakeable_may_be_completed_before_it_is_made() {
     assert_eq!(talk.commands(), [CommandKind::CompleteAwakeable]);
     assert_eq!(talk.completed(), (2, 0));
     assert_eq!(talk.completed(), (3, code::NOT_FOUND));
+}
+
+fn json(text: &str) -> Outcome {
+    Outcome::Success(Payload::Json(text.to_owned()))
+}
+
+/// Each question about the promise `confirmed` of the object: wait, look, settle.
+fn questions() -> [Ask; 3] {
+    let name = || "confirmed".to_owned();
+    [
+        WaitObjectPromise { name: name() }.into(),
+        PeekObjectPromise { name: name() }.into(),
+        SettleObjectPromise { name: name(), outcome: json("5") }.into(),
+    ]
+}
+
+#[test]
+fn promises_of_an_object_that_is_a_workflow_are_those_of_the_protocol() {
+    let value = |text: &'static str| NotificationResult::Value(text.into());
+    let no = || NotificationResult::Failure(WireFailure::new(418, "no"));
+    let late = || NotificationResult::Failure(WireFailure::new(409, "already completed"));
+    let failure = |code, message: &str| {
+        Outcome::Failure(Failure { code, message: message.into(), details: None })
+    };
+    let [wait, peek, settle] = [0, 1, 2];
+    for (question, result, expected) in [
+        (wait, value("5"), json("5")),
+        (wait, no(), failure(418, "no")),
+        (peek, NotificationResult::Void, json("null")),
+        (peek, value("5"), json(r#"{"resolved":5}"#)),
+        (peek, value("null"), json(r#"{"resolved":null}"#)),
+        (peek, value("~"), json(r#"{"resolved_base64":"fg=="}"#)),
+        (peek, no(), json(r#"{"rejected":{"code":418,"details":null,"message":"no"}}"#)),
+        (settle, NotificationResult::Void, json("true")),
+        (settle, late(), failure(409, "already completed")),
+    ] {
+        let mut talk = Talk::of_object(true);
+        questions().into_iter().for_each(|question| drop(talk.ask(question)));
+        let [
+            Message::Command(Command::GetPromise(get)),
+            Message::Command(Command::PeekPromise(look)),
+            Message::Command(Command::CompletePromise(complete)),
+        ] = &talk.written()[..]
+        else {
+            panic!()
+        };
+        assert_eq!([&*get.key, &look.key, &complete.key], ["confirmed"; 3]);
+        assert_eq!(complete.completion, Some(Told::Success("5".into()).into()));
+        // Nobody can take a promise of the object from those who wait for it.
+        talk.ask(Cancel { command: 0 });
+        assert_eq!(talk.completed(), (3, code::REFUSED));
+        let kinds = [
+            NotificationKind::GetPromise,
+            NotificationKind::PeekPromise,
+            NotificationKind::CompletePromise,
+        ];
+        let completion = u32::try_from(question).expect("a small number") + 1;
+        talk.told(Notification::completion(kinds[question], completion, result));
+        assert_eq!(talk.outcome(), (completion - 1, expected));
+    }
+}
+
+#[test]
+fn promises_of_an_object_that_is_no_workflow_are_refused_with_what_to_do() {
+    let mut talk = Talk::of_object(false);
+    for (command, question) in (0..).zip(questions()) {
+        talk.ask(question);
+        let (completed, Outcome::Failure(refused)) = talk.outcome() else { panic!() };
+        assert_eq!((completed, refused.code), (command, code::REFUSED));
+        for said in ["`Signup`", "`confirmed`", "`#[run]`"] {
+            assert!(refused.message.contains(said), "{}", refused.message);
+        }
+    }
+    assert_eq!(talk.commands(), []);
 }
 
 #[test]

@@ -137,7 +137,10 @@ impl ObjectState {
         let answers = reads.into_iter().map(|(index, wanted)| {
             let outcome = match wanted {
                 Wanted::Known(value) => outcome(value.as_ref()),
-                Wanted::Promise(id) => values::standing(promises.get(&id)),
+                Wanted::Promise(id) => {
+                    let settlement = promises.get(&id).and_then(Promise::settlement);
+                    values::standing(settlement.map(values::outcome))
+                }
                 Wanted::Stored(name) => {
                     let value = values.get(&name);
                     if self.is_held && !self.is_cleared {

@@ -4,9 +4,11 @@ use super::*;
 use crate::{
     ProtocolVersion::*,
     immutable::{
-        self, Call, ClearAllState, Combinator, Input, NotificationResult, Output, OutputResult,
-        Proposal, Run, Sleep, Suspension,
+        self, Call, ClearAllState, Combinator, ErrorMessage, Input, NotificationKind,
+        NotificationResult, Output, OutputResult, Proposal, ProposeRunCompletion, Run, Sleep,
+        Suspension,
     },
+    wire::Outcome,
 };
 
 fn input() -> Bytes {

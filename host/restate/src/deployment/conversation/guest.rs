@@ -1,0 +1,144 @@
+//! A handler of random steps.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use crate::{
+    deployment::{Attempt, AttemptError, KeysRead, StateRead},
+    immutable::{Call, Notification, NotificationId, NotificationResult, OneWayCall},
+    wire::Outcome,
+};
+
+/// One thing that a handler does.
+#[derive(Clone, Debug)]
+pub(super) enum Step {
+    Sleep,
+    Call,
+    Send,
+    Run,
+    Awakeable,
+    Get(u8),
+    Keys,
+    Set(u8),
+    Clear(u8),
+    ClearAll,
+    /// Writes down what it was told so far, in its order.
+    Note,
+    /// Waits for this many of the things that it waits for, or for all.
+    Await(usize),
+}
+
+pub(super) fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        1 => Just(Step::Sleep),
+        1 => Just(Step::Call),
+        1 => Just(Step::Send),
+        2 => Just(Step::Run),
+        1 => Just(Step::Awakeable),
+        1 => (0..3u8).prop_map(Step::Get),
+        1 => Just(Step::Keys),
+        1 => (0..3u8).prop_map(Step::Set),
+        1 => (0..3u8).prop_map(Step::Clear),
+        1 => Just(Step::ClearAll),
+        1 => Just(Step::Note),
+        4 => (1..4usize).prop_map(Step::Await),
+    ]
+}
+
+/// A handler in one attempt.
+pub(super) struct Guest<'a> {
+    pub(super) steps: &'a [Step],
+    pub(super) position: usize,
+    pub(super) waits_for: BTreeMap<NotificationId, String>,
+    /// How many more it has to be told before it goes on.
+    pub(super) missing: usize,
+    /// What it was told, in the order.
+    pub(super) events: Vec<String>,
+}
+
+impl<'a> Guest<'a> {
+    pub(super) fn new(steps: &'a [Step]) -> Self {
+        Self { steps, position: 0, waits_for: BTreeMap::new(), missing: 0, events: Vec::new() }
+    }
+
+    /// Goes on until it waits, or is done.
+    pub(super) fn poll(&mut self, attempt: &mut Attempt) -> Result<(), AttemptError> {
+        while self.missing == 0 && self.position < self.steps.len() {
+            let label = format!("{}", self.position);
+            let step = self.steps[self.position].clone();
+            self.position += 1;
+            match step {
+                Step::Sleep => {
+                    let id = attempt.sleep(1, label.clone())?;
+                    self.wait_for(NotificationId::Completion(id), label);
+                }
+                Step::Call => {
+                    let call = Call { name: label.clone(), ..Call::default() };
+                    let handle = attempt.call(call)?;
+                    let id = NotificationId::Completion(handle.invocation_id);
+                    self.wait_for(id, format!("{label} id"));
+                    self.wait_for(NotificationId::Completion(handle.result), label);
+                }
+                Step::Send => {
+                    let send = OneWayCall { name: label.clone(), ..OneWayCall::default() };
+                    let id = attempt.send(send)?;
+                    self.wait_for(NotificationId::Completion(id), label);
+                }
+                Step::Run => {
+                    let run = attempt.run(label.clone())?;
+                    self.wait_for(NotificationId::Completion(run.completion_id), label);
+                }
+                Step::Awakeable => {
+                    let awakeable = attempt.awakeable()?;
+                    self.wait_for(NotificationId::Signal(awakeable.signal), label.clone());
+                    let outcome = Outcome::Success(label.clone().into());
+                    attempt.complete_awakeable(awakeable.id, outcome, label)?;
+                }
+                Step::Get(key) => match attempt.state(vec![key], label.clone())? {
+                    StateRead::Known(value) => self.told(
+                        &label,
+                        &value.map_or(NotificationResult::Void, NotificationResult::Value),
+                    ),
+                    StateRead::Asked(id) => self.wait_for(NotificationId::Completion(id), label),
+                },
+                Step::Keys => match attempt.state_keys(label.clone())? {
+                    KeysRead::Known(keys) => {
+                        self.told(&label, &NotificationResult::StateKeys(keys));
+                    }
+                    KeysRead::Asked(id) => self.wait_for(NotificationId::Completion(id), label),
+                },
+                Step::Set(key) => attempt.set_state(vec![key], label.clone(), label)?,
+                Step::Clear(key) => attempt.clear_state(vec![key], label)?,
+                Step::ClearAll => attempt.clear_all_state(label)?,
+                Step::Note => {
+                    let events = self.events.join(";");
+                    attempt.complete_awakeable(
+                        "sign_1AAAAAA",
+                        Outcome::Success(events.into()),
+                        label,
+                    )?;
+                }
+                Step::Await(count) => self.missing = count.min(self.waits_for.len()),
+            }
+        }
+        if self.missing == 0 && !attempt.is_over() {
+            attempt.finish(Outcome::Success(self.events.join(";").into()))?;
+        }
+        Ok(())
+    }
+
+    fn wait_for(&mut self, id: NotificationId, label: String) {
+        self.waits_for.insert(id, label);
+    }
+
+    pub(super) fn deliver(&mut self, notification: &Notification) {
+        let label = self.waits_for.remove(&notification.id).expect("each event was asked for");
+        self.told(&label, &notification.result);
+        self.missing = self.missing.saturating_sub(1);
+    }
+
+    fn told(&mut self, label: &str, result: &NotificationResult) {
+        self.events.push(format!("{label}={result:?}"));
+    }
+}

@@ -1,0 +1,72 @@
+//! How an attempt ends: with a wait, with an outcome, or with an error.
+
+use super::{
+    attempt::{Attempt, Phase},
+    difference::Divergence,
+    error::AttemptError,
+};
+use crate::{
+    immutable::{CommandKind, ErrorMessage, Future, Message, Output, Suspension},
+    wire::Outcome,
+};
+
+impl Attempt {
+    /// Ends the attempt with a wait, after which the runtime begins another.
+    ///
+    /// # Errors
+    /// [`AttemptError::EmptyWait`] when nothing is waited for, [`AttemptError::Divergence`] when the
+    /// journal goes on.
+    pub fn suspend(&mut self, awaiting: Future) -> Result<(), AttemptError> {
+        self.going_on()?;
+        if let Some(recorded) = self.recorded.front() {
+            return Err(Divergence::waits(self.next_index, recorded).into());
+        }
+        if awaiting.leaves().is_empty() {
+            return Err(AttemptError::EmptyWait);
+        }
+        self.write(&Message::Suspension(Suspension { awaiting }));
+        self.phase = Phase::Closed;
+        Ok(())
+    }
+
+    /// Ends the invocation with its outcome.
+    ///
+    /// # Errors
+    /// [`AttemptError::Divergence`] when the journal has something else there,
+    /// [`AttemptError::Unsupported`] for metadata of failures.
+    pub fn finish(&mut self, outcome: Outcome) -> Result<(), AttemptError> {
+        self.supports_outcome(&outcome)?;
+        self.issue(Output { result: Some(outcome.into()), name: String::new() }.into())?;
+        self.write(&Message::End);
+        self.phase = Phase::Closed;
+        Ok(())
+    }
+
+    /// Fails the attempt with an error about a run, such as one that its policy tries again.
+    pub fn fail_run(&mut self, completion_id: u32, mut error: ErrorMessage) {
+        if let Some((index, name)) = self.runs.get(&completion_id) {
+            error.related_command_index = Some(*index);
+            error.related_command_name = Some(name.clone());
+            error.related_command_type = Some(CommandKind::Run.number().into());
+        }
+        self.fail(error);
+    }
+
+    /// Fails the attempt with an error about what the handler asked for last.
+    pub fn fail_handler(&mut self, mut error: ErrorMessage) {
+        if let Some(last) = &self.last {
+            error.related_command_index = Some(last.index);
+            error.related_command_type = Some(last.number.into());
+            error.related_command_name = Some(last.name.clone()).filter(|name| !name.is_empty());
+        }
+        self.fail(error);
+    }
+
+    /// Ends the attempt with an error. Nothing when it is over.
+    pub fn fail(&mut self, error: ErrorMessage) {
+        if self.phase != Phase::Closed {
+            self.write(&Message::Error(error));
+            self.phase = Phase::Closed;
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! What comes to an attempt: the start, the journal, and what is told after it.
+
+use super::{
+    attempt::{Attempt, Phase},
+    state::KnownState,
+};
+use crate::{
+    immutable::{Command, ErrorMessage, Message, Notification, NotificationId, frame_type},
+    violation::Violation,
+};
+
+impl Attempt {
+    /// Takes a piece of the request. What comes after the attempt's end is ignored.
+    ///
+    /// # Errors
+    /// A [`Violation`]; the attempt is then over, and an error is written that reports it.
+    pub fn receive(&mut self, bytes: &[u8]) -> Result<(), Violation> {
+        if self.phase == Phase::Closed {
+            return Ok(());
+        }
+        self.decoder.feed(bytes);
+        loop {
+            let frame = self
+                .decoder
+                .next_frame()
+                .map_err(|refused| Violation::of(frame_type(refused.number), refused.to_string()));
+            let taken = match frame {
+                Ok(None) => return Ok(()),
+                Ok(Some(frame)) => Message::decode(&frame, self.version)
+                    .and_then(|message| self.take_message(message)),
+                Err(violation) => Err(violation),
+            };
+            if let Err(violation) = taken {
+                self.fail(ErrorMessage::new(violation.code, violation.to_string()));
+                return Err(violation);
+            }
+        }
+    }
+
+    /// The request's body ended.
+    ///
+    /// # Errors
+    /// A [`Violation`] when the journal is not whole, or a frame is cut off. The attempt is then
+    /// over, and an error is written that reports it.
+    pub fn end_of_input(&mut self) -> Result<(), Violation> {
+        self.input_ended = true;
+        let pending = self.decoder.pending();
+        let what = match self.phase {
+            Phase::Closed => return Ok(()),
+            Phase::Start => "the request ended without a start".to_owned(),
+            Phase::Journal(missing) => {
+                format!("the request ended with {missing} frames of the journal missing")
+            }
+            Phase::Ready if pending > 0 => {
+                format!("the request was cut off {pending} bytes into a frame")
+            }
+            Phase::Ready => return Ok(()),
+        };
+        let violation = Violation::new(what);
+        self.fail(ErrorMessage::new(violation.code, violation.to_string()));
+        Err(violation)
+    }
+
+    fn take_message(&mut self, message: Message) -> Result<(), Violation> {
+        let kind = message.frame_type();
+        let violation = |what: String| Err(Violation::of(kind, what));
+        match (self.phase, message) {
+            (Phase::Closed, _) => Ok(()),
+            (Phase::Start, Message::Start(start)) if start.known_entries == 0 => {
+                drop(start);
+                violation("announces a journal without an input".into())
+            }
+            (Phase::Start, Message::Start(start)) => {
+                self.state = KnownState::new(start.partial_state, &start.state_map);
+                self.phase = Phase::Journal(start.known_entries);
+                self.start = start;
+                Ok(())
+            }
+            (Phase::Start, _) => violation("comes before the start".into()),
+            (Phase::Journal(missing), message) => {
+                match message {
+                    Message::Command(Command::Input(input)) if self.next_index == 0 => {
+                        self.input = input;
+                        self.next_index = 1;
+                    }
+                    Message::Command(Command::Input(_)) => {
+                        return violation("is a second input".into());
+                    }
+                    Message::Command(_) if self.next_index == 0 => {
+                        return violation("stands before the input".into());
+                    }
+                    Message::Command(command) => {
+                        let wanted = command.wanted().into_iter();
+                        self.known.extend(wanted.map(|wanted| (wanted.id, wanted.kind)));
+                        self.recorded.push_back(command);
+                    }
+                    Message::Notification(notification) => {
+                        self.take_notification(notification)?;
+                    }
+                    _ => {
+                        let what = format!("comes with {missing} frames of the journal missing");
+                        return violation(what);
+                    }
+                }
+                let missing = missing - 1;
+                self.phase = if missing == 0 { Phase::Ready } else { Phase::Journal(missing) };
+                if missing == 0 && self.next_index == 0 {
+                    return violation("ends a journal without an input".into());
+                }
+                Ok(())
+            }
+            (Phase::Ready, Message::Notification(notification)) => {
+                self.take_notification(notification)
+            }
+            (Phase::Ready, Message::ProposeRunCompletionAck(ack)) => {
+                let completion_id = ack.completion_id;
+                let Some(outcome) = self.proposals.remove(&completion_id) else {
+                    let what = format!("no outcome was proposed for completion {completion_id}");
+                    return violation(what);
+                };
+                self.take_notification(Notification::run(completion_id, outcome))
+            }
+            (Phase::Ready, _) => violation("comes after the journal".into()),
+        }
+    }
+
+    /// Queues what is told.
+    fn take_notification(&mut self, notification: Notification) -> Result<(), Violation> {
+        if let NotificationId::Completion(id) = notification.id {
+            let kind = frame_type(notification.kind.number());
+            match self.known.get(&id) {
+                None => {
+                    let what = format!("no command asked for completion {id}");
+                    return Err(Violation::of(kind, what));
+                }
+                Some(known) if *known != notification.kind => {
+                    let what = format!("completion {id} is a {}", known.name());
+                    return Err(Violation::of(kind, what));
+                }
+                Some(_) => {}
+            }
+            if !self.came.insert(id) {
+                return Err(Violation::of(kind, format!("completion {id} came before")));
+            }
+            // Told in full: the copy for an acknowledgement is of no use.
+            self.proposals.remove(&id);
+            self.runs.remove(&id);
+        }
+        self.notifications.push_back(notification);
+        Ok(())
+    }
+}

@@ -1,0 +1,63 @@
+//! Runs, whose outcomes a driver proposes.
+
+use super::{attempt::Attempt, error::AttemptError};
+use crate::{
+    frame::Flags,
+    immutable::{
+        Message, NotificationId, NotificationKind, NotificationResult, ProposeRunCompletion,
+    },
+    version::ProtocolVersion,
+    wire::Outcome,
+};
+
+impl Attempt {
+    /// Runs without an outcome, by their completion ids: those that the driver executes.
+    pub fn open_runs(&self) -> Vec<u32> {
+        let open = self.runs.keys().filter(|id| !self.proposals.contains_key(id));
+        open.copied().collect()
+    }
+
+    /// Proposes the outcome of a run. It is the run's result when the runtime has stored it, and
+    /// comes as an event then.
+    ///
+    /// # Errors
+    /// [`AttemptError::NoSuchRun`] when it has an outcome or is none,
+    /// [`AttemptError::Unsupported`] for metadata of failures.
+    pub fn propose_run(
+        &mut self,
+        completion_id: u32,
+        outcome: Outcome,
+    ) -> Result<(), AttemptError> {
+        self.going_on()?;
+        self.supports_outcome(&outcome)?;
+        let known = self.runs.contains_key(&completion_id);
+        if !known || self.proposals.insert(completion_id, outcome.clone()).is_some() {
+            return Err(AttemptError::NoSuchRun { completion_id });
+        }
+        let proposal = ProposeRunCompletion {
+            result_completion_id: completion_id,
+            result: Some(outcome.into()),
+        };
+        let flags =
+            if self.version >= ProtocolVersion::V7 { Flags::REQUIRES_ACK } else { Flags::NONE };
+        let frame = Message::ProposeRunCompletion(proposal).encode(self.version);
+        frame.flagged(flags).write(&mut self.out);
+        Ok(())
+    }
+
+    /// The outcome of a run that the journal has, taken before its turn; it is no event any more. For
+    /// what a driver answers at once: the first attempt knew the outcome when it proposed it.
+    pub fn take_run(&mut self, completion_id: u32) -> Option<Outcome> {
+        let id = NotificationId::Completion(completion_id);
+        let place = self.notifications.iter().position(|notification| {
+            notification.id == id && notification.kind == NotificationKind::Run
+        })?;
+        match self.notifications.remove(place)?.result {
+            NotificationResult::Value(value) => Some(Outcome::Success(value)),
+            NotificationResult::Failure(failure) => Some(Outcome::Failure(failure)),
+            NotificationResult::Void
+            | NotificationResult::InvocationId(_)
+            | NotificationResult::StateKeys(_) => None,
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! What a handler asks of its state. A read is answered here where the answer is known.
+
+use bytes::Bytes;
+
+use super::{attempt::Attempt, difference::is_state_read, error::AttemptError};
+use crate::{
+    immutable::{
+        ClearAllState, ClearState, Command, EagerState, GetEagerState, GetEagerStateKeys,
+        GetLazyState, GetLazyStateKeys, SetState,
+    },
+    wire::{StateKeys, Value, Void},
+};
+
+/// A read of state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StateRead {
+    /// The value, or that there is none: known here, or from the journal.
+    Known(Option<Bytes>),
+    /// The answer comes under this completion id.
+    Asked(u32),
+}
+
+/// A read of the keys of state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeysRead {
+    /// The keys: known here, or from the journal.
+    Known(Vec<Bytes>),
+    /// The answer comes under this completion id.
+    Asked(u32),
+}
+
+impl Attempt {
+    /// Reads a key of state.
+    ///
+    /// # Errors
+    /// [`AttemptError`]: as of every command.
+    pub fn state(
+        &mut self,
+        key: impl Into<Bytes>,
+        name: impl Into<String>,
+    ) -> Result<StateRead, AttemptError> {
+        let (key, name) = (key.into(), name.into());
+        // A stored read is taken as it was made: what is known here may have changed since.
+        let known = match self.recorded.front() {
+            Some(Command::GetEagerState(recorded)) => Some(recorded.result.clone()),
+            Some(recorded) if is_state_read(recorded) => None,
+            _ => self.state.get(&key).map(|value| {
+                Some(match value {
+                    Some(content) => EagerState::Value(Value { content }),
+                    None => EagerState::Void(Void {}),
+                })
+            }),
+        };
+        let Some(result) = known else {
+            let result_completion_id = self.next_completion_id;
+            let asked = GetLazyState { key, result_completion_id, name };
+            return self.id(asked.into()).map(StateRead::Asked);
+        };
+        self.issue(GetEagerState { key, result: result.clone(), name }.into())?;
+        Ok(StateRead::Known(match result {
+            Some(EagerState::Value(value)) => Some(value.content),
+            Some(EagerState::Void(_)) | None => None,
+        }))
+    }
+
+    /// Reads the keys of state.
+    ///
+    /// # Errors
+    /// [`AttemptError`]: as of every command.
+    pub fn state_keys(&mut self, name: impl Into<String>) -> Result<KeysRead, AttemptError> {
+        let name = name.into();
+        let known = match self.recorded.front() {
+            Some(Command::GetEagerStateKeys(recorded)) => {
+                Some(recorded.value.clone().unwrap_or_default().keys)
+            }
+            Some(Command::GetLazyStateKeys(_)) => None,
+            _ => self.state.keys(),
+        };
+        let Some(keys) = known else {
+            let result_completion_id = self.next_completion_id;
+            let asked = GetLazyStateKeys { result_completion_id, name };
+            return self.id(asked.into()).map(KeysRead::Asked);
+        };
+        let value = Some(StateKeys { keys: keys.clone() });
+        self.issue(GetEagerStateKeys { value, name }.into())?;
+        Ok(KeysRead::Known(keys))
+    }
+
+    /// Writes a key of state.
+    ///
+    /// # Errors
+    /// [`AttemptError`]: as of every command.
+    pub fn set_state(
+        &mut self,
+        key: impl Into<Bytes>,
+        content: impl Into<Bytes>,
+        name: impl Into<String>,
+    ) -> Result<(), AttemptError> {
+        let (key, content) = (key.into(), content.into());
+        let value = Some(Value { content: content.clone() });
+        self.issue(SetState { key: key.clone(), value, name: name.into() }.into())?;
+        self.state.set(key, content);
+        Ok(())
+    }
+
+    /// Removes a key of state.
+    ///
+    /// # Errors
+    /// [`AttemptError`]: as of every command.
+    pub fn clear_state(
+        &mut self,
+        key: impl Into<Bytes>,
+        name: impl Into<String>,
+    ) -> Result<(), AttemptError> {
+        let key = key.into();
+        self.issue(ClearState { key: key.clone(), name: name.into() }.into())?;
+        self.state.clear(key);
+        Ok(())
+    }
+
+    /// Removes all state.
+    ///
+    /// # Errors
+    /// [`AttemptError`]: as of every command.
+    pub fn clear_all_state(&mut self, name: impl Into<String>) -> Result<(), AttemptError> {
+        self.issue(ClearAllState { name: name.into() }.into())?;
+        self.state.clear_all();
+        Ok(())
+    }
+}

@@ -1,0 +1,166 @@
+//! The journal of an attempt: how many commands it has, what they asked for, and how far that has come.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::action::Action;
+use crate::{
+    immutable::{
+        Command, Message, Notification, NotificationId, NotificationKind, ProposeRunCompletion,
+        frame_type,
+    },
+    violation::Violation,
+};
+
+/// The journal.
+#[derive(Debug, Default)]
+pub(super) struct Journal {
+    /// The number of commands.
+    pub(super) commands: u32,
+    /// Whether there is an output.
+    pub(super) output: bool,
+    /// The highest completion id so far.
+    last_completion_id: u32,
+    asked: BTreeMap<u32, Asked>,
+}
+
+/// What a completion id stands for.
+#[derive(Debug)]
+struct Asked {
+    kind: NotificationKind,
+    /// The command that asked.
+    index: u32,
+    progress: Progress,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Progress {
+    /// Nothing came.
+    Open,
+    /// The outcome of a run was proposed.
+    Proposed { requires_ack: bool },
+    /// It is told.
+    Told,
+    /// It came when it could no longer be told.
+    Untold,
+}
+
+/// What can end a wait.
+#[derive(Debug, Default)]
+pub(super) struct Hope {
+    /// Something that was not told yet.
+    pub(super) possible: bool,
+    /// A run without an outcome, which only another attempt can bring.
+    pub(super) run: bool,
+}
+
+impl Journal {
+    /// Takes a command into the journal and returns its index.
+    pub(super) fn record(&mut self, command: &Command) -> Result<u32, Violation> {
+        let index = self.commands;
+        let violation = |what| Violation::of(frame_type(command.number()), what).at(index);
+        if matches!(command, Command::Input(_)) {
+            return Err(violation("is written by the runtime alone".to_owned()));
+        }
+        if self.output {
+            return Err(violation("comes after the output".to_owned()));
+        }
+        let wanted = command.wanted();
+        let mut last = self.last_completion_id;
+        for (position, one) in wanted.iter().enumerate() {
+            let id = one.id;
+            if id <= self.last_completion_id {
+                let last = self.last_completion_id;
+                let what = format!("has the completion id {id}, which must be above {last}");
+                return Err(violation(what));
+            }
+            if wanted[..position].iter().any(|other| other.id == id) {
+                return Err(violation(format!("has the completion id {id} twice")));
+            }
+            last = last.max(id);
+        }
+        self.last_completion_id = last;
+        for one in wanted {
+            let asked = Asked { kind: one.kind, index, progress: Progress::Open };
+            self.asked.insert(one.id, asked);
+        }
+        self.output = matches!(command, Command::Output(_));
+        self.commands += 1;
+        Ok(index)
+    }
+
+    /// Takes a notification into the journal. Returns how far what it answers had come.
+    pub(super) fn settle(
+        &mut self,
+        notification: &Notification,
+        closed: bool,
+    ) -> Result<Progress, Violation> {
+        let NotificationId::Completion(id) = notification.id else {
+            return Ok(Progress::Open);
+        };
+        let kind = frame_type(notification.kind.number());
+        let Some(asked) = self.asked.get_mut(&id) else {
+            return Err(Violation::of(kind, format!("no command asked for completion {id}")));
+        };
+        let violation = |what| Violation::of(kind, what).at(asked.index);
+        if asked.kind != notification.kind {
+            let expected = asked.kind.name();
+            return Err(violation(format!("completion {id} is a {expected}")));
+        }
+        let before = asked.progress;
+        if matches!(before, Progress::Told | Progress::Untold) {
+            return Err(violation(format!("completion {id} came before")));
+        }
+        asked.progress = if closed { Progress::Untold } else { Progress::Told };
+        Ok(before)
+    }
+
+    /// Takes a proposal of a run's outcome.
+    pub(super) fn propose(
+        &mut self,
+        proposal: ProposeRunCompletion,
+        requires_ack: bool,
+    ) -> Result<Action, Violation> {
+        let completion_id = proposal.result_completion_id;
+        let outcome = proposal.result.clone().expect("a proposal without a result is not decoded");
+        let kind = Message::ProposeRunCompletion(proposal).frame_type();
+        let Some(asked) = self.asked.get_mut(&completion_id) else {
+            let what = format!("no run has the completion id {completion_id}");
+            return Err(Violation::of(kind, what));
+        };
+        let violation = |what| Violation::of(kind, what).at(asked.index);
+        if asked.kind != NotificationKind::Run {
+            return Err(violation(format!("completion {completion_id} is not of a run")));
+        }
+        if asked.progress != Progress::Open {
+            return Err(violation(format!("the run {completion_id} has its outcome already")));
+        }
+        asked.progress = Progress::Proposed { requires_ack };
+        Ok(Action::ProposeRun { completion_id, outcome: outcome.into(), requires_ack })
+    }
+
+    /// What can end a wait for these.
+    ///
+    /// # Errors
+    /// What is wrong with the wait.
+    pub(super) fn hope(&self, leaves: &BTreeSet<NotificationId>) -> Result<Hope, String> {
+        if leaves.is_empty() {
+            return Err("waits for nothing".to_owned());
+        }
+        let mut hope = Hope::default();
+        for leaf in leaves {
+            match leaf {
+                NotificationId::Signal(0) => return Err("waits for signal 0".to_owned()),
+                NotificationId::Signal(_) | NotificationId::NamedSignal(_) => hope.possible = true,
+                NotificationId::Completion(id) => {
+                    let Some(asked) = self.asked.get(id) else {
+                        return Err(format!("waits for {leaf}, which no command asked for"));
+                    };
+                    hope.possible |= asked.progress != Progress::Told;
+                    hope.run |=
+                        asked.kind == NotificationKind::Run && asked.progress == Progress::Open;
+                }
+            }
+        }
+        Ok(hope)
+    }
+}

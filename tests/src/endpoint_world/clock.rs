@@ -1,0 +1,39 @@
+//! The time of a world.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicI64, Ordering},
+};
+
+use segno::runtime::Clock;
+use segno_core::time::Timestamp;
+
+use super::Course;
+
+/// The first instant.
+pub(super) const BEGIN: i64 = 1_700_000_000_000;
+
+/// A clock that goes on by as much whenever it is read.
+pub(super) struct VirtualClock(AtomicI64, i64);
+
+impl VirtualClock {
+    pub(super) fn new(course: Course) -> Arc<Self> {
+        Arc::new(Self(AtomicI64::new(BEGIN), course.clock_step_ms))
+    }
+
+    /// Lets so many milliseconds pass.
+    pub(super) fn pass(&self, ms: u64) {
+        self.0.fetch_add(i64::try_from(ms).expect("a length"), Ordering::SeqCst);
+    }
+
+    /// Goes on to this instant.
+    pub(super) fn set(&self, now: Timestamp) {
+        self.0.store(now.0, Ordering::SeqCst);
+    }
+}
+
+impl Clock for VirtualClock {
+    fn now(&self) -> Timestamp {
+        Timestamp(self.0.fetch_add(self.1, Ordering::SeqCst))
+    }
+}

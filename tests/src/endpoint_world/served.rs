@@ -1,0 +1,44 @@
+//! The endpoint of a world, and the service that its component reaches.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use segno::{
+    endpoint::{Endpoint, Offer},
+    guest::{Failure, HttpRequest, HttpResponse, Outbound},
+    runtime::Env,
+};
+use segno_core::id::Digest;
+
+use super::clock::VirtualClock;
+use crate::guests;
+
+/// Answers the requests of guests: the body and the idempotency key go in.
+type Answers = dyn Fn(&HttpRequest) -> Result<HttpResponse, Failure> + Send + Sync;
+
+pub(super) struct Service(pub(super) Box<Answers>);
+
+#[async_trait]
+impl Outbound for Service {
+    async fn send(&self, _module: &str, request: HttpRequest) -> Result<HttpResponse, Failure> {
+        (self.0)(&request)
+    }
+
+    fn allows(&self, _module: &str, _url: &str) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
+/// Serves a component as this module.
+pub(super) async fn served(
+    module: &str,
+    component: &Arc<[u8]>,
+    clock: &Arc<VirtualClock>,
+    outbound: Arc<dyn Outbound>,
+) -> Endpoint {
+    let wasm = guests::engine(std::slice::from_ref(component));
+    let report = wasm.inspect(component.clone()).await.expect("the component is valid");
+    let offer = Offer::new(module, module, &report).expect("it makes services");
+    let env = Env { clock: clock.clone(), ..Env::system() };
+    Endpoint::new(wasm, outbound, env, offer, Digest::of(component))
+}

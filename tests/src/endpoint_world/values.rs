@@ -1,0 +1,41 @@
+//! Requests, answers and outcomes, as JSON.
+
+use segno::guest::{HttpRequest, HttpResponse, Payload};
+use segno_restate::wire::{self, Outcome};
+use serde_json::Value as Json;
+
+/// The answer of a service.
+pub fn answer(status: u16, body: &Json) -> HttpResponse {
+    HttpResponse { status, headers: Vec::new(), body: body.to_string().into_bytes() }
+}
+
+/// The body of a request, as JSON.
+///
+/// # Panics
+/// It is none.
+pub fn body(request: &HttpRequest) -> Json {
+    let Some(Payload::Json(text)) = &request.body else { panic!("{request:?}") };
+    serde_json::from_str(text).expect("JSON")
+}
+
+/// A success as JSON.
+///
+/// # Panics
+/// It is a failure, or no JSON.
+pub fn success(outcome: &Outcome) -> Json {
+    match outcome {
+        Outcome::Success(value) => serde_json::from_slice(value).expect("JSON"),
+        Outcome::Failure(failure) => panic!("{failure:?}"),
+    }
+}
+
+/// A failure.
+///
+/// # Panics
+/// It is a success.
+pub fn failure(outcome: &Outcome) -> &wire::Failure {
+    match outcome {
+        Outcome::Failure(failure) => failure,
+        Outcome::Success(value) => panic!("{value:?}"),
+    }
+}
