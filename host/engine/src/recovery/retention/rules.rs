@@ -350,6 +350,7 @@ mod tests {
             (vec![target("wasm://shoppe/order")], hours(720)),
             (vec![target("restate://Cart/ada/add")], hours(3)),
             (vec![target("restate://Cart/ada/look")], hours(720)),
+            (vec![target("restate://Card/ada/add")], hours(720)),
             (vec![], hours(720)),
         ] {
             let root = root(&tags);
