@@ -333,6 +333,15 @@ macro_rules! gated_reads {
                     self.behind().modules().in_use().await
                 }
 
+                async fn unfinished(
+                    &self,
+                    digest: Digest,
+                    limit: u32,
+                ) -> Result<Vec<PromiseId>, StoreError> {
+                    self.pass().await?;
+                    self.behind().modules().unfinished(digest, limit).await
+                }
+
                 async fn remove(
                     &self,
                     digest: Digest,

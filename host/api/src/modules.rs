@@ -8,16 +8,21 @@ use axum::{
     http::{StatusCode, header},
     response::IntoResponse,
 };
-use segno_core::{command::Command, id::Digest, reply::Reply, value::Text};
+use segno_core::{
+    command::Command,
+    id::{Digest, PromiseId},
+    reply::{Refusal, Reply},
+    value::Text,
+};
 use segno_store::NewModule;
 
 use super::{
     Api, ApiError,
     body::{Query, Segment, check_type, let_in, read},
     catalog::Entry,
-    model::{DeployQuery, Deployed, Module, ModuleList},
+    model::{DeployQuery, Deployed, Module, ModuleList, Undeployed},
     openapi::Refusals,
-    state::unexpected,
+    state::{refused, unexpected},
 };
 
 const WASM: &str = "application/wasm";
@@ -109,6 +114,45 @@ pub async fn describe(
 ) -> Result<Json<Module>, ApiError> {
     let _place = api.look().await?;
     one(&api, &name).await.map(Json)
+}
+
+/// Takes an alias away. Nothing is started through it from then on; executions that began finish on the module
+/// that they began with, and retention removes that after them.
+#[utoipa::path(
+    delete, path = "/v1/modules/{module}", tag = "modules",
+    params(("module" = String, Path, description = "An alias")),
+    responses((status = 200, body = Undeployed), Refusals),
+)]
+pub async fn undeploy(
+    State(api): State<Api>,
+    Segment(alias): Segment,
+) -> Result<Json<Undeployed>, ApiError> {
+    let modules = api.modules().await?;
+    let of_alias = |entry: &&Entry| entry.module.aliases.contains(&alias);
+    let unknown = || ApiError::UnknownModule { name: alias.clone(), known: modules.aliases() };
+    let stands_for = modules.0.iter().find(of_alias).ok_or_else(unknown)?.digest;
+    api.take_alias(&alias, stands_for).await?;
+    let module = one(&api, &stands_for.to_string()).await?;
+    Ok(Json(Undeployed { alias, module }))
+}
+
+impl Api {
+    /// Takes an alias away from the module that it stands for.
+    pub(crate) async fn take_alias(&self, alias: &str, module: Digest) -> Result<(), ApiError> {
+        let reply = self.execute(Command::Undeploy { alias: Text::from(alias), module }).await?;
+        self.host.services.forget();
+        match reply {
+            Reply::Done => {}
+            Reply::Refused(Refusal::NotFound(_)) => {
+                let known = self.modules().await?.aliases();
+                return Err(ApiError::UnknownModule { name: alias.to_owned(), known });
+            }
+            Reply::Refused(refusal) => return Err(refused(&PromiseId::from(alias), refusal)),
+            other => return Err(unexpected(&other)),
+        }
+        // What is remembered has the alias.
+        self.modules().await.map(drop)
+    }
 }
 
 /// Downloads the component of a module, as it was uploaded.

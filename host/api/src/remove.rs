@@ -1,4 +1,4 @@
-//! Removing an invocation that has ended, before retention does.
+//! Removing an invocation that has ended, or its journal, before retention does.
 
 use axum::{Json, extract::State, http::StatusCode};
 use segno_core::{
@@ -10,9 +10,10 @@ use super::{
     Api, ApiError,
     body::Segment,
     control::act,
-    model::Removed,
+    model::{InvocationOutcome, Removed},
     openapi::Refusals,
     state::{promise_id, unexpected},
+    wait::outcome,
 };
 
 /// Removes an invocation that has ended, with its journal, its log and everything that it made. Its
@@ -41,6 +42,32 @@ pub async fn remove(
         }),
         other => Err(unexpected(&other)),
     }
+}
+
+/// Removes the journal and the log of an invocation that has ended. Its outcome stays, and a start under its id is
+/// answered with that.
+#[utoipa::path(
+    delete, path = "/v1/invocations/{id}/journal", tag = "invocations",
+    params(("id" = String, Path, description = "The invocation; a slash is written %2F")),
+    responses((status = 200, body = InvocationOutcome), Refusals),
+)]
+pub async fn remove_journal(
+    State(api): State<Api>,
+    Segment(id): Segment,
+) -> Result<Json<InvocationOutcome>, ApiError> {
+    let id = promise_id(id)?;
+    let row = api.invocation(&id).await?;
+    if row.promise.is_pending() {
+        return Err(ApiError::Refused {
+            status: StatusCode::CONFLICT,
+            code: "not-ended",
+            reason: format!(
+                "`{id}` has not ended and needs its journal: wait for its end, or cancel or kill it first"
+            ),
+        });
+    }
+    act(&api, &id, Command::JournalRemove { id: id.clone() }).await?;
+    outcome(&api.invocation(&id).await?).map(Json)
 }
 
 /// What can be done where something stays.

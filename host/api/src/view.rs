@@ -116,10 +116,17 @@ fn is_killed(value: &Value) -> bool {
     value.headers.contains_key(tags::KILLED_HEADER)
 }
 
-/// The last error of a task that is not done, without further data.
+/// The last error of a task that is not done, without further data; of one that is, that its journal was removed.
 pub fn short_note(promise: &Promise, task: &Task) -> Option<Note> {
-    let note = task.note.as_ref().filter(|_| promise.is_pending()).map(note);
-    note.map(|note| Note { details: None, ..note })
+    current_note(promise, task).map(|note| Note { details: None, ..note })
+}
+
+fn current_note(promise: &Promise, task: &Task) -> Option<Note> {
+    let current = match promise.is_pending() {
+        true => task.note.as_ref(),
+        false => task.journal_removed(),
+    };
+    current.map(note)
 }
 
 /// The id of the calling invocation. What a schedule starts is its own parent, and was not called.
@@ -191,7 +198,7 @@ pub fn outcome(promise: &Promise, task: &Task) -> InvocationOutcome {
         state: state(promise, task),
         killed: killed(promise),
         attempt: task.attempt,
-        note: task.note.as_ref().filter(|_| promise.is_pending()).map(note),
+        note: current_note(promise, task),
         created_at_ms: promise.spec.created_at.0,
         settled_at_ms: promise.settlement().map(|settlement| settlement.settled_at.0),
         output: output(promise),

@@ -141,6 +141,14 @@ impl Client {
         self.read(self.request(Method::DELETE, &["v1", "invocations", id])).await
     }
 
+    /// Removes the journal of an invocation that has ended.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn remove_journal(&self, id: &str) -> Result<InvocationOutcome, ClientError> {
+        self.read(self.request(Method::DELETE, &["v1", "invocations", id, "journal"])).await
+    }
+
     /// Sends a signal.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use reqwest::{Method, header};
-use segno_model::{CheckPage, CheckRequest, DeployQuery, Deployed, Module, ModuleList};
+use segno_model::{CheckPage, CheckRequest, DeployQuery, Deployed, Module, ModuleList, Undeployed};
 
 use super::{Client, ClientError};
 
@@ -55,6 +55,14 @@ impl Client {
     /// See [`ClientError`].
     pub async fn module(&self, name: &str) -> Result<Module, ClientError> {
         self.get(&["v1", "modules", name], &()).await
+    }
+
+    /// Takes an alias away.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn undeploy(&self, alias: &str) -> Result<Undeployed, ClientError> {
+        self.read(self.request(Method::DELETE, &["v1", "modules", alias])).await
     }
 
     /// Downloads a module's component.

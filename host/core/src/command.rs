@@ -219,6 +219,18 @@ pub enum Command {
         /// The module.
         module: Digest,
     },
+    /// Removes the journal of an execution that has ended, with what it logged. Its outcome stays.
+    JournalRemove {
+        /// The execution.
+        id: PromiseId,
+    },
+    /// Takes an alias away from a module. What was started through it goes on.
+    Undeploy {
+        /// The alias.
+        alias: Text,
+        /// The module that it stands for, as the caller knows.
+        module: Digest,
+    },
     /// Reads a resource and the lease on it.
     ResourceGet {
         /// Which.
@@ -512,6 +524,8 @@ impl Command {
             Self::Signal { .. } => "signal",
             Self::Update { .. } => "update",
             Self::Deploy { .. } => "deploy",
+            Self::Undeploy { .. } => "undeploy",
+            Self::JournalRemove { .. } => "journal-remove",
             Self::ResourceGet { .. } => "resource-get",
             Self::ResourceLease { .. } => "resource-lease",
             Self::FencedPut { .. } => "fenced-put",

@@ -35,10 +35,15 @@ pub struct Delta {
     pub outbox: BTreeMap<OutboxKey, Option<OutboxRow>>,
     /// Records to append, in order.
     pub appends: Vec<Append>,
+    /// Journals that go with what was logged; nothing is appended to them any more.
+    pub dropped_journals: BTreeSet<PromiseId>,
     /// What guests logged, by invocation, in order.
     pub logs: Vec<(PromiseId, LogLine)>,
     /// Aliases and the modules they stand for now.
     pub aliases: BTreeMap<Text, Digest>,
+    /// Aliases that go, after those are written, with the modules that they stood for: one that another
+    /// transaction has moved since stays.
+    pub dropped_aliases: BTreeMap<Text, Digest>,
     /// Hosts and their incarnations.
     pub hosts: BTreeMap<NodeName, u64>,
     /// Keys of signals by (invocation, key): which signal it was.
@@ -91,8 +96,10 @@ impl Delta {
             && self.listeners.is_empty()
             && self.outbox.is_empty()
             && self.appends.is_empty()
+            && self.dropped_journals.is_empty()
             && self.logs.is_empty()
             && self.aliases.is_empty()
+            && self.dropped_aliases.is_empty()
             && self.hosts.is_empty()
             && self.signal_keys.is_empty()
             && self.schedules.is_empty()
@@ -111,6 +118,7 @@ impl Delta {
     /// Whether there are rows that others may make as well, beside promises: those with names.
     pub fn has_named(&self) -> bool {
         !(self.aliases.is_empty()
+            && self.dropped_aliases.is_empty()
             && self.hosts.is_empty()
             && self.schedules.is_empty()
             && self.resources.is_empty()
@@ -136,8 +144,10 @@ impl Delta {
             listeners,
             outbox,
             appends,
+            dropped_journals,
             logs: _,
             aliases,
+            dropped_aliases,
             hosts,
             signal_keys,
             schedules,
@@ -153,6 +163,7 @@ impl Delta {
             places,
         } = self;
         !appends.is_empty()
+            && dropped_journals.is_empty()
             && removed.is_empty()
             && first_version.is_none()
             && promises.is_empty()
@@ -161,6 +172,7 @@ impl Delta {
             && listeners.is_empty()
             && outbox.is_empty()
             && aliases.is_empty()
+            && dropped_aliases.is_empty()
             && hosts.is_empty()
             && signal_keys.is_empty()
             && schedules.is_empty()
@@ -189,9 +201,14 @@ impl Delta {
         self.callbacks.extend(later.callbacks);
         self.listeners.extend(later.listeners);
         self.outbox.extend(later.outbox);
+        self.appends.retain(|append| !later.dropped_journals.contains(&append.invocation));
+        self.logs.retain(|(id, _)| !later.dropped_journals.contains(id));
+        self.dropped_journals.extend(later.dropped_journals);
         self.appends.extend(later.appends);
         self.logs.extend(later.logs);
+        self.dropped_aliases.retain(|alias, _| !later.aliases.contains_key(alias));
         self.aliases.extend(later.aliases);
+        self.dropped_aliases.extend(later.dropped_aliases);
         self.hosts.extend(later.hosts);
         self.signal_keys.extend(later.signal_keys);
         self.schedules.extend(later.schedules);
@@ -239,6 +256,7 @@ impl Delta {
         self.listeners.retain(|(id, _), _| !gone.contains(id));
         self.outbox.retain(|key, _| !gone.contains(key.promise()));
         self.appends.retain(|append| !gone.contains(&append.invocation));
+        self.dropped_journals.retain(|id| !gone.contains(id));
         self.logs.retain(|(id, _)| !gone.contains(id));
         self.signal_keys.retain(|(id, _), _| !gone.contains(id));
         self.facts.retain(|(id, _), _| !gone.contains(id));

@@ -122,6 +122,7 @@ pub fn footprint(command: &Command) -> Footprint {
         | Command::TaskContinue { id }
         | Command::Cancel { invocation: id }
         | Command::Kill { invocation: id }
+        | Command::JournalRemove { id }
         | Command::PromiseDue { id }
         | Command::LeaseDue { id }
         | Command::RetryDue { id }
@@ -177,7 +178,7 @@ pub fn footprint(command: &Command) -> Footprint {
             let key = key.as_ref().map(|key| update::signal_key(name, key));
             rows.signal_keys.extend(key.map(|key| (invocation.clone(), key)));
         }
-        Command::Deploy { alias, module } => {
+        Command::Deploy { alias, module } | Command::Undeploy { alias, module } => {
             rows.aliases.insert(alias.clone());
             rows.modules.insert(*module);
         }
@@ -338,7 +339,7 @@ pub fn widen(view: &View, command: &Command, named: &Footprint) -> Footprint {
                 wider.admits(view, name, &Leaving::nobody(due_at));
             }
         }
-        Command::Deploy { alias, module } => {
+        Command::Deploy { alias, module } | Command::Undeploy { alias, module } => {
             let modules = [view.alias(alias), Some(*module)].into_iter().flatten();
             let facts = modules.filter_map(|module| view.module_facts(&module));
             let functions = facts.flat_map(|facts| facts.limits.keys());
@@ -390,6 +391,7 @@ pub fn widen(view: &View, command: &Command, named: &Footprint) -> Footprint {
         | Command::TaskHalt { .. }
         | Command::TaskContinue { .. }
         | Command::TaskMigrate { .. }
+        | Command::JournalRemove { .. }
         | Command::Cancel { .. }
         | Command::Kill { .. }
         | Command::LimitSet { .. }

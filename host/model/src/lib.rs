@@ -55,7 +55,7 @@ pub use limit_rule::{
 pub use log::{LogLevel, LogLine, LogPage};
 pub use module::{
     Deployed, Function, FunctionKind, Import, ImportStatus, Message, MessageKind, Module,
-    ModuleDescription, ModuleList, ObjectAccess, Retry,
+    ModuleDescription, ModuleList, ObjectAccess, Retry, Undeployed,
 };
 pub use object::{
     CallObject, ChangeState, ObjectItem, ObjectList, ObjectPromiseView, ObjectQuery, ObjectView,

@@ -225,6 +225,15 @@ pub struct Deployed {
     pub replaces: Option<String>,
 }
 
+/// The answer to `DELETE /v1/modules/{alias}`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct Undeployed {
+    /// The alias that is gone.
+    pub alias: String,
+    /// The module that it stood for. Executions that began finish on it.
+    pub module: Module,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -69,6 +69,7 @@ mod start;
 mod store_address;
 mod task;
 mod tree;
+mod undeploy;
 mod update;
 
 use std::ffi::OsString;
@@ -163,6 +164,7 @@ enum Command {
     Endpoint(Box<endpoint::Endpoint>),
     Ready(ready::Ready),
     Deploy(deploy::Deploy),
+    Undeploy(undeploy::Undeploy),
     Modules(modules::Modules),
     Start(start::Start),
     Call(call::Call),
@@ -253,6 +255,7 @@ impl Cli {
             Command::Endpoint(command) => command.run(client, console).await,
             Command::Deploy(command) => command.run(&client()?, console).await,
             Command::Ready(command) => command.run(&client()?, console).await,
+            Command::Undeploy(command) => command.run(&client()?, console).await,
             Command::Modules(command) => command.run(&client()?, console).await,
             Command::Start(command) => command.run(&client()?, console).await,
             Command::Call(command) => command.run(&client()?, console).await,

@@ -12,10 +12,14 @@ use crate::client::Client;
 #[command(after_help = "\
 Examples:
   segno remove order-1001
+  segno remove --journal order-1001      # its outcome stays
   segno kill order-1001 && segno remove order-1001 && segno start shop/order @order.json --id order-1001")]
 pub struct Remove {
     /// Id of the invocation
     id: String,
+    /// Remove only its journal and what it logged: its outcome stays, and a start under its id is answered with that
+    #[arg(long)]
+    journal: bool,
 }
 
 impl Remove {
@@ -24,6 +28,9 @@ impl Remove {
         client: &Client,
         console: &mut Console,
     ) -> Result<Exit, CliError> {
+        if self.journal {
+            return self.remove_journal(client, console).await;
+        }
         let removed = client.remove(&self.id).await?;
         if console.json() {
             console.document(&removed)?;
@@ -36,6 +43,21 @@ impl Remove {
             others => format!(", with {others} promises that it and they made"),
         };
         console.line(format!("{id}  removed{made}"))?;
+        Ok(Exit::Done)
+    }
+    async fn remove_journal(
+        self,
+        client: &Client,
+        console: &mut Console,
+    ) -> Result<Exit, CliError> {
+        let outcome = client.remove_journal(&self.id).await?;
+        if console.json() {
+            console.document(&outcome)?;
+            return Ok(Exit::Done);
+        }
+        let id = console.paint(CYAN, &outcome.id);
+        let said = outcome.note.map_or_else(|| "it has no journal".to_owned(), |note| note.message);
+        console.line(format!("{id}  {said}"))?;
         Ok(Exit::Done)
     }
 }

@@ -3,7 +3,11 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
-use segno_core::{id::Digest, object::ModuleFacts, time::Timestamp};
+use segno_core::{
+    id::{Digest, PromiseId},
+    object::ModuleFacts,
+    time::Timestamp,
+};
 
 use super::{ModuleRow, StoreError};
 
@@ -45,6 +49,9 @@ pub trait Modules: Send + Sync {
     /// Unfinished executions of each module that has any, counted up to [`super::COUNTED`]; for
     /// display.
     async fn in_use(&self) -> Result<BTreeMap<Digest, u64>, StoreError>;
+
+    /// Unfinished executions of a module, those that were made first before others, at most `limit`.
+    async fn unfinished(&self, digest: Digest, limit: u32) -> Result<Vec<PromiseId>, StoreError>;
 
     /// Removes a module that was uploaded before `before`, and that no alias and no task refers to.
     /// Returns whether it was removed.

@@ -251,6 +251,7 @@ fn subject(command: &Command) -> String {
         | Command::TaskHalt { id }
         | Command::TaskContinue { id }
         | Command::TaskMigrate { id, .. }
+        | Command::JournalRemove { id }
         | Command::PromiseDue { id }
         | Command::LeaseDue { id }
         | Command::RetryDue { id }

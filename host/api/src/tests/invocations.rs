@@ -1,3 +1,4 @@
+use axum::http::Method;
 use segno_core::{command::Command, promise::Verdict, time::Millis, value::Value as Stored};
 use serde_json::{Value, json};
 
@@ -253,4 +254,33 @@ async fn an_end_is_shown_with_its_value() {
             assert_eq!(answer[field], shown);
         }
     }
+}
+
+#[tokio::test]
+async fn a_journal_is_removed_after_the_end_and_the_outcome_says_so() {
+    let world = World::shop().await;
+    world.start("a").await.ok();
+    let path = "/v1/invocations/a/journal";
+    let refused = world.send(Method::DELETE, path, "").await;
+    assert!(refused.problem(409, "not-ended").contains("needs its journal"));
+    let claim = world.journal("a", world.digest("shop").await).await;
+    let (verdict, value) = (Verdict::Resolved, Stored::of(&b"1"[..]));
+    let (records, logs) = (vec![], vec![]);
+    world.command(Command::TaskFulfill { claim, records, logs, verdict, value }).await;
+    assert_ne!(world.get(path).await.ok()["records"], json!([]));
+    let outcome = world.send(Method::DELETE, path, "").await.ok();
+    assert_eq!((&outcome["state"], &outcome["output"]), (&json!("resolved"), &json!(1)));
+    let said = outcome["note"]["message"].as_str().expect("a note").to_owned();
+    assert!(said.starts_with("its journal was removed on "), "{said}");
+    assert_eq!(world.get(path).await.ok()["records"], json!([]));
+    let shown = world.get("/v1/invocations/a").await.ok();
+    assert_eq!((&shown["journal_len"], &shown["note"]["message"]), (&json!(0), &json!(said)));
+    let replay = world.post("/v1/invocations/a/replay", json!({})).await;
+    assert!(replay.problem(409, "no-journal").contains(&said));
+    let again = world.start("a").await.ok();
+    assert_eq!(again["created"], false, "its id is taken as before");
+    world
+        .send(Method::DELETE, "/v1/invocations/none/journal", "")
+        .await
+        .problem(404, "unknown-invocation");
 }

@@ -1,3 +1,4 @@
+use axum::http::Method;
 use serde_json::json;
 
 use super::World;
@@ -53,6 +54,24 @@ async fn what_is_no_module_is_refused_with_its_own_code() {
     assert_eq!(answer.body["known"], json!(["shop"]));
     let empty = World::new().get("/v1/modules/x/component").await;
     assert!(empty.problem(404, "unknown-module").contains("segno deploy"));
+}
+
+#[tokio::test]
+async fn a_name_is_taken_away_and_what_began_goes_on() {
+    let world = World::shop().await;
+    world.start("order-1").await;
+    let undeployed = world.send(Method::DELETE, "/v1/modules/shop", "").await.ok();
+    assert_eq!(undeployed["alias"], "shop");
+    assert_eq!(undeployed["module"]["aliases"], json!([]));
+    assert_eq!(undeployed["module"]["in_use"], 1);
+    let digest = undeployed["module"]["digest"].as_str().expect("a digest");
+    let late = json!({ "target": "shop/order", "input": { "items": [] } });
+    world.post("/v1/invocations", late).await.problem(404, "unknown-module");
+    world.get(&format!("/v1/modules/{digest}")).await.ok();
+    for gone in ["shop", digest] {
+        let answer = world.send(Method::DELETE, &format!("/v1/modules/{gone}"), "").await;
+        answer.problem(404, "unknown-module");
+    }
 }
 
 #[tokio::test]

@@ -344,7 +344,10 @@ fn wake_has_a_cause(step: &StepView<'_>) -> Found {
 fn fulfilled_task_never_changes(step: &StepView<'_>) -> Found {
     each(&step.before.tasks, |id, before| {
         let after = step.after.tasks.get(id)?;
-        unless(before.status() != TaskStatus::Fulfilled || before == after, || {
+        // But for the note that says that its journal is gone.
+        let marked = journal_goes(step, id)
+            && *before == Task { note: before.note.clone(), ..after.clone() };
+        unless(before.status() != TaskStatus::Fulfilled || before == after || marked, || {
             format!("{before:?} became {after:?}")
         })
     })
@@ -439,8 +442,19 @@ fn records_are_never_rewritten(step: &StepView<'_>) -> Found {
             .journals
             .get(id)
             .is_some_and(|after| after.records.starts_with(&before.records));
-        unless(grown || is_pruned(step, id), || "its records changed".to_owned())
+        let goes = grown || is_pruned(step, id) || journal_goes(step, id);
+        unless(goes, || "its records changed".to_owned())
     })
+}
+
+/// Whether an execution that had ended loses its whole journal, and is marked so.
+fn journal_goes(step: &StepView<'_>, id: &PromiseId) -> bool {
+    let had_ended =
+        step.before.tasks.get(id).is_some_and(|task| task.status() == TaskStatus::Fulfilled);
+    matches!(step.command, Command::JournalRemove { id: named } if named == id)
+        && had_ended
+        && !step.after.journals.contains_key(id)
+        && step.after.tasks.get(id).is_some_and(|task| task.journal_removed().is_some())
 }
 
 /// An execution runs the module it began with, unless it is moved while nobody holds it, with a

@@ -109,6 +109,9 @@ pub enum HaltReason {
     Damaged = 6,
 }
 
+/// The kind of the note of a task that has ended, and whose journal was removed.
+pub const JOURNAL_REMOVED: &str = "journal-removed";
+
 /// The result of an attempt, for people and programs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {
@@ -194,6 +197,12 @@ pub enum ReleaseReason {
 }
 
 impl Task {
+    /// When and that the journal of a task that has ended was removed, if it was.
+    pub fn journal_removed(&self) -> Option<&Note> {
+        let has_ended = self.state == TaskState::Fulfilled;
+        self.note.as_ref().filter(|note| has_ended && note.kind.as_str() == JOURNAL_REMOVED)
+    }
+
     /// A task as it is born: never claimed, at the store's first version.
     pub fn born(id: PromiseId, version: Version, state: TaskState, module: Option<Digest>) -> Self {
         Self {

@@ -1,7 +1,7 @@
 //! Why a command was refused: part of the reply, since it is the caller who acts on it.
 
 use crate::{
-    id::{NodeName, ObjectId, PromiseId, ResourceName, ScheduleId, TooLong, Version},
+    id::{Digest, NodeName, ObjectId, PromiseId, ResourceName, ScheduleId, TooLong, Version},
     invocation::AppendRefused,
     promise::{FenceToken, TaskStatus},
     time::Timestamp,
@@ -146,6 +146,18 @@ pub enum Conflict {
         /// That of the last write.
         current: FenceToken,
     },
+    /// The alias stands for another module by now.
+    #[error(
+        "`{alias}` stands for the module `{current}` by now, and no more for `{given}`: look again"
+    )]
+    AliasMoved {
+        /// The alias.
+        alias: Text,
+        /// The module that was named.
+        given: Digest,
+        /// The present one.
+        current: Digest,
+    },
     /// The host has a successor of the same name.
     #[error("two hosts share the node name `{node}`: life {given} was succeeded by life {current}")]
     Superseded {
@@ -189,6 +201,7 @@ impl Refusal {
             Self::Conflict(Conflict::ObjectBusy { .. }) => "object-busy",
             Self::Conflict(Conflict::RanAlready { .. }) => "ran-already",
             Self::Conflict(Conflict::StaleToken { .. }) => "stale-token",
+            Self::Conflict(Conflict::AliasMoved { .. }) => "alias-moved",
             Self::Conflict(Conflict::Superseded { .. }) => "superseded",
             Self::Conflict(Conflict::Hosted(_)) => "hosted",
             Self::IdTaken { .. } => "id-taken",

@@ -69,6 +69,8 @@ fn scheduled(world: &World) -> Vec<Step> {
         Command::ResourceGet { name: "r".into() },
         Command::Deploy { alias: Text::from("shop"), module: world::MODULE },
         Command::Deploy { alias: Text::from("a/b"), module: world::MODULE },
+        Command::Undeploy { alias: Text::from("shop"), module: world::MODULE },
+        Command::JournalRemove { id: "a".into() },
         Command::OutboxAck { key: OutboxKey::Unblock("a".into(), Text::from("poll://me")) },
         Command::OutboxAck { key: OutboxKey::CancelChildren("a".into()) },
         Command::PromiseSettle {

@@ -1,11 +1,11 @@
-//! Aliases. An execution keeps the module it began with: moving an alias changes only what is
-//! started from now on.
+//! Aliases. An execution keeps the module it began with: moving an alias, or taking it away, changes only what
+//! is started from now on.
 
 use super::draft::Draft;
 use crate::{
     address::service_of_alias,
-    id::{Digest, fits},
-    reply::{Refusal, Reply},
+    id::{Digest, PromiseId, fits},
+    reply::{Conflict, Refusal, Reply},
     value::Text,
 };
 
@@ -32,7 +32,25 @@ pub(super) fn deploy(
     let before = draft.view.alias(alias);
     if before != Some(*module) {
         draft.delta.aliases.insert(alias.clone(), *module);
-        draft.declare_limits(alias, before.as_ref(), module);
+        draft.declare_limits(alias, before.as_ref(), Some(module));
     }
+    Ok(Reply::Done)
+}
+
+/// Nothing is started through the alias from now on. Refused where it stands for another module than the caller saw.
+pub(super) fn undeploy(
+    draft: &mut Draft<'_>,
+    alias: &Text,
+    module: &Digest,
+) -> Result<Reply, Refusal> {
+    let current = draft
+        .view
+        .alias(alias)
+        .ok_or_else(|| Refusal::NotFound(PromiseId::from(alias.as_str())))?;
+    if current != *module {
+        return Err(Conflict::AliasMoved { alias: alias.clone(), given: *module, current }.into());
+    }
+    draft.delta.dropped_aliases.insert(alias.clone(), current);
+    draft.declare_limits(alias, Some(&current), None);
     Ok(Reply::Done)
 }

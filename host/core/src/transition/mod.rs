@@ -20,6 +20,7 @@ mod dues;
 mod fence;
 mod heartbeat;
 mod hosts;
+mod journals;
 mod limits;
 mod migrate;
 mod objects;
@@ -131,6 +132,8 @@ fn decide(draft: &mut Draft<'_>, command: &Command) -> Result<Reply, Refusal> {
             updates::update(draft, invocation, name, input, key.as_ref(), seen)
         }
         Command::Deploy { alias, module } => deploy::deploy(draft, alias, module),
+        Command::JournalRemove { id } => journals::remove(draft, id),
+        Command::Undeploy { alias, module } => deploy::undeploy(draft, alias, module),
         Command::ResourceGet { name } => resources::get(draft, name),
         Command::ResourceLease { name, holder, ttl } => resources::lease(draft, name, holder, *ttl),
         Command::FencedPut { name, value, token } => resources::put(draft, name, value, *token),

@@ -41,6 +41,11 @@ impl View {
         }
     }
 
+    pub(super) fn drop_journal(&mut self, invocation: &PromiseId) {
+        self.heads.remove(invocation);
+        self.tails.remove(invocation);
+    }
+
     pub(super) fn append(&mut self, append: &Append) {
         self.heads.insert(append.invocation.clone(), append.after);
         if let Some(tail) = self.tails.get_mut(&append.invocation) {

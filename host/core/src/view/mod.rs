@@ -121,8 +121,10 @@ impl View {
                 None => self.remove_outbox(key),
             }
         }
+        delta.dropped_journals.iter().for_each(|id| self.drop_journal(id));
         delta.appends.iter().for_each(|append| self.append(append));
         self.aliases.extend(delta.aliases.iter().map(|(name, module)| (name.clone(), *module)));
+        self.aliases.retain(|name, _| !delta.dropped_aliases.contains_key(name));
         self.hosts
             .extend(delta.hosts.iter().map(|(node, incarnation)| (node.clone(), *incarnation)));
         self.signal_keys.extend(delta.signal_keys.iter().map(|(key, n)| (key.clone(), *n)));

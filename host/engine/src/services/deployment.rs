@@ -12,7 +12,7 @@ use segno_restate::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{connector::Endpoint, ids::Called};
+use super::{connector::Endpoint, ids::Called, retention::ServiceRetention};
 
 /// The versions of the protocol that hosts speak.
 pub const SPOKEN: VersionRange = VersionRange { min: 1, max: 7 };
@@ -53,6 +53,8 @@ pub struct Change {
     pub inactivity: Option<Millis>,
     /// After that, an attempt is given up when it takes so long.
     pub abort: Option<Millis>,
+    /// How long what has ended is kept.
+    pub retention: ServiceRetention,
 }
 
 impl Change {
@@ -70,6 +72,7 @@ impl Change {
             service.abort_timeout = Some(millis(length));
             service.handlers.iter_mut().for_each(|handler| handler.abort_timeout = None);
         }
+        self.retention.apply(service);
     }
 }
 
@@ -390,7 +393,8 @@ mod tests {
     #[test]
     fn what_operators_change_keeps_the_id_and_holds_for_all_handlers() {
         let before = deployment();
-        let change = Change { public: Some(false), inactivity: Some(Millis(5)), abort: None };
+        let change =
+            Change { public: Some(false), inactivity: Some(Millis(5)), ..Change::default() };
         let after = before.changed("Cart", &change);
         assert_eq!(after.id(), before.id());
         assert_ne!(after.to_bytes(), before.to_bytes());

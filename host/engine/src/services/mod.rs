@@ -10,6 +10,7 @@ mod http;
 pub mod identity;
 pub mod ids;
 pub mod outcome;
+mod retention;
 pub mod signals;
 pub mod state_names;
 
@@ -27,6 +28,8 @@ use segno_env::Env;
 use segno_store::{Store, StoreError};
 
 use self::ids::Called;
+use crate::recovery::retention::{Keep, Retention};
+
 pub use self::{
     connector::{
         AttemptRequest, ConnectError, Connector, Discovery, Endpoint, Exchange, Incoming,
@@ -37,6 +40,7 @@ pub use self::{
         kind,
     },
     http::HttpConnector,
+    retention::ServiceRetention,
 };
 
 /// The header of a promise's parameter or value that names the command which made it.
@@ -56,6 +60,7 @@ pub struct Services {
     connector: OnceLock<Arc<dyn Connector>>,
     deployments: Mutex<BTreeMap<Digest, Arc<Deployment>>>,
     names: Mutex<Option<(Timestamp, Arc<Names>)>>,
+    silent: OnceLock<Keep>,
 }
 
 /// The deployments, by the services that stand for them.
@@ -97,6 +102,7 @@ impl Services {
             connector: OnceLock::new(),
             deployments: Mutex::default(),
             names: Mutex::default(),
+            silent: OnceLock::new(),
         }
     }
 
@@ -108,6 +114,16 @@ impl Services {
     /// How they are reached.
     pub fn connector(&self) -> Arc<dyn Connector> {
         self.connector.get().cloned().unwrap_or_else(|| Arc::new(NoConnector))
+    }
+
+    /// Sets how long what has ended is kept where a service says nothing. The first one set stays.
+    pub fn keep_silent(&self, keep: Keep) {
+        let _ = self.silent.set(keep);
+    }
+
+    /// How long what has ended is kept where a service says nothing.
+    pub fn silent(&self) -> Keep {
+        self.silent.get().copied().unwrap_or_else(|| Retention::default().of_silent_services())
     }
 
     /// A deployment.
@@ -166,6 +182,18 @@ impl Services {
             }
         }
         Ok(names)
+    }
+
+    /// Whether there are services.
+    ///
+    /// # Errors
+    /// The store did not answer.
+    pub async fn any(&self) -> Result<bool, StoreError> {
+        let names = match self.known_names() {
+            Some(names) => names,
+            None => self.read_names().await?,
+        };
+        Ok(!names.is_empty())
     }
 
     /// The handler that is the run of a workflow.

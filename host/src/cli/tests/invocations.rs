@@ -253,6 +253,30 @@ async fn journals_and_logs_are_lines() {
 }
 
 #[tokio::test]
+async fn a_journal_is_removed_and_whoever_looks_for_it_is_told() {
+    let (world, server) = host().await;
+    world.start("a").await.ok();
+    let digest = world.digest("shop").await;
+    let claim = world.journal("a", digest).await;
+    let remove = ["remove", "--journal", "a"];
+    let said = run(&server, &remove).await;
+    assert_eq!(said.exit, Exit::Error);
+    assert!(said.err.contains("has not ended and needs its journal"), "{}", said.err);
+    let (verdict, value) = (Verdict::Resolved, Stored::of(&b"1"[..]));
+    world
+        .command(Command::TaskFulfill { claim, records: vec![], logs: vec![], verdict, value })
+        .await;
+    let said = run(&server, &remove).await;
+    assert!(said.out.starts_with("a  its journal was removed on "), "{}{}", said.out, said.err);
+    let said = run(&server, &["inspect", "a"]).await;
+    assert!(said.out.contains("its journal was removed on "), "{}", said.out);
+    assert_eq!(run(&server, &["result", "a"]).await.out, "1\n");
+    assert_eq!(run(&server, &["logs", "a"]).await.out, "");
+    let said = run(&server, &["replay", "a"]).await;
+    assert!(said.err.contains("its outcome is kept"), "{}", said.err);
+}
+
+#[tokio::test]
 async fn lists_go_on_page_after_page() {
     let (world, server) = host().await;
     for n in 0..3 {

@@ -39,6 +39,21 @@ async fn components_are_uploaded_under_their_file_s_name() {
 }
 
 #[tokio::test]
+async fn a_name_is_taken_away_and_a_start_by_it_says_so() {
+    let (_world, server) = host().await;
+    run(&server, &["start", "shop/order", r#"{"items":[]}"#, "--id", "order-1"]).await;
+    let said = run(&server, &["undeploy", "shop"]).await;
+    assert_eq!(said.exit, Exit::Done, "{}", said.err);
+    assert!(said.out.starts_with("shop  stands for "), "{}", said.out);
+    assert!(said.out.contains("no more, on which 1 execution in flight finishes"), "{}", said.out);
+    for late in [&["start", "shop/order", "{}"][..], &["undeploy", "shop"]] {
+        let said = run(&server, late).await;
+        assert_ne!(said.exit, Exit::Done);
+        assert!(said.err.contains("there is no module `shop`"), "{}", said.err);
+    }
+}
+
+#[tokio::test]
 async fn a_module_is_shown_with_the_limits_that_it_declares() {
     let (_world, server) = host().await;
     let folder = tempfile::tempdir().expect("a folder");

@@ -60,6 +60,7 @@ impl Kept {
             self.numbers.insert(self.last_number, id.clone());
             self.by_id.insert(id, self.last_number);
         }
+        delta.dropped_journals.iter().for_each(|id| drop(self.logs.remove(id)));
         for (invocation, line) in &delta.logs {
             self.logs.entry(invocation.clone()).or_default().push(line.clone());
         }

@@ -3,7 +3,11 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
-use segno_core::{id::Digest, promise::TaskStatus, time::Timestamp};
+use segno_core::{
+    id::{Digest, PromiseId},
+    promise::TaskStatus,
+    time::Timestamp,
+};
 
 use super::{MemoryStore, kept::Module};
 use crate::{ModuleRow, Modules, NewModule, StoreError};
@@ -50,6 +54,15 @@ impl Modules for MemoryStore {
             *in_use.entry(module).or_default() += 1;
         }
         Ok(in_use)
+    }
+
+    async fn unfinished(&self, digest: Digest, limit: u32) -> Result<Vec<PromiseId>, StoreError> {
+        let kept = self.kept();
+        let runs = |id: &&PromiseId| {
+            let task = kept.model.task(id).filter(|task| task.status() != TaskStatus::Fulfilled);
+            task.is_some_and(|task| task.module == Some(digest))
+        };
+        Ok(kept.numbers.values().filter(runs).take(limit as usize).cloned().collect())
     }
 
     async fn remove(&self, digest: Digest, before: Timestamp) -> Result<bool, StoreError> {

@@ -3,7 +3,10 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use segno_core::{id::Digest, time::Timestamp};
+use segno_core::{
+    id::{Digest, PromiseId},
+    time::Timestamp,
+};
 use sqlx::{
     AssertSqlSafe, Executor as _, Postgres,
     postgres::{PgConnectOptions, PgPoolOptions},
@@ -94,6 +97,10 @@ impl Modules for Reader {
 
     async fn in_use(&self) -> Result<BTreeMap<Digest, u64>, StoreError> {
         self.in_use().await
+    }
+
+    async fn unfinished(&self, digest: Digest, limit: u32) -> Result<Vec<PromiseId>, StoreError> {
+        self.unfinished(digest, limit).await
     }
 
     /// A reference that is made at the same time wins.

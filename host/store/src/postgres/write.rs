@@ -161,6 +161,18 @@ const APPEND_JOURNALS: Part = Part {
     after: Cow::Borrowed(""),
 };
 
+const DROP_JOURNALS: Part = Part {
+    columns: &[Int],
+    before: Cow::Borrowed("DELETE FROM journal USING"),
+    after: Cow::Borrowed("AS given (inv) WHERE journal.inv = given.inv"),
+};
+
+const DROP_LOGS: Part = Part {
+    columns: &[Int],
+    before: Cow::Borrowed("DELETE FROM logs USING"),
+    after: Cow::Borrowed("AS given (inv) WHERE logs.inv = given.inv"),
+};
+
 const APPEND_LOGS: Part = Part {
     columns: &[Int, Int, Blob],
     before: Cow::Borrowed("INSERT INTO logs (inv, count, lines) SELECT * FROM"),
@@ -182,6 +194,16 @@ const PUT_ALIASES: Part = Part {
     after: Cow::Borrowed(
         "AS given (name, module) LEFT JOIN modules ON modules.digest = given.module
             ON CONFLICT (name) DO UPDATE SET module = excluded.module",
+    ),
+};
+
+/// One that another transaction has moved since stays: it was dropped before that.
+const DROP_ALIASES: Part = Part {
+    columns: &[Text, Blob],
+    before: Cow::Borrowed("DELETE FROM aliases USING modules,"),
+    after: Cow::Borrowed(
+        "AS given (name, module)
+             WHERE aliases.name = given.name AND aliases.module = modules.n AND modules.digest = given.module",
     ),
 };
 
@@ -244,6 +266,8 @@ pub(super) async fn write(
     main.push(&PUT_LISTENERS, written.listeners);
     main.push(&DELETE_OUTBOX, written.deleted_outbox);
     main.push(&PUT_OUTBOX, written.outbox);
+    main.push(&DROP_JOURNALS, written.dropped_journals.clone());
+    main.push(&DROP_LOGS, written.dropped_journals);
     let journals = written.journals.into_iter().map(JournalRow::into_cells);
     main.push(&APPEND_JOURNALS, journals.collect());
     main.push(&APPEND_LOGS, written.logs);
@@ -255,7 +279,7 @@ pub(super) async fn write(
     main.push(&STATE_STATEMENTS.put, written.state.put);
     // Rows that are not locked come last, always in this order, so that two transactions cannot
     // wait for each other.
-    let mut unlocked = Vec::with_capacity(NAMED_STATEMENTS.len() + 1);
+    let mut unlocked = Vec::with_capacity(NAMED_STATEMENTS.len() + 2);
     let mut names = WrittenNames::default();
     let named = NAMED_STATEMENTS.iter().zip(written.named).zip(&locked.named).zip(&mut names);
     for (((statements, rows), locked), names) in named {
@@ -272,6 +296,9 @@ pub(super) async fn write(
     let mut aliases = Statement::default();
     aliases.push(&PUT_ALIASES, written.aliases);
     unlocked.push(("put aliases", aliases));
+    let mut dropped = Statement::default();
+    dropped.push(&DROP_ALIASES, written.dropped_aliases);
+    unlocked.push(("drop aliases", dropped));
     let mut hosts = Statement::default();
     let lives = written.hosts.len() as u64;
     hosts.push(&PUT_HOSTS, written.hosts);
@@ -378,6 +405,9 @@ pub(super) fn statements() -> Vec<String> {
         DELETE_OUTBOX,
         PUT_TASKS,
         PUT_ALIASES,
+        DROP_ALIASES,
+        DROP_JOURNALS,
+        DROP_LOGS,
     ];
     let statement = |part: Part| {
         let given = columns::parameters(part.columns, 1);

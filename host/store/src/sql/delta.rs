@@ -6,6 +6,7 @@ use segno_core::{
     delta::{Append, Delta},
     id::{Digest, PromiseId},
     invocation::LogLine,
+    value::Text,
     view::View,
 };
 
@@ -47,9 +48,13 @@ pub(crate) struct Written {
     pub(crate) outbox: Vec<[Cell; 7]>,
     pub(crate) deleted_outbox: Vec<[Cell; 3]>,
     pub(crate) journals: Vec<JournalRow>,
+    /// Their invocations.
+    pub(crate) dropped_journals: Vec<[Cell; 1]>,
     pub(crate) logs: Vec<[Cell; 3]>,
     pub(crate) signal_keys: Vec<[Cell; 3]>,
     pub(crate) aliases: Vec<[Cell; 2]>,
+    /// Name and module of each.
+    pub(crate) dropped_aliases: Vec<[Cell; 2]>,
     pub(crate) hosts: Vec<[Cell; 2]>,
     /// The rows of each of [`NAMED`].
     pub(crate) named: Vec<NamedRows>,
@@ -119,17 +124,18 @@ impl Written {
             }
         }
 
+        let dropped = delta.dropped_journals.iter().map(|id| [number(id).into()]);
+        written.dropped_journals = dropped.collect();
         written.journals = journal_rows(&delta.appends, number);
         written.logs = log_rows(&delta.logs, number);
         let keys = delta.signal_keys.iter().map(|((invocation, key), n)| {
             [number(invocation).into(), key.as_str().into(), (*n).into()]
         });
         written.signal_keys = keys.collect();
-        let aliases = delta
-            .aliases
-            .iter()
-            .map(|(name, digest)| [name.as_str().into(), numbers.module(digest)]);
-        written.aliases = aliases.collect();
+        let alias =
+            |(name, digest): (&Text, &Digest)| [name.as_str().into(), numbers.module(digest)];
+        written.aliases = delta.aliases.iter().map(alias).collect();
+        written.dropped_aliases = delta.dropped_aliases.iter().map(alias).collect();
         let hosts = delta
             .hosts
             .iter()

@@ -40,7 +40,7 @@ use async_trait::async_trait;
 use segno_core::{
     command::Command,
     config::Config,
-    id::Digest,
+    id::{Digest, PromiseId},
     reply::Reply,
     time::{Millis, Timestamp},
 };
@@ -284,6 +284,10 @@ impl Modules for SqliteStore {
 
     async fn in_use(&self) -> Result<BTreeMap<Digest, u64>, StoreError> {
         self.reader.in_use().await
+    }
+
+    async fn unfinished(&self, digest: Digest, limit: u32) -> Result<Vec<PromiseId>, StoreError> {
+        self.reader.unfinished(digest, limit).await
     }
 
     async fn remove(&self, digest: Digest, before: Timestamp) -> Result<bool, StoreError> {

@@ -100,6 +100,9 @@ static PUT_ALIASES: Statement = Statement {
         ON CONFLICT (name) DO UPDATE SET module = excluded.module",
 };
 
+static DROP_ALIASES: Statement =
+    Statement { name: "drop aliases", text: "DELETE FROM aliases WHERE name = ? AND module = ?" };
+
 static PUT_HOSTS: Statement = Statement {
     name: "put hosts",
     text: "
@@ -107,16 +110,22 @@ static PUT_HOSTS: Statement = Statement {
         ON CONFLICT (node) DO UPDATE SET incarnation = excluded.incarnation",
 };
 
+static REMOVE_JOURNALS: Statement =
+    Statement { name: "remove journals", text: "DELETE FROM journal WHERE inv = ?" };
+
+static REMOVE_LOGS: Statement =
+    Statement { name: "remove logs", text: "DELETE FROM logs WHERE inv = ?" };
+
 /// What belongs to promises that go: rows before those they refer to.
-static REMOVE: [Statement; 8] = [
-    Statement { name: "remove callbacks", text: "DELETE FROM callbacks WHERE awaited = ?" },
-    Statement { name: "remove waits", text: "DELETE FROM callbacks WHERE awaiter = ?" },
-    Statement { name: "remove listeners", text: "DELETE FROM listeners WHERE awaited = ?" },
-    Statement { name: "remove messages", text: "DELETE FROM outbox WHERE source = ?" },
-    Statement { name: "remove journals", text: "DELETE FROM journal WHERE inv = ?" },
-    Statement { name: "remove logs", text: "DELETE FROM logs WHERE inv = ?" },
-    Statement { name: "remove signal keys", text: "DELETE FROM signal_keys WHERE inv = ?" },
-    Statement { name: "remove tasks", text: "DELETE FROM tasks WHERE n = ?" },
+static REMOVE: [&Statement; 8] = [
+    &Statement { name: "remove callbacks", text: "DELETE FROM callbacks WHERE awaited = ?" },
+    &Statement { name: "remove waits", text: "DELETE FROM callbacks WHERE awaiter = ?" },
+    &Statement { name: "remove listeners", text: "DELETE FROM listeners WHERE awaited = ?" },
+    &Statement { name: "remove messages", text: "DELETE FROM outbox WHERE source = ?" },
+    &REMOVE_JOURNALS,
+    &REMOVE_LOGS,
+    &Statement { name: "remove signal keys", text: "DELETE FROM signal_keys WHERE inv = ?" },
+    &Statement { name: "remove tasks", text: "DELETE FROM tasks WHERE n = ?" },
 ];
 
 static REMOVE_PROMISES: Statement =
@@ -149,10 +158,15 @@ pub(super) fn write(
     connection.each(&PUT_LISTENERS, &written.listeners)?;
     connection.each(&DELETE_OUTBOX, &written.deleted_outbox)?;
     connection.each(&PUT_OUTBOX, &written.outbox)?;
+    let gone = delta.dropped_journals.iter().filter_map(|id| cache.number(id));
+    journal_buffer.leave(connection, &gone.collect::<Vec<_>>())?;
+    connection.each(&REMOVE_JOURNALS, &written.dropped_journals)?;
+    connection.each(&REMOVE_LOGS, &written.dropped_journals)?;
     journal_buffer.write(connection, written.journals, let_go)?;
     connection.each(&APPEND_LOGS, &written.logs)?;
     connection.each(&PUT_SIGNAL_KEYS, &written.signal_keys)?;
     connection.each(&PUT_ALIASES, &written.aliases)?;
+    connection.each(&DROP_ALIASES, &written.dropped_aliases)?;
     connection.each(&PUT_HOSTS, &written.hosts)?;
     for (statements, rows) in NAMED_STATEMENTS.iter().zip(&written.named) {
         connection.each_of(statements.of.put, &statements.delete, &rows.deleted)?;
@@ -214,9 +228,10 @@ pub(super) fn statements() -> impl Iterator<Item = &'static str> {
         &APPEND_LOGS,
         &PUT_SIGNAL_KEYS,
         &PUT_ALIASES,
+        &DROP_ALIASES,
         &PUT_HOSTS,
         &RAISE_FIRST_VERSION,
         &REMOVE_PROMISES,
     ];
-    written.into_iter().chain(&REMOVE).map(|statement| statement.text)
+    written.into_iter().chain(REMOVE).map(|statement| statement.text)
 }

@@ -17,7 +17,7 @@ use segno_core::{
 use segno_env::Clock as _;
 
 use super::{
-    HandClock,
+    HandClock, MODULE,
     coverage::{self, Seen},
     deploy, forgetful, memory,
     script::{self, Dice},
@@ -237,6 +237,7 @@ async fn reads(store: &dyn Store, clock: &Arc<HandClock>, seen: &Snapshot) -> Ve
         format!("{:?}", store.work_queue().ready(now, Some(3), 1).await.expect("tasks")),
         format!("{:?}", store.modules().list().await.expect("modules")),
         format!("{:?}", store.modules().in_use().await.expect("counts")),
+        format!("{:?}", store.modules().unfinished(MODULE, 3).await.expect("ids")),
     ];
     answers.push(format!("{:?}", store.read().counts().await.expect("counts")));
     let journals: Vec<_> = seen

@@ -8,12 +8,13 @@ pub(super) type Seen = BTreeSet<(&'static str, bool)>;
 
 /// Every kind of command, and whether it is ever refused. What the engine asks of itself is not: it
 /// looks again.
-const KINDS: [(&str, bool); 43] = [
+const KINDS: [(&str, bool); 45] = [
     ("cancel", true),
     ("deploy", true),
     ("fenced-put", true),
     ("host-release", false),
     ("host-start", false),
+    ("journal-remove", true),
     ("kill", true),
     ("lease-due", false),
     ("limit-due", false),
@@ -51,6 +52,7 @@ const KINDS: [(&str, bool); 43] = [
     ("task-migrate", true),
     ("task-release", true),
     ("task-suspend", true),
+    ("undeploy", true),
     ("update", true),
 ];
 

@@ -7,8 +7,9 @@ use segno_core::{
     config::Config,
     id::{Claim, PromiseId},
     invocation::RecordBody,
+    promise::Verdict,
     time::{Millis, Timestamp},
-    value::Payload,
+    value::{Payload, Value},
 };
 use sqlx::{Connection as _, SqliteConnection};
 use tempfile::TempDir;
@@ -227,6 +228,33 @@ async fn who_is_removed_leaves_nothing_that_a_later_one_could_find() {
     pair.append(0).await;
     let expected = pair.model.read().dump().await.expect("a dump");
     assert_eq!(pair.store.read().dump().await.expect("a dump"), expected);
+}
+
+#[tokio::test]
+async fn a_journal_that_is_removed_leaves_nothing_wherever_its_records_were() {
+    let mut pair = Pair::of(3).await;
+    for number in [0, 1, 1, 2] {
+        pair.append(number).await;
+    }
+    let fulfill = |claim: Claim| {
+        let (verdict, value, records) = (Verdict::Resolved, Value::default(), vec![]);
+        Command::TaskFulfill { claim, records, logs: vec![], verdict, value }
+    };
+    let remove = |claim: Claim| Command::JournalRemove { id: claim.id };
+    let [one, other] = [0, 1].map(|number: usize| pair.held[number].0.clone());
+    // Its records are in the buffer until its claim ends; with the end, or after it.
+    let last = pair.next(0);
+    pair.all(vec![last, fulfill(one.clone()), remove(one)]).await;
+    pair.both(fulfill(other.clone())).await;
+    pair.both(remove(other)).await;
+    pair.agree("two are removed").await;
+    for (id, len) in [("w0", 0), ("w1", 0), ("w2", 1)] {
+        let records = pair.store.read().journal(&id.into(), 0, 9).await.expect("a journal");
+        assert_eq!(records.len(), len, "{id}");
+    }
+    pair.open_again(false).await;
+    pair.append(2).await;
+    pair.agree("it is opened again").await;
 }
 
 #[tokio::test]

@@ -96,7 +96,15 @@ pub(super) fn command(dice: &mut Dice, seen: &Snapshot, now: Timestamp) -> Comma
         }
         13 => {
             let module = dice.of(&[MODULE, MODULE, Digest([9; 32])]);
-            Command::Deploy { alias: Text::from(dice.of(&["shop", "other"])), module }
+            let of = |names: &[&'static str], dice: &mut Dice| Text::from(dice.of(names));
+            match dice.once_in(3) {
+                // Without `shop` little can be started.
+                true => Command::Undeploy {
+                    alias: of(&["shop", "other", "other", "other"], dice),
+                    module,
+                },
+                false => Command::Deploy { alias: of(&["shop", "other"], dice), module },
+            }
         }
         14 => Command::PromiseDue { id },
         15 => Command::LeaseDue { id },
@@ -109,6 +117,7 @@ pub(super) fn command(dice: &mut Dice, seen: &Snapshot, now: Timestamp) -> Comma
         24 => Command::OutboxDefer { key: key(dice, seen, &id), until: deferral(dice) },
         22 => Command::TaskHalt { id },
         23 => Command::TaskContinue { id },
+        28 => Command::JournalRemove { id },
         26 => {
             let age = Millis(dice.of(&[0, 1, 5_000]));
             Command::Prune {

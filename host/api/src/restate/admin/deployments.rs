@@ -7,12 +7,15 @@ use axum::{
     http::StatusCode,
     response::{IntoResponse, Response},
 };
-use segno_core::address::service_of_alias;
+use segno_core::{address::service_of_alias, id::Digest};
 use segno_engine::services::Deployment;
 use serde_json::{Value as Json_, json};
 
-use super::{super::error::AdminError, services};
-use crate::Api;
+use super::{super::error::AdminError, asked, services};
+use crate::{Api, catalog::Entry};
+
+/// This many invocations are named in a refusal.
+const NAMED: u32 = 8;
 
 /// A deployment that is registered.
 pub struct Registered {
@@ -40,7 +43,7 @@ pub async fn all(api: &Api) -> Result<Vec<Registered>, AdminError> {
 /// Lists deployments.
 pub async fn list(api: &Api) -> Result<Response, AdminError> {
     let all = all(api).await?;
-    let deployments: Vec<Json_> = all.iter().map(shown).collect();
+    let deployments: Vec<Json_> = all.iter().map(|known| shown(api, known)).collect();
     Ok(Json(json!({ "deployments": deployments })).into_response())
 }
 
@@ -50,11 +53,12 @@ pub async fn describe(api: &Api, id: &str) -> Result<Response, AdminError> {
     let found = all.iter().find(|known| known.deployment.id() == id);
     let found =
         found.ok_or_else(|| AdminError::new(404, format!("there is no deployment `{id}`")))?;
-    Ok(Json(shown(found)).into_response())
+    Ok(Json(shown(api, found)).into_response())
 }
 
-/// Removes a deployment that nothing refers to, with all that it was before its services were changed.
-pub async fn remove(api: &Api, id: &str) -> Result<Response, AdminError> {
+/// Removes a deployment on which nothing runs, with all that it was before its services were changed. Services that
+/// stand for it go with it, if that is asked for. What has ended on it keeps its document.
+pub async fn remove(api: &Api, id: &str, query: &str) -> Result<Response, AdminError> {
     let modules = api.modules().await?;
     let mut found = Vec::new();
     for entry in &modules.0 {
@@ -66,44 +70,58 @@ pub async fn remove(api: &Api, id: &str) -> Result<Response, AdminError> {
     if found.is_empty() {
         return Err(AdminError::new(404, format!("there is no deployment `{id}`")));
     }
-    let aliases = found.iter().flat_map(|entry| &entry.module.aliases);
-    let services: Vec<_> = aliases
-        .filter_map(|alias| service_of_alias(alias))
-        .map(|name| format!("`{name}`"))
-        .collect();
-    if !services.is_empty() {
+    let named = |entry: &&Entry| {
+        entry.module.aliases.iter().map(|alias| (alias.clone(), entry.digest)).collect::<Vec<_>>()
+    };
+    let aliases: Vec<(String, Digest)> = found.iter().flat_map(named).collect();
+    if !aliases.is_empty() && !asked(query, "force") {
+        let services = aliases.iter().filter_map(|(alias, _)| service_of_alias(alias));
+        let services: Vec<_> = services.map(|name| format!("`{name}`")).collect();
         let message = format!(
-            "new invocations of {} go to `{id}`: register another deployment that has {}, then this one can be removed",
+            "new invocations of {} go to `{id}`: register another deployment that has {}, or remove {} as well with `force=true`",
             services.join(", "),
-            if services.len() == 1 { "it" } else { "them" }
+            if services.len() == 1 { "it" } else { "them" },
+            if services.len() == 1 { "the service" } else { "the services" },
         );
         return Err(AdminError::new(409, message));
     }
-    let in_use = api.host.store.modules().in_use().await?;
-    let count: u64 = found.iter().filter_map(|entry| in_use.get(&entry.digest)).sum();
-    if count > 0 {
-        let message = format!(
-            "{count} invocations that have not ended run on `{id}`: wait for them, or end them"
-        );
-        return Err(AdminError::new(409, message));
+    idle(api, id, &found).await?;
+    for (alias, digest) in aliases {
+        api.take_alias(&alias, digest).await?;
     }
+    // Begun before the last service was gone.
+    idle(api, id, &found).await?;
     let now = api.host.env.clock.now();
     for entry in found {
-        if !api.host.store.modules().remove(entry.digest, now).await? {
-            let message = format!(
-                "invocations that have ended and are kept ran on `{id}`: retention removes it after them, or purge them"
-            );
-            return Err(AdminError::new(409, message));
-        }
+        api.host.store.modules().remove(entry.digest, now).await?;
     }
     Ok(StatusCode::ACCEPTED.into_response())
 }
 
-fn shown(registered: &Registered) -> Json_ {
+/// Refuses to take away what invocations run on.
+async fn idle(api: &Api, id: &str, entries: &[&Entry]) -> Result<(), AdminError> {
+    let mut running = Vec::new();
+    for entry in entries {
+        let left = NAMED.saturating_sub(u32::try_from(running.len()).unwrap_or(NAMED));
+        running.extend(api.host.store.modules().unfinished(entry.digest, left + 1).await?);
+    }
+    if running.is_empty() {
+        return Ok(());
+    }
+    let more = if running.len() > NAMED as usize { " and others" } else { "" };
+    let named = running.iter().take(NAMED as usize).map(|id| format!("`{id}`"));
+    let message = format!(
+        "invocations that have not ended run on `{id}` and would have no code: wait for {}{more}, or cancel or kill them",
+        named.collect::<Vec<_>>().join(", ")
+    );
+    Err(AdminError::new(409, message))
+}
+
+fn shown(api: &Api, registered: &Registered) -> Json_ {
     let services = registered.deployment.manifest.services.iter();
     let services: Vec<Json_> =
         services.map(|service| json!({ "name": service.name, "revision": 1 })).collect();
-    let mut shown = view(&registered.deployment);
+    let mut shown = view(api, &registered.deployment);
     shown["services"] = services.into();
     let at = segno_core::time::Timestamp(registered.created_at_ms);
     shown["created_at"] = super::super::ingress_time(at).into();
@@ -119,12 +137,12 @@ fn shown(registered: &Registered) -> Json_ {
 }
 
 /// A deployment, as registering it answers.
-pub fn view(deployment: &Deployment) -> Json_ {
+pub fn view(api: &Api, deployment: &Deployment) -> Json_ {
     let services: Vec<Json_> = deployment
         .manifest
         .services
         .iter()
-        .map(|service| services::view(deployment, service))
+        .map(|service| services::view(deployment, service, api.host.services.silent()))
         .collect();
     json!({
         "id": deployment.id(),

@@ -33,7 +33,7 @@ pub async fn control(api: &Api, id: &str, how: &str) -> Result<Response, AdminEr
         "kill" => (Command::Kill { invocation: id.clone() }, StatusCode::OK),
         "pause" => (Command::TaskHalt { id: id.clone() }, StatusCode::ACCEPTED),
         "purge" => return purge(api, &id).await,
-        "purge-journal" => return keep_journal(api, &id).await,
+        "purge-journal" => return purge_journal(api, &id).await,
         other => {
             let message = format!("`{other}` is nothing that can be done to an invocation");
             return Err(AdminError::new(404, message));
@@ -81,13 +81,11 @@ async fn purge(api: &Api, id: &PromiseId) -> Result<Response, AdminError> {
     }
 }
 
-/// Refuses to remove a journal without the result: they are kept together.
-async fn keep_journal(api: &Api, id: &PromiseId) -> Result<Response, AdminError> {
+/// Removes the journal of an invocation that has ended, and keeps its result.
+async fn purge_journal(api: &Api, id: &PromiseId) -> Result<Response, AdminError> {
     completed(api, id).await?;
-    let message = format!(
-        "the journal of `{id}` is kept as long as its result: `purge` removes both, and so does retention"
-    );
-    Err(AdminError::new(501, message))
+    execute(api, id, Command::JournalRemove { id: id.clone() }).await?;
+    Ok(StatusCode::OK.into_response())
 }
 
 /// Begins an invocation once more, with the same input and under a new id.

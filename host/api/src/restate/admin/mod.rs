@@ -52,7 +52,7 @@ async fn routed(api: Api, request: Request) -> Result<Response, AdminError> {
         ("GET", ["deployments"]) => deployments::list(&api).await,
         ("POST", ["deployments"]) => register::register(api, request).await,
         ("GET", ["deployments", id]) => deployments::describe(&api, id).await,
-        ("DELETE", ["deployments", id]) => deployments::remove(&api, id).await,
+        ("DELETE", ["deployments", id]) => deployments::remove(&api, id, &query).await,
         ("GET", ["services"]) => services::list(&api).await,
         ("GET", ["services", name]) => services::describe(&api, name).await,
         ("PATCH", ["services", name]) => services::change(api, request, name).await,
@@ -105,6 +105,11 @@ fn version(api: &Api) -> Response {
 fn of_query(query: &str, name: &str) -> Option<String> {
     let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
     pairs.into_iter().find(|(known, _)| *known == name).map(|(_, value)| value.to_owned())
+}
+
+/// Whether a query says so.
+fn asked(query: &str, name: &str) -> bool {
+    of_query(query, name).is_some_and(|value| value == "true")
 }
 
 /// The body of a request.

@@ -71,7 +71,7 @@ pub async fn register(api: Api, request: Request) -> Result<Response, AdminError
     }
     let status = if same { StatusCode::OK } else { StatusCode::CREATED };
     if asked.dry_run {
-        return Ok((StatusCode::OK, Json(deployments::view(&deployment))).into_response());
+        return Ok((StatusCode::OK, Json(deployments::view(&api, &deployment))).into_response());
     }
     // What was changed of it stays, unless it is to be as it was.
     if !same || asked.force {
@@ -90,7 +90,7 @@ pub async fn register(api: Api, request: Request) -> Result<Response, AdminError
             }
         }
     }
-    Ok((status, Json(deployments::view(&deployment))).into_response())
+    Ok((status, Json(deployments::view(&api, &deployment))).into_response())
 }
 
 /// Keeps a deployment, and sends new invocations of its services there.

@@ -8,7 +8,10 @@ use axum::{
     response::{IntoResponse, Response},
 };
 use segno_core::time::Millis;
-use segno_engine::services::{Change, Deployment, HandlerKind, RetryPolicy, kind};
+use segno_engine::{
+    recovery::retention::Keep,
+    services::{Change, Deployment, HandlerKind, RetryPolicy, ServiceRetention, kind},
+};
 use segno_restate::manifest::{Handler, Service, ServiceType};
 use serde::Deserialize;
 use serde_json::{Value as Json_, json};
@@ -18,6 +21,8 @@ use super::{
     body, register,
 };
 use crate::Api;
+
+const DAY_MS: u64 = 86_400_000;
 
 /// Lists the services that are registered.
 pub async fn list(api: &Api) -> Result<Response, AdminError> {
@@ -57,33 +62,49 @@ struct Patch {
     public: Option<bool>,
     inactivity_timeout: Option<String>,
     abort_timeout: Option<String>,
+    idempotency_retention: Option<String>,
+    workflow_completion_retention: Option<String>,
+    journal_retention: Option<String>,
     #[serde(flatten)]
     other: BTreeMap<String, Json_>,
 }
 
+impl Patch {
+    fn change(&self) -> Result<Change, AdminError> {
+        if let Some(name) = self.other.keys().next() {
+            let message = format!("`{name}` is not changed here: it is said by the SDK");
+            return Err(AdminError::new(400, message));
+        }
+        Ok(Change {
+            public: self.public,
+            inactivity: read_length(&self.inactivity_timeout)?,
+            abort: read_length(&self.abort_timeout)?,
+            retention: ServiceRetention {
+                idempotency: read_length(&self.idempotency_retention)?,
+                completion: read_length(&self.workflow_completion_retention)?,
+                journal: read_length(&self.journal_retention)?,
+            },
+        })
+    }
+}
+
 /// Changes settings of a service, for invocations that begin from now on.
 pub async fn change(api: Api, request: Request, name: &str) -> Result<Response, AdminError> {
-    let Patch { public, inactivity_timeout, abort_timeout, other } = body(&api, request).await?;
-    if let Some(name) = other.keys().next() {
-        let message = format!(
-            "`{name}` is not changed here: what is kept how long are the host's retention rules, and the rest is said by the SDK"
-        );
+    let change = body::<Patch>(&api, request).await?.change()?;
+    let (former, deployment) = api.host.services.of_service(name).await?;
+    if change.retention.completion.is_some() && deployment.run_of(name).is_none() {
+        let message = format!("`{name}` is no workflow: leave `workflow_completion_retention` out");
         return Err(AdminError::new(400, message));
     }
-    let (former, deployment) = api.host.services.of_service(name).await?;
-    let change = Change {
-        public,
-        inactivity: inactivity_timeout.as_deref().map(read_length).transpose()?,
-        abort: abort_timeout.as_deref().map(read_length).transpose()?,
-    };
     let changed = deployment.changed(name, &change);
     register::replace(&api, former, &changed).await?;
     describe(&api, name).await
 }
 
-fn read_length(text: &str) -> Result<Millis, AdminError> {
-    let length = crate::restate::delay_of(text);
-    length.ok_or_else(|| AdminError::new(400, format!("`{text}` is no length of time, like 90s")))
+fn read_length(text: &Option<String>) -> Result<Option<Millis>, AdminError> {
+    let Some(text) = text else { return Ok(None) };
+    let wrong = || AdminError::new(400, format!("`{text}` is no length of time, like 90s"));
+    crate::restate::delay_of(text).ok_or_else(wrong).map(Some)
 }
 
 /// Describes a service for tools that make clients.
@@ -96,15 +117,15 @@ pub async fn openapi(api: &Api, name: &str) -> Result<Response, AdminError> {
 async fn one(api: &Api, name: &str) -> Result<Json_, AdminError> {
     let (_, deployment) = api.host.services.of_service(name).await?;
     let service = deployment.service(name).ok_or_else(|| missing(name))?;
-    Ok(view(&deployment, service))
+    Ok(view(&deployment, service, api.host.services.silent()))
 }
 
 fn missing(name: &str) -> AdminError {
     AdminError::new(404, format!("there is no service `{name}`"))
 }
 
-/// A service.
-pub fn view(deployment: &Deployment, service: &Service) -> Json_ {
+/// A service; `silent` is how long what has ended is kept where it says nothing.
+pub fn view(deployment: &Deployment, service: &Service, silent: Keep) -> Json_ {
     let handlers: Vec<Json_> =
         service.handlers.iter().map(|handler| shown(service, handler)).collect();
     let timeouts = Deployment::timeouts_of(service);
@@ -124,6 +145,19 @@ pub fn view(deployment: &Deployment, service: &Service) -> Json_ {
         "enable_lazy_state": service.enable_lazy_state.unwrap_or_default(),
         "retry_policy": policy(&deployment.policy_of(service)),
     });
+    let said = ServiceRetention::of(service);
+    let keep = |said: Option<Millis>| said.map_or(silent, Keep::For);
+    let is_workflow = service.ty == ServiceType::Workflow;
+    let kept = [
+        ("idempotency_retention", Some(keep(said.idempotency))),
+        ("workflow_completion_retention", is_workflow.then(|| keep(said.completion))),
+        ("journal_retention", Some(keep(said.journal))),
+    ];
+    for (name, keep) in kept {
+        // Tools have no word for ever: it is left out.
+        let Some(Keep::For(kept)) = keep else { continue };
+        shown[name] = length(kept).into();
+    }
     described(&mut shown, service.documentation.as_ref(), service.metadata.as_ref());
     shown
 }
@@ -144,7 +178,12 @@ fn shown(service: &Service, handler: &Handler) -> Json_ {
     let own_policy = handler.retry_policy_initial_interval.is_some()
         || handler.retry_policy_max_attempts.is_some()
         || handler.retry_policy_on_max_attempts.is_some();
+    let said = ServiceRetention::of_handler(handler);
+    let kept = |said: Option<Millis>| said.map(|kept| Json_::from(length(kept)));
     let optional = [
+        ("idempotency_retention", kept(said.idempotency)),
+        ("workflow_completion_retention", kept(said.completion)),
+        ("journal_retention", kept(said.journal)),
         ("ty", kind.map(Json_::from)),
         ("input_description", input.and_then(|input| input.content_type.clone()).map(Json_::from)),
         ("output_description", output.and_then(|it| it.content_type.clone()).map(Json_::from)),
@@ -180,8 +219,14 @@ fn policy(policy: &RetryPolicy) -> Json_ {
     })
 }
 
-/// A length of time, as tools write it.
+/// A length of time, as tools write it: `1d`, `1m 30s`.
 fn length(length: Millis) -> String {
     let millis = u64::try_from(length.0).unwrap_or_default();
-    humantime::format_duration(Duration::from_millis(millis)).to_string()
+    let (days, rest) = (millis / DAY_MS, millis % DAY_MS);
+    let rest = humantime::format_duration(Duration::from_millis(rest)).to_string();
+    match (days, millis % DAY_MS) {
+        (0, _) => rest,
+        (_, 0) => format!("{days}d"),
+        _ => format!("{days}d {rest}"),
+    }
 }

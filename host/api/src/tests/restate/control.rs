@@ -55,15 +55,19 @@ async fn the_older_form_of_purge_does_the_same() {
 }
 
 #[tokio::test]
-async fn a_journal_is_not_removed_without_its_result() {
+async fn a_journal_is_removed_after_the_end_and_the_result_stays() {
     let services = Services::new().await;
     let id = services.send("Greeter/greet").await;
     assert_eq!(patch(&services, &id, "purge-journal").await.0, StatusCode::CONFLICT);
-    services.end(&id, Verdict::Resolved, "1").await;
-    let (status, message) = patch(&services, &id, "purge-journal").await;
-    assert_eq!(status, StatusCode::NOT_IMPLEMENTED);
-    assert!(message.contains("`purge` removes both"), "{message}");
-    assert!(is_known(&services, &id).await);
+    let claim = services.journal(&id).await;
+    services.ended(claim, Verdict::Resolved, "1").await;
+    let journal = format!("SELECT index FROM sys_journal WHERE id = '{id}'");
+    assert_ne!(services.rows(&journal).await, json!([]));
+    assert_eq!(patch(&services, &id, "purge-journal").await, (StatusCode::OK, String::new()));
+    assert_eq!(services.rows(&journal).await, json!([]));
+    let output = services.ingress("GET", &format!("/restate/invocation/{id}/output"), None).await;
+    assert_eq!(output, (StatusCode::OK, json!(1)));
+    assert_eq!(patch(&services, &id, "purge-journal").await.0, StatusCode::OK, "once more");
     assert_eq!(patch(&services, "inv_none", "purge-journal").await.0, StatusCode::NOT_FOUND);
 }
 

@@ -122,6 +122,12 @@ impl Services {
         ask(&self.ingress, method, path, body).await
     }
 
+    /// Removes what has this path; the message of a refusal.
+    async fn remove(&self, path: &str) -> (StatusCode, String) {
+        let (status, body) = self.admin("DELETE", path, None).await;
+        (status, body["message"].as_str().unwrap_or_default().to_owned())
+    }
+
     /// Begins an invocation; its id.
     async fn send(&self, target: &str) -> String {
         let (status, body) =

@@ -18,13 +18,36 @@ async fn a_service_is_changed_for_what_begins_from_now_on() {
     assert_eq!(status, StatusCode::BAD_REQUEST);
     let public = services.rows("SELECT public FROM sys_service WHERE name = 'Greeter'").await;
     assert_eq!(public, json!([{ "public": false }]));
-    for refused in [json!({ "idempotency_retention": "1s" }), json!({ "colour": 1 })] {
+    for (refused, says) in [
+        (json!({ "workflow_completion_retention": "1s" }), "is no workflow"),
+        (json!({ "idempotency_retention": "soon" }), "is no length of time"),
+        (json!({ "colour": 1 }), "not changed here"),
+    ] {
         let (status, body) = services.admin("PATCH", "/services/Greeter", Some(refused)).await;
         assert_eq!(status, StatusCode::BAD_REQUEST, "{body}");
-        assert!(body["message"].as_str().is_some_and(|text| text.contains("not changed here")));
+        assert!(body["message"].as_str().is_some_and(|text| text.contains(says)), "{body}");
     }
     let (status, _) = services.admin("PATCH", "/services/Other", Some(json!({}))).await;
     assert_eq!(status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn how_long_what_has_ended_is_kept_is_shown_and_changed() {
+    let services = Services::new().await;
+    let (_, before) = services.admin("GET", "/services/Sign", None).await;
+    for name in ["idempotency_retention", "workflow_completion_retention", "journal_retention"] {
+        assert_eq!(before[name], "1d", "{name}");
+    }
+    let change = json!({
+        "idempotency_retention": "PT2H", "workflow_completion_retention": "36h", "journal_retention": "0s",
+    });
+    let (status, after) = services.admin("PATCH", "/services/Sign", Some(change)).await;
+    assert_eq!(status, StatusCode::OK, "{after}");
+    assert_eq!(after["idempotency_retention"], "2h");
+    assert_eq!(after["workflow_completion_retention"], "1d 12h");
+    assert_eq!(after["journal_retention"], "0s");
+    let (_, greeter) = services.admin("GET", "/services/Greeter", None).await;
+    assert_eq!(greeter.get("workflow_completion_retention"), None);
 }
 
 #[tokio::test]
@@ -67,41 +90,56 @@ async fn what_a_deployment_was_before_a_change_goes_with_it() {
         let path = format!("/services/{service}");
         assert_eq!(services.admin("PATCH", &path, change.clone()).await.0, StatusCode::OK);
     }
-    let path = format!("/deployments/{first}?force=true");
-    let (status, body) = services.admin("DELETE", &path, None).await;
-    assert_eq!(status, StatusCode::CONFLICT, "services stand for it: {body}");
+    let path = format!("/deployments/{first}");
+    assert_eq!(services.remove(&path).await.0, StatusCode::CONFLICT, "services stand for it");
     services.register("http://localhost:9082/all").await;
-    let (status, body) = services.admin("DELETE", &path, None).await;
-    assert_eq!(status, StatusCode::ACCEPTED, "{body}");
+    assert_eq!(services.remove(&path).await.0, StatusCode::ACCEPTED);
     let modules = services.world.api.host.store.modules().list().await.expect("a store");
     assert_eq!(modules.len(), 1, "{modules:?}");
 }
 
 #[tokio::test]
-async fn a_deployment_is_removed_when_nothing_refers_to_it() {
+async fn a_deployment_is_removed_with_its_services_only_if_that_is_asked_for() {
     let services = Services::new().await;
-    let first = services.register("http://localhost:9081/small").await;
-    let path = format!("/deployments/{first}?force=true");
-    let remove = async || {
-        let (status, body) = services.admin("DELETE", &path, None).await;
-        (status, body["message"].as_str().unwrap_or_default().to_owned())
-    };
-    let (status, message) = remove().await;
+    let small = services.register("http://localhost:9081/small").await;
+    let path = format!("/deployments/{small}");
+    let (status, message) = services.remove(&path).await;
     assert_eq!(status, StatusCode::CONFLICT);
     assert!(message.contains("new invocations of `Greeter` go to"), "{message}");
+    let (status, message) = services.remove(&format!("{path}?force=true")).await;
+    assert_eq!((status, message.as_str()), (StatusCode::ACCEPTED, ""));
+    for path in [path.as_str(), "/services/Greeter"] {
+        assert_eq!(services.admin("GET", path, None).await.0, StatusCode::NOT_FOUND, "{path}");
+    }
+    let (status, body) = services.ingress("POST", "/Greeter/greet/send", Some(json!("Mary"))).await;
+    assert_eq!(status, StatusCode::NOT_FOUND, "{body}");
+    assert_eq!(services.admin("GET", "/services/Cart", None).await.0, StatusCode::OK);
+    assert_eq!(services.remove(&path).await.0, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn what_runs_keeps_its_deployment_and_what_has_ended_its_document() {
+    let services = Services::new().await;
+    let small = services.register("http://localhost:9081/small").await;
+    let path = format!("/deployments/{small}?force=true");
     let id = services.send("Greeter/greet").await;
-    services.register("http://localhost:9082/small").await;
-    let (status, message) = remove().await;
+    let (status, message) = services.remove(&path).await;
     assert_eq!(status, StatusCode::CONFLICT);
-    assert!(message.contains("1 invocations that have not ended"), "{message}");
+    assert!(message.contains(&format!("wait for `{id}`")), "{message}");
+    assert_eq!(services.admin("GET", "/services/Greeter", None).await.0, StatusCode::OK);
     services.end(&id, Verdict::Resolved, "1").await;
-    let (status, message) = remove().await;
-    assert_eq!(status, StatusCode::CONFLICT);
-    assert!(message.contains("have ended and are kept"), "{message}");
+    assert_eq!(services.remove(&path).await.0, StatusCode::ACCEPTED);
+    let (_, left) = services.admin("GET", "/deployments", None).await;
+    assert_eq!(left["deployments"].as_array().map(Vec::len), Some(1), "{left}");
+    let stored = async || {
+        let modules = services.world.api.host.store.modules().list().await;
+        modules.expect("a store").len()
+    };
+    assert_eq!(stored().await, 2, "its document is kept with the invocation");
     let purge = format!("/invocations/{id}/purge");
     assert_eq!(services.admin("PATCH", &purge, None).await.0, StatusCode::OK);
-    assert_eq!(remove().await.0, StatusCode::ACCEPTED);
-    assert_eq!(remove().await.0, StatusCode::NOT_FOUND);
+    assert_eq!(services.remove(&path).await.0, StatusCode::ACCEPTED);
+    assert_eq!(stored().await, 1);
 }
 
 #[tokio::test]

@@ -39,15 +39,16 @@ pub(crate) fn due(draft: &mut Draft<'_>, name: &LimitName) -> Result<Reply, Refu
 }
 
 impl Draft<'_> {
-    /// The limits that a module declares hold from its deployment on, for those as well who wait.
+    /// The limits that a module declares hold from its deployment on, until the alias stands for another one or
+    /// for none, for those as well who wait.
     pub(in super::super) fn declare_limits(
         &mut self,
         alias: &Text,
         before: Option<&Digest>,
-        module: &Digest,
+        module: Option<&Digest>,
     ) {
         let facts = |module: Option<&Digest>| module.and_then(|it| self.view.module_facts(it));
-        let declares = facts(Some(module)).map(|facts| facts.limits.clone()).unwrap_or_default();
+        let declares = facts(module).map(|facts| facts.limits.clone()).unwrap_or_default();
         let declared = facts(before).into_iter().flat_map(|facts| facts.limits.keys().cloned());
         let functions: Vec<Text> = declared.chain(declares.keys().cloned()).collect();
         for function in functions {

@@ -6,6 +6,7 @@ mod cost;
 mod edges;
 mod fence;
 mod graphs;
+mod journals;
 mod limits;
 mod migrate;
 mod objects;

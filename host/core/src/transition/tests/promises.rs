@@ -63,6 +63,7 @@ fn what_makes_no_sense_is_refused_by_name() {
         address: Text::from(address),
     };
     let deploy = |alias: &str, module| Command::Deploy { alias: Text::from(alias), module };
+    let undeploy = |alias: &str, module| Command::Undeploy { alias: Text::from(alias), module };
     for (command, kind) in [
         (Command::PromiseGet { id: PromiseId::from("no") }, "not-found"),
         (Command::TaskGet { id: PromiseId::from("p") }, "not-found"),
@@ -79,6 +80,8 @@ fn what_makes_no_sense_is_refused_by_name() {
         (bad_listener("nowhere"), "bad-request"),
         (deploy("new", Digest([1; 32])), "unprocessable"),
         (deploy("a/b", world::MODULE), "bad-request"),
+        (undeploy("new", world::MODULE), "not-found"),
+        (undeploy("shop", Digest([1; 32])), "alias-moved"),
         (Command::Cancel { invocation: PromiseId::from("no") }, "not-found"),
     ] {
         assert_eq!(world.refused(command.clone()).kind(), kind, "{command:?}");
@@ -98,6 +101,10 @@ fn an_alias_is_resolved_when_a_promise_is_made_and_pinned_from_then_on() {
     };
     assert_eq!(module(&world, "old"), Some(world::MODULE));
     assert_eq!(module(&world, "new"), Some(newer));
+    world.done(Command::Undeploy { alias: Text::from("shop"), module: newer });
+    assert_eq!(world.refused(world::workflow("late")).kind(), "unprocessable");
+    assert_eq!(module(&world, "new"), Some(newer));
+    assert_eq!(world.status("new"), Some(TaskStatus::Pending));
 }
 
 #[test]

@@ -5,6 +5,7 @@
 //! for one command is first read as a whole and then removed from the leaves up, see `large`.
 
 mod large;
+mod of_services;
 mod rules;
 
 use std::{
@@ -17,6 +18,7 @@ use segno_core::{
     command::Command,
     footprint::TREE_LIMIT,
     id::{Digest, PromiseId},
+    promise::Promise,
     reply::{Kept, Pruned, Reply},
     tags,
     time::{Millis, Timestamp},
@@ -79,7 +81,9 @@ pub async fn turn(
     round: Arc<Mutex<Round>>,
 ) -> Result<Next, StoreError> {
     let scan = host.store.scan();
-    let Some(youngest) = retention.shortest() else { return Ok(Next::After(ROUND_PAUSE)) };
+    let of_services = host.services.any().await?.then_some(of_services::LEAST);
+    let youngest = [retention.shortest(), of_services].into_iter().flatten().min();
+    let Some(youngest) = youngest else { return Ok(Next::After(ROUND_PAUSE)) };
     let (after, mut pace) = {
         let round = round.lock().unwrap_or_else(PoisonError::into_inner);
         (round.after, round.pace)
@@ -87,8 +91,14 @@ pub async fn turn(
     let now = host.env.clock.now();
     let page = scan.finished(after, PAGE, ago(now, youngest)).await?;
     // What an object holds goes with the object.
-    let roots = page.items.iter().filter(|root| tags::object(&root.spec.tags).is_none());
-    let old = roots.filter_map(|root| match retention.keep(root) {
+    let roots = || page.items.iter().filter(|root| tags::object(&root.spec.tags).is_none());
+    let asked = roots().filter(|root| retention.rule(root).is_none());
+    let said = of_services::keeps(&host, retention.of_silent_services(), asked).await?;
+    let keep = |root: &Promise| {
+        let said = || said.get(root.id()).copied();
+        retention.rule(root).or_else(said).unwrap_or(retention.others())
+    };
+    let old = roots().filter_map(|root| match keep(root) {
         Keep::Forever => None,
         Keep::For(age) => {
             let before = ago(now, age);

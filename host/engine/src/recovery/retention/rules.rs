@@ -1,7 +1,7 @@
 //! How long finished trees and unused modules are kept.
 //!
 //! ```toml
-//! default = "30d"                       # roots that no rule takes; without it they are kept for ever
+//! default = "30d"                       # roots that no rule takes and no service says of; without it they are kept for ever
 //! modules = "7d"                        # modules that no name, execution or kept history refers to
 //! objects = "with-executions"           # the state of an object goes with the last of its executions that is kept
 //!
@@ -13,7 +13,15 @@
 //! module = "shop"
 //! function = "order"
 //! keep = "forever"
+//!
+//! [[rule]]
+//! service = "Greeter"
+//! function = "greet"                    # its handler
+//! keep = "90d"
 //! ```
+//!
+//! An invocation of a service is kept as a rule says that takes it; without one as its service says; and where that
+//! says nothing, as `default` says, or for a day as the servers of its SDK do.
 
 use std::{
     io::ErrorKind,
@@ -22,22 +30,24 @@ use std::{
     time::Duration,
 };
 
-use segno_core::{promise::Promise, tags, time::Millis};
+use segno_core::{address::Address, promise::Promise, tags, time::Millis};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The shortest time anything is kept: a client that starts an invocation, is not answered, and
 /// starts it again under the same id within this time is answered with the outcome of the first
 /// start.
 const LEAST: Millis = Millis(600_000);
+/// How long an invocation is kept of a service that says nothing, where the rules have no default.
+const OF_SILENT_SERVICES: Millis = Millis(86_400_000);
 
 /// How long a tree or a module is kept.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Keep {
-    /// For ever.
-    #[default]
-    Forever,
     /// For this time after the root has settled.
     For(Millis),
+    /// For ever, which is longest.
+    #[default]
+    Forever,
 }
 
 /// How long the state of objects is kept.
@@ -56,7 +66,8 @@ pub enum ObjectState {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Retention {
-    default: Keep,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    default: Option<Keep>,
     modules: Keep,
     objects: ObjectState,
     #[serde(rename = "rule", skip_serializing_if = "Vec::is_empty")]
@@ -73,7 +84,10 @@ pub struct Rule {
     /// Matches roots called through this alias.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub module: Option<String>,
-    /// Matches roots of this function.
+    /// Matches roots that are invocations of this service.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service: Option<String>,
+    /// Matches roots of this function, or of this handler.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub function: Option<String>,
     /// How long matching trees are kept.
@@ -137,13 +151,22 @@ impl Retention {
 
     /// The same rules with another default.
     pub fn with_default(self, default: Keep) -> Self {
-        Self { default, ..self }
+        Self { default: Some(default), ..self }
     }
 
-    /// How long this root is kept after it has settled.
-    pub fn keep(&self, root: &Promise) -> Keep {
-        let rule = self.rules.iter().find(|rule| rule.takes(root));
-        rule.map_or(self.default, |rule| rule.keep)
+    /// How long this root is kept after it has settled, if a rule takes it.
+    pub fn rule(&self, root: &Promise) -> Option<Keep> {
+        self.rules.iter().find(|rule| rule.takes(root)).map(|rule| rule.keep)
+    }
+
+    /// How long roots are kept that no rule takes.
+    pub fn others(&self) -> Keep {
+        self.default.unwrap_or_default()
+    }
+
+    /// How long invocations of services are kept that no rule takes, and whose service says nothing.
+    pub fn of_silent_services(&self) -> Keep {
+        self.default.unwrap_or(Keep::For(OF_SILENT_SERVICES))
     }
 
     /// Each rule in words, in order of precedence.
@@ -151,13 +174,16 @@ impl Retention {
         let rules = self.rules.iter().map(|rule| {
             let module = rule.module.as_ref().map(|module| format!("module {module}"));
             let function = rule.function.as_ref().map(|function| format!("function {function}"));
+            let service = rule.service.as_ref().map(|service| format!("service {service}"));
             let label = rule.label.as_ref().map(|label| format!("label {label}"));
-            let parts: Vec<String> = [module, function, label].into_iter().flatten().collect();
+            let parts: Vec<String> =
+                [module, service, function, label].into_iter().flatten().collect();
             (if parts.is_empty() { "everything".to_owned() } else { parts.join(", ") }, rule.keep)
         });
         let trees = if self.rules.is_empty() { "all trees" } else { "all other trees" };
         let rest = [
-            (trees.to_owned(), self.default),
+            ("services that say nothing else".to_owned(), self.of_silent_services()),
+            (trees.to_owned(), self.others()),
             ("modules that nothing refers to".to_owned(), self.modules),
         ];
         rules.chain(rest).collect()
@@ -175,7 +201,7 @@ impl Retention {
 
     /// The shortest time of any rule; none: everything is kept for ever.
     pub fn shortest(&self) -> Option<Millis> {
-        let all = self.rules.iter().map(|rule| rule.keep).chain([self.default, self.modules]);
+        let all = self.rules.iter().map(|rule| rule.keep).chain([self.others(), self.modules]);
         let lengths = all.filter_map(|keep| match keep {
             Keep::Forever => None,
             Keep::For(length) => Some(length),
@@ -186,20 +212,46 @@ impl Retention {
 
 impl Rule {
     fn takes(&self, root: &Promise) -> bool {
-        let address = root.target().and_then(|target| target.strip_prefix("wasm://"));
-        let parts = address.and_then(|address| address.split_once('/'));
+        let of_root = root.target().map(Callee::of).unwrap_or_default();
         let labelled = |label: &String| {
             label.split_once('=').is_some_and(|(name, value)| {
                 let tag = format!("{}{name}", tags::LABEL_PREFIX);
                 root.spec.tags.get(&tag).is_some_and(|found| found == value)
             })
         };
+        let is =
+            |wanted: &Option<String>, found: &Option<String>| wanted.is_none() || wanted == found;
         self.label.as_ref().is_none_or(labelled)
-            && self.module.as_ref().is_none_or(|module| parts.is_some_and(|(of, _)| of == module))
-            && self
-                .function
-                .as_ref()
-                .is_none_or(|function| parts.is_some_and(|(_, name)| name == function))
+            && is(&self.module, &of_root.module)
+            && is(&self.service, &of_root.service)
+            && is(&self.function, &of_root.function)
+    }
+}
+
+/// What rules look for in a target.
+#[derive(Default)]
+struct Callee {
+    module: Option<String>,
+    service: Option<String>,
+    function: Option<String>,
+}
+
+impl Callee {
+    fn of(target: &str) -> Self {
+        if let Some((module, function)) =
+            target.strip_prefix("wasm://").and_then(|address| address.split_once('/'))
+        {
+            let [module, function] = [module, function].map(|part| Some(part.to_owned()));
+            return Self { module, function, service: None };
+        }
+        match Address::parse(target) {
+            Ok(Address::Service { service, handler, .. }) => Self {
+                module: None,
+                service: Some(service.to_string()),
+                function: Some(handler.to_string()),
+            },
+            _ => Self::default(),
+        }
     }
 }
 
@@ -285,7 +337,8 @@ mod tests {
             "default = \"30d\"\nmodules = \"7d\"\n\
              [[rule]]\nlabel = \"env=test\"\nkeep = \"1h\"\n\
              [[rule]]\nmodule = \"shop\"\nfunction = \"order\"\nkeep = \"forever\"\n\
-             [[rule]]\nmodule = \"shop\"\nkeep = \"2h\"\n",
+             [[rule]]\nmodule = \"shop\"\nkeep = \"2h\"\n\
+             [[rule]]\nservice = \"Cart\"\nfunction = \"add\"\nkeep = \"3h\"\n",
         )
         .expect("valid rules");
         let hours = |n: i64| Keep::For(Millis(n * 3_600_000));
@@ -295,10 +348,15 @@ mod tests {
             (vec![("label:env", "live"), target("wasm://shop/order")], Keep::Forever),
             (vec![target("wasm://shop/ship")], hours(2)),
             (vec![target("wasm://shoppe/order")], hours(720)),
+            (vec![target("restate://Cart/ada/add")], hours(3)),
+            (vec![target("restate://Cart/ada/look")], hours(720)),
+            (vec![target("restate://Card/ada/add")], hours(720)),
             (vec![], hours(720)),
         ] {
-            assert_eq!(rules.keep(&root(&tags)), keep, "{tags:?}");
+            let root = root(&tags);
+            assert_eq!(rules.rule(&root).unwrap_or(rules.others()), keep, "{tags:?}");
         }
+        assert_eq!(rules.of_silent_services(), hours(720));
         assert_eq!(rules.shortest(), Some(Millis(3_600_000)));
         assert_eq!(rules.modules(), hours(168));
     }
@@ -306,7 +364,9 @@ mod tests {
     #[test]
     fn without_a_file_everything_is_kept() {
         let rules = Retention::load(Path::new("/does/not/exist")).expect("no rules");
-        assert_eq!((rules.keep(&root(&[])), rules.shortest()), (Keep::Forever, None));
+        assert_eq!((rules.rule(&root(&[])), rules.others()), (None, Keep::Forever));
+        assert_eq!(rules.shortest(), None);
+        assert_eq!(rules.of_silent_services(), Keep::For(Millis(86_400_000)), "but for services");
     }
 
     #[test]

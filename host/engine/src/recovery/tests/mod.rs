@@ -35,7 +35,7 @@ use super::{
     driver::Next,
     retention::{ROUND_PAUSE, Retention, turn},
 };
-use crate::{host::Host, testing};
+use crate::{host::Host, services::Services, testing};
 
 const MODULE: Digest = Digest([7; 32]);
 const DAY: i64 = 86_400_000;
@@ -75,7 +75,9 @@ impl Fixture {
         let sqlite = SqliteConfig { dir: dir.to_owned(), relaxed: true };
         let store =
             SqliteStore::open(sqlite, Config::default(), env.clone(), host.notifier.clone());
-        Host { store: store.await.expect("it opens"), env, ..host }
+        let store = store.await.expect("it opens");
+        let services = Arc::new(Services::new(store.clone(), env.clone()));
+        Host { store, services, env, ..host }
     }
 
     /// Executes a statement without the store's checks and without the database's.

@@ -7,7 +7,7 @@ use segno_core::{
     address,
     id::{Digest, PromiseId},
     invocation::{Outline, RecordBody},
-    promise::Note,
+    promise::{Note, Task},
 };
 use segno_guest::{FunctionKind, GuestError, Workflow};
 use segno_store::PromiseRow;
@@ -132,6 +132,10 @@ pub(super) fn failed_attempt(row: &PromiseRow) -> Option<&Note> {
 }
 
 fn why_not(row: &PromiseRow) -> String {
+    let removed = row.task.as_ref().and_then(Task::journal_removed);
+    if let Some(note) = removed {
+        return note.message.to_string();
+    }
     let why = match &row.task {
         None => "it is a promise without a function",
         Some(_) if target::is_service(&row.promise) => {

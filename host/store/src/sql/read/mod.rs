@@ -111,6 +111,17 @@ impl<D: Dialect> Reader<D> {
         let mut connection = self.connection(name).await?;
         modules::in_use(&mut *connection).await.map_err(failed::<D, _>(name))
     }
+
+    /// As [`crate::Modules::unfinished`].
+    pub(crate) async fn unfinished(
+        &self,
+        digest: Digest,
+        limit: u32,
+    ) -> Result<Vec<PromiseId>, StoreError> {
+        let name = "read what runs a module";
+        let mut connection = self.connection(name).await?;
+        modules::unfinished(&mut *connection, digest, limit).await.map_err(failed::<D, _>(name))
+    }
 }
 
 #[async_trait]

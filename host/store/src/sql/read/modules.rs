@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use segno_core::id::Digest;
+use segno_core::id::{Digest, PromiseId};
 
 use super::{Parameter, Select, Session};
 use crate::{
@@ -36,6 +36,17 @@ const IN_USE: Select = Select::differing(
       FROM modules",
 );
 
+const UNFINISHED: Select = Select::differing(
+    "
+    SELECT promises.id FROM tasks INDEXED BY tasks_module JOIN promises ON promises.n = tasks.n
+     WHERE module = (SELECT n FROM modules WHERE digest = $1) AND tasks.state <> 5
+     ORDER BY tasks.n LIMIT $2",
+    "
+    SELECT promises.id FROM tasks JOIN promises ON promises.n = tasks.n
+     WHERE module = (SELECT n FROM modules WHERE digest = $1) AND module IS NOT NULL AND tasks.state <> 5
+     ORDER BY tasks.n LIMIT $2",
+);
+
 /// The bytes of a component.
 pub(super) async fn component(
     session: &mut impl Session,
@@ -59,6 +70,17 @@ pub(super) async fn in_use(session: &mut impl Session) -> Result<BTreeMap<Digest
     Ok(in_use)
 }
 
+/// Unfinished executions of a module, in the order in which they were made.
+pub(super) async fn unfinished(
+    session: &mut impl Session,
+    digest: Digest,
+    limit: u32,
+) -> Result<Vec<PromiseId>, Failure> {
+    let parameters = [Parameter::Blob(&digest.0), limit.into()];
+    let found = session.all(&UNFINISHED, &parameters).await?;
+    found.iter().map(|row| sql::id(row, 0)).collect()
+}
+
 /// For the tests of plans.
 #[cfg(test)]
-pub(super) static STATEMENTS: &[Select] = &[COMPONENT];
+pub(super) static STATEMENTS: &[Select] = &[COMPONENT, UNFINISHED];
