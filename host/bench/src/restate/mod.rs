@@ -54,7 +54,7 @@ struct Fresh {
 pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
     let alone = context.size(400, 20);
     let [noops, three_steps, steps, interrupted] =
-        context.size([100, 50, 1_000, 100], [4, 2, 20, 10]);
+        context.size([100, 50, 1_000, 100], [10, 2, 20, 10]);
     let deployment = Deployment::start().await?;
     let url = deployment.url();
     let segno = Program::Segno(context.binary.clone());
