@@ -8,7 +8,10 @@ use throwaway_postgres::Cluster;
 #[test]
 fn every_scenario_is_measured_with_its_floor() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_segno"));
-    command.args(["bench", "--quick", "--json"]).env_remove("SEGNO_BENCH_POSTGRES");
+    command
+        .args(["bench", "--quick", "--json"])
+        .env_remove("SEGNO_BENCH_POSTGRES")
+        .env_remove("SEGNO_BENCH_RESTATE_SERVER");
     let cluster = Cluster::shared();
     if let Some(cluster) = cluster {
         command.env("SEGNO_BENCH_POSTGRES", cluster.database().url());
@@ -42,6 +45,7 @@ fn every_scenario_is_measured_with_its_floor() {
         "cold-start",
         "lists",
         "resonate",
+        "restate",
     ];
     all.extend(cluster.map(|_| "peers"));
     assert_eq!(names, all);

@@ -13,6 +13,7 @@ from typing import Any
 import hypercorn.asyncio
 import hypercorn.config
 import restate
+import restate.discovery
 from restate.exceptions import TerminalError
 from restate.serde import BytesSerde, Serde
 
@@ -558,6 +559,13 @@ async def approval_done(ctx, _nothing) -> Any:
 
 
 lazy = cell("LazyCell", **policy(), **modern(enable_lazy_state=True))
+
+if protocol := os.environ.get("PROTOCOL"):
+    # Version 0.5.1 speaks version 3 of the protocol too, and does not announce it.
+    endpoint = restate.discovery.Endpoint
+    restate.discovery.Endpoint = lambda **announced: endpoint(
+        **{**announced, "minProtocolVersion": int(protocol), "maxProtocolVersion": int(protocol)}
+    )
 app = restate.app([plain_service, cell("Cell", **policy()), lazy, approval], protocol="bidi")
 
 listener = socket.socket()

@@ -23,6 +23,8 @@ pub struct BenchContext {
     pub folder: TempDir,
     /// The address of a PostgreSQL database, if one is to be measured.
     pub postgres: Option<String>,
+    /// The program of Restate's server, if it is to be measured as well.
+    pub restate_server: Option<PathBuf>,
     /// The command `segno`.
     pub binary: PathBuf,
     /// Clock and runtime.
@@ -64,6 +66,7 @@ impl BenchContext {
             repetitions: options.repetitions.max(1),
             folder,
             postgres: options.postgres,
+            restate_server: options.restate_server,
             binary: options.binary,
             env,
             wasm: Arc::new(wasm),

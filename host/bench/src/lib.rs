@@ -31,6 +31,7 @@ mod overload;
 mod peers;
 mod replay;
 mod resonate;
+mod restate;
 mod resume;
 mod starts;
 mod steps;
@@ -98,6 +99,8 @@ pub enum Scenario {
     Lists,
     /// External workers, by the Resonate protocol
     Resonate,
+    /// Services, next to bare calls of them, and to the server of --restate-server
+    Restate,
     /// One, two and three hosts on the PostgreSQL database of --postgres
     Peers,
 }
@@ -116,6 +119,8 @@ pub struct BenchOptions {
     pub folder: Option<PathBuf>,
     /// The address of a PostgreSQL database, for the scenario that needs one.
     pub postgres: Option<String>,
+    /// The program of Restate's server, for the scenario that compares with it.
+    pub restate_server: Option<PathBuf>,
     /// The command `segno`, for scenarios with a host of their own.
     pub binary: PathBuf,
 }
@@ -156,6 +161,7 @@ async fn run(scenario: Scenario, context: &Arc<BenchContext>) -> anyhow::Result<
     let run: Run = match scenario {
         Scenario::Noop => return noop::run(context).await,
         Scenario::Resonate => return resonate::run(context).await,
+        Scenario::Restate => return restate::run(context).await,
         Scenario::Idle => return idle::run(context).await,
         Scenario::ColdStart => return cold_start::run(context).await,
         Scenario::Lists => return lists::run(context).await,

@@ -32,6 +32,7 @@ Examples:
   segno bench --dir /var/lib --json > bench.json   # measures the disk under /var/lib
   segno bench --quick                              # takes seconds, for a first look
   segno bench peers --postgres postgres://segno@db/segno
+  segno bench restate --restate-server ./restate-server
 
 Commits are those of a real host: an acknowledged write survives a power loss. Choose a directory on the disk that you
 want to know; one in memory shows commits that cost nothing.")]
@@ -53,6 +54,10 @@ pub struct Bench {
     /// postgres://USER@HOST/DATABASE
     #[arg(long, value_name = "ADDRESS", env = "SEGNO_BENCH_POSTGRES", hide_env_values = true)]
     postgres: Option<Address>,
+    /// Program of Restate's server to measure services on as well (the native one, not a script that
+    /// starts it)
+    #[arg(long, value_name = "PATH", env = "SEGNO_BENCH_RESTATE_SERVER")]
+    restate_server: Option<PathBuf>,
     /// Act as the worker that is killed: acquire tasks of this host, and hold them
     #[arg(long, value_name = "URL", hide = true)]
     hold: Option<String>,
@@ -82,6 +87,7 @@ impl Bench {
             repetitions,
             folder: self.dir,
             postgres: self.postgres.map(|address| address.0),
+            restate_server: self.restate_server,
             binary,
         };
         let progress = console.progress("measuring");

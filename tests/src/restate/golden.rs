@@ -1,7 +1,8 @@
 //! Transcripts of scenes as the original server gave them: `tests/restate/golden/SCENE.txt`, and
 //! `SCENE@SDK.txt` where an SDK makes a difference. Where this runtime answers otherwise, and
 //! docs/restate.md says why, `tests/restate/differs/` has its own under the same names;
-//! `SEGNO_GOLDEN=write` writes them.
+//! `SEGNO_GOLDEN=write` writes them. Of an SDK that the original server does not take, what this
+//! runtime answers to its successor is expected ([`Sdk::like`]), and `differs/` has what differs.
 
 use std::{
     fs,
@@ -24,7 +25,9 @@ pub fn faults(sdk: &Sdk, played: Vec<Played>) -> Vec<String> {
 
 /// How a transcript differs from the golden one; none: it is equal.
 fn differences(scene: &str, sdk: &Sdk, transcript: &str) -> Option<String> {
-    let original = [own(scene, sdk), common(scene)].into_iter().find(|file| file.exists());
+    let likes = sdk.likes().flat_map(|like| [differs(scene, like), own(scene, like)]);
+    let mut originals = [own(scene, sdk)].into_iter().chain(likes).chain([common(scene)]);
+    let original = originals.find(|file| file.exists());
     let original = original.unwrap_or_else(|| panic!("there is no golden transcript of {scene}"));
     let differs = differs(scene, sdk);
     let file = if differs.exists() { &differs } else { &original };

@@ -13,12 +13,13 @@ const PACKAGES: Packages = Packages { suite: "restate-suite", scripts: SCRIPTS }
 /// A released SDK.
 #[derive(Debug)]
 pub struct Sdk {
-    /// Its language and version.
+    /// Its language and version, and `+v3` if it speaks a version of the protocol that it does not
+    /// announce.
     pub name: &'static str,
     language: Language,
     lacks: &'static [Feature],
-    /// Whether the original server takes its services.
-    pub is_current: bool,
+    /// The SDK whose answers are expected of it, if the original server does not take its services.
+    pub like: Option<&'static str>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,38 +58,44 @@ use Feature::{
 
 /// The SDKs, the one whose transcripts are the standard first.
 pub const SDKS: &[Sdk] = &[
-    Sdk { name: "npm-1.17.2", language: Language::JavaScript, lacks: &[], is_current: true },
+    Sdk { name: "npm-1.17.2", language: Language::JavaScript, lacks: &[], like: None },
     Sdk {
         name: "npm-1.9.1",
         language: Language::JavaScript,
         lacks: &[Signals, Metadata],
-        is_current: true,
+        like: None,
     },
     Sdk {
         name: "npm-1.7.3",
         language: Language::JavaScript,
         lacks: &[Signals, Metadata, RetryPolicy],
-        is_current: true,
+        like: None,
     },
-    Sdk { name: "python-1.3.0", language: Language::Python, lacks: &[], is_current: true },
-    Sdk { name: "rust-0.13.0", language: Language::Rust, lacks: &[Metadata], is_current: true },
+    Sdk { name: "python-1.3.0", language: Language::Python, lacks: &[], like: None },
+    Sdk { name: "rust-0.13.0", language: Language::Rust, lacks: &[Metadata], like: None },
     Sdk {
         name: "npm-1.4.0",
         language: Language::JavaScript,
         lacks: &[Signals, Metadata, RetryPolicy, Options, CallOptions, Ids],
-        is_current: false,
+        like: Some("npm-1.7.3"),
     },
     Sdk {
         name: "npm-1.3.0",
         language: Language::JavaScript,
         lacks: &[Signals, Metadata, RetryPolicy, Options, CallOptions, Ids, RunRetries],
-        is_current: false,
+        like: Some("npm-1.7.3"),
     },
     Sdk {
         name: "python-0.5.1",
         language: Language::Python,
         lacks: &[Signals, Metadata, RetryPolicy, Options, CallOptions, Ids, Chance, Combinators],
-        is_current: false,
+        like: Some("python-1.3.0"),
+    },
+    Sdk {
+        name: "python-0.5.1+v3",
+        language: Language::Python,
+        lacks: &[Signals, Metadata, RetryPolicy, Options, CallOptions, Ids, Chance, Combinators],
+        like: Some("python-0.5.1"),
     },
 ];
 
@@ -108,7 +115,17 @@ impl Sdk {
 
     /// Its version.
     pub fn version(&self) -> &'static str {
-        self.name.split_once('-').expect("a name is a language and a version").1
+        self.package().split_once('-').expect("a name is a language and a version").1
+    }
+
+    fn package(&self) -> &'static str {
+        self.name.split('+').next().unwrap_or_default()
+    }
+
+    /// Those whose answers are expected of it: the one that it is like, the one that this is like,
+    /// and so on.
+    pub fn likes(&self) -> impl Iterator<Item = &'static Self> {
+        std::iter::successors(self.like.map(sdk), |like| like.like.map(sdk))
     }
 
     /// The command that serves the services with it; none if its packages cannot be had here, and
@@ -124,11 +141,14 @@ impl Sdk {
             }
             Language::Python => {
                 let requirements = format!("requirements-{}.txt", self.version());
-                let folder = PACKAGES.python(self.name, &requirements)?;
+                let folder = PACKAGES.python(self.package(), &requirements)?;
                 let mut command = Command::new(folder.join("venv/bin/python"));
                 command.arg(Path::new(SCRIPTS).join("service.py"));
                 // Nothing is written beside the sources.
                 command.env("PYTHONDONTWRITEBYTECODE", "1");
+                if let Some((_, protocol)) = self.name.split_once("+v") {
+                    command.env("PROTOCOL", protocol);
+                }
                 Some(command)
             }
             Language::Rust => {

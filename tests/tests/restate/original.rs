@@ -17,7 +17,7 @@ use tests::restate::{
 async fn the_original_server_answers_as_recorded() {
     let records = std::env::var_os("SEGNO_RECORD").is_some();
     let mut wrong = Vec::new();
-    for sdk in SDKS.iter().filter(|sdk| sdk.is_current) {
+    for sdk in SDKS.iter().filter(|sdk| sdk.like.is_none()) {
         let Some(played) = played(sdk).await else { return };
         for Played { scene, transcript } in played.iter().filter(|_| records) {
             if let Ok(transcript) = transcript {
@@ -32,7 +32,7 @@ async fn the_original_server_answers_as_recorded() {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "the original server is not a part of the suite"]
 async fn the_original_server_answers_the_same_when_it_suspends_at_once() {
-    for sdk in SDKS.iter().filter(|sdk| sdk.is_current) {
+    for sdk in SDKS.iter().filter(|sdk| sdk.like.is_none()) {
         let folder = tempfile::tempdir().expect("there is room for a folder");
         let Some(server) = Original::start(folder.path()).await else { return };
         let Some(service) = Service::start(sdk, folder.path()) else { return };

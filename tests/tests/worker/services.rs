@@ -5,8 +5,9 @@ use std::sync::Arc;
 use segno::{runtime::Clock as _, services::ids::callee, store::Store as _};
 use segno_core::{
     address::Address,
+    command::Command,
     id::{CommandIndex, PromiseId},
-    invocation::RecordBody,
+    invocation::{Record, RecordBody},
     promise::{TaskStatus, Verdict},
     time::Millis,
     value::Text,
@@ -34,7 +35,7 @@ fn manifest(version: u32) -> Json {
                 "ty": "SERVICE",
                 "handlers": [
                     handler("place"), handler("wait"), handler("fail"), handler("send"),
-                    handler("unknown"), handler("cancels"),
+                    handler("unknown"), handler("cancels"), handler("echo"),
                 ],
                 "retryPolicyMaxAttempts": 3,
             },
@@ -90,6 +91,7 @@ fn deployment() -> TestDeployment {
             Ok(json!(null))
         })
         .with("Order/unknown", async |ctx: HandlerContext| ctx.call("Nobody/is", &json!(1)).await)
+        .with("Order/echo", async |ctx: HandlerContext| Ok(ctx.input()))
         .with("Order/cancels", async |ctx: HandlerContext| {
             let waited = ctx.told(NotificationId::NamedSignal("go".to_owned())).await;
             ctx.run("clean", Ok(json!(1))).await.map(|_| json!(format!("{waited:?}")))
@@ -117,9 +119,27 @@ async fn world(deployment: &Arc<TestDeployment>, version: u32, faults: Faults) -
     world
 }
 
+/// Begins an invocation of a service that has no key, as callers do.
+async fn begin(world: &mut World, id: &str, target: &str, input: &Json) {
+    let modules = world.memory.modules().list().await.expect("memory answers");
+    let deployment = modules.iter().find(|module| !module.aliases.is_empty());
+    let deployment = deployment.expect("one is registered").digest;
+    world.begin(id, target, deployment, input).await;
+}
+
 /// What `place` comes to, and what must be so afterwards whatever happened.
 async fn placed(world: &mut World, deployment: &TestDeployment) {
     world.start("it", "restate://Order/place", &json!("ada")).await;
+    comes_to_its_end(world, deployment).await;
+}
+
+/// The same when it begins with the claim.
+async fn begun_and_placed(world: &mut World, deployment: &TestDeployment) {
+    begin(world, "it", "restate://Order/place", &json!("ada")).await;
+    comes_to_its_end(world, deployment).await;
+}
+
+async fn comes_to_its_end(world: &mut World, deployment: &TestDeployment) {
     let (verdict, value) = world.outcome("it").await;
     assert_eq!(verdict, Verdict::Resolved, "{value}");
     assert_eq!(value, json!([{ "charged": "ada" }, 2, 5, "told"]));
@@ -198,6 +218,43 @@ async fn a_host_that_fails_at_any_commit_changes_nothing() {
             }
             assert!(number > 20, "{number} commits");
         }
+    }
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_call_that_asks_for_nothing_takes_two_commits() {
+    let deployment = Arc::new(deployment());
+    let mut world = world(&deployment, 7, Faults::default()).await;
+    world.boot().await;
+    let before = world.faults.submitted().len();
+    begin(&mut world, "it", "restate://Order/echo", &json!("ada")).await;
+    assert_eq!(world.outcome("it").await, (Verdict::Resolved, json!("ada")));
+    let submitted = world.faults.submitted();
+    let submitted: Vec<_> = submitted[before..].iter().flatten().collect();
+    let [Command::TaskBegin { first, .. }, Command::TaskFulfill { .. }] = submitted[..] else {
+        panic!("{submitted:#?}");
+    };
+    // What its deployment is told is stored before: the first record, and not the last.
+    let [Command::TaskFence { records, .. }] = &first[..] else { panic!("{first:#?}") };
+    let [Record { body: RecordBody::Started { .. }, .. }] = &records[..] else {
+        panic!("{records:#?}");
+    };
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_call_that_begins_with_its_claim_survives_a_failure_at_any_commit() {
+    for fault in Fault::ALL {
+        let mut number = 0;
+        loop {
+            let deployment = Arc::new(deployment());
+            let mut world = world(&deployment, 7, Faults::at(number, fault)).await;
+            begun_and_placed(&mut world, &deployment).await;
+            if !world.faults.injected() {
+                break;
+            }
+            number += 1;
+        }
+        assert!(number > 20, "{number} commits");
     }
 }
 

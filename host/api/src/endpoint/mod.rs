@@ -18,6 +18,7 @@ use axum::{
     middleware::{self, Next},
     response::{IntoResponse as _, Response},
     routing::{get, post},
+    serve::ListenerExt as _,
 };
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use segno_core::time::Millis;
@@ -53,6 +54,8 @@ pub async fn serve_endpoint(
     let router = endpoint_router(endpoint.clone(), identity);
     let (env, draining) = (endpoint.env.clone(), endpoint.draining.clone());
     let stopping = draining.clone();
+    // A frame is sent when it is written: otherwise the second of two waits for the other side.
+    let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
     let serving = axum::serve(listener, router).with_graceful_shutdown(async move {
         stop.await;
         stopping.cancel();

@@ -391,6 +391,21 @@ mod tests {
     }
 
     #[test]
+    fn a_deployment_of_a_newer_version_is_spoken_to_in_the_newest_one_that_hosts_speak() {
+        for (min, max, spoken) in [
+            (5, 8, Some(ProtocolVersion::V7)),
+            (1, 99, Some(ProtocolVersion::V7)),
+            (1, 6, Some(ProtocolVersion::V6)),
+            (8, 8, None),
+        ] {
+            let mut deployment = deployment();
+            deployment.manifest.min_protocol_version = min;
+            deployment.manifest.max_protocol_version = max;
+            assert_eq!(deployment.version().ok(), spoken, "[{min}, {max}]");
+        }
+    }
+
+    #[test]
     fn what_operators_change_keeps_the_id_and_holds_for_all_handlers() {
         let before = deployment();
         let change =

@@ -1,6 +1,7 @@
 //! The handler that a path names.
 
 use axum::http::{HeaderMap, header};
+use segno_core::id::Digest;
 use segno_engine::services::{HandlerFacts, ids::Called};
 
 use super::super::error::IngressError;
@@ -10,6 +11,8 @@ use crate::Api;
 pub struct Target<'a> {
     /// The names and the key.
     pub called: Called<'a>,
+    /// The deployment to which new invocations of it go.
+    pub deployment: Digest,
     /// What a caller has to know of it.
     pub facts: HandlerFacts,
     /// What bodies it takes.
@@ -33,7 +36,7 @@ impl<'a> Target<'a> {
                 return Err(IngressError::new(404, message));
             }
         };
-        let (_, deployment) = api.host.services.of_service(called.service).await?;
+        let (digest, deployment) = api.host.services.of_service(called.service).await?;
         let facts = deployment.called(&called)?;
         let known = deployment.handler(called.service, called.handler);
         let input = known.and_then(|(_, handler)| handler.input.clone()).unwrap_or_default();
@@ -46,7 +49,7 @@ impl<'a> Target<'a> {
             let kind = output.content_type.clone()?;
             Some((kind, output.set_content_type_if_empty.unwrap_or_default()))
         });
-        Ok(Self { called, facts, takes, gives: output })
+        Ok(Self { called, deployment: digest, facts, takes, gives: output })
     }
 }
 

@@ -125,9 +125,6 @@ impl ServiceRun {
             }
             _ => None,
         };
-        let seed = segno_core::invocation::Seed::of(&self.id, self.promise.spec.created_at);
-        let mut random_seed = [0; 8];
-        random_seed.copy_from_slice(&seed.0[..8]);
         let since = self.worker.now().0.saturating_sub(self.journal.last_at().0);
         let start = Start {
             id: Bytes::copy_from_slice(self.id.as_str().as_bytes()),
@@ -138,7 +135,7 @@ impl ServiceRun {
             key: handler.key.clone().unwrap_or_default(),
             retry_count: if self.journal.has_grown() { 0 } else { self.failed },
             since_last_entry_ms: u64::try_from(since).unwrap_or_default(),
-            random_seed: u64::from_le_bytes(random_seed),
+            random_seed: self.journal.random_seed(),
             scope: None,
             limit_key: None,
             idempotency_key: None,

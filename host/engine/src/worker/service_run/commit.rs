@@ -117,6 +117,16 @@ impl ServiceRun {
         if !self.journal.is_dirty() {
             return Ok(Vec::new());
         }
+        let fence = self.take_fence();
+        match self.worker.submit(vec![fence]).await?.pop() {
+            Some(Reply::Fenced { outcomes, .. }) => Ok(outcomes),
+            Some(Reply::Refused(refusal)) => Err(ExecutionError::refused(refusal).into()),
+            _ => Err(ExecutionError::Lost.into()),
+        }
+    }
+
+    /// The command that commits what was recorded.
+    pub(super) fn take_fence(&mut self) -> Command {
         let batch = self.journal.take_batch();
         let made = batch.actions.iter().filter_map(|action| match &action.act {
             FenceAct::Create { new } => Some(&new.id),
@@ -124,16 +134,11 @@ impl ServiceRun {
         });
         made.for_each(|id| self.watch.add(id));
         self.active.advance(batch.records.len() as u64);
-        let fence = Command::TaskFence {
+        Command::TaskFence {
             claim: self.active.claim.clone(),
             records: batch.records,
             logs: Vec::new(),
             actions: batch.actions,
-        };
-        match self.worker.submit(vec![fence]).await?.pop() {
-            Some(Reply::Fenced { outcomes, .. }) => Ok(outcomes),
-            Some(Reply::Refused(refusal)) => Err(ExecutionError::refused(refusal).into()),
-            _ => Err(ExecutionError::Lost.into()),
         }
     }
 

@@ -11,7 +11,8 @@ use segno_core::{
     command::{FenceAct, FenceAction},
     id::{CommandIndex, PromiseId},
     invocation::{
-        CommandKind, EngineFacts, FieldValue, Outcome, Record, RecordBody, Request, StepResult,
+        CommandKind, EngineFacts, FieldValue, Outcome, Record, RecordBody, Request, Seed,
+        StepResult,
     },
     time::Timestamp,
     value::{Payload, Text},
@@ -43,6 +44,7 @@ const PROMISE: &str = "promise";
 pub struct Journal {
     id: PromiseId,
     version: ProtocolVersion,
+    seed: Seed,
     len: u32,
     commands: u32,
     at: Timestamp,
@@ -116,7 +118,7 @@ pub struct Called {
 impl Journal {
     /// A journal that has no records yet; its first one is `started`.
     pub fn begin(id: PromiseId, version: ProtocolVersion, called: &Called, first: Started) -> Self {
-        let mut journal = Self::empty(id, version);
+        let mut journal = Self { seed: first.seed, ..Self::empty(id, version) };
         let body = RecordBody::Started {
             function: called.function.clone(),
             input: journals::payload(&called.input),
@@ -133,6 +135,7 @@ impl Journal {
         Self {
             id,
             version,
+            seed: Seed([0; 32]),
             len: 0,
             commands: 0,
             at: Timestamp::default(),
@@ -162,7 +165,8 @@ impl Journal {
             let unreadable = |what| Unreadable { seq: record.seq, what };
             (journal.len, journal.at) = (record.seq + 1, record.at);
             match &record.body {
-                RecordBody::Started { engine, .. } => {
+                RecordBody::Started { engine, seed, .. } => {
+                    journal.seed = *seed;
                     journal.version = ProtocolVersion::from_number(engine.class)
                         .ok_or_else(|| unreadable("names no version of the protocol"))?;
                     journal.input(called);
@@ -223,6 +227,12 @@ impl Journal {
     /// The version of the protocol in which its frames are.
     pub fn version(&self) -> ProtocolVersion {
         self.version
+    }
+
+    /// The seed of its random numbers.
+    pub fn random_seed(&self) -> u64 {
+        let first = self.seed.0.first_chunk().expect("a seed is longer than a number");
+        u64::from_le_bytes(*first)
     }
 
     /// All that is recorded, as frames.
@@ -468,7 +478,7 @@ pub struct Started {
     /// The digest of its deployment.
     pub deployment: segno_core::id::Digest,
     /// What its randomness is drawn from.
-    pub seed: segno_core::invocation::Seed,
+    pub seed: Seed,
     /// When.
     pub at: Timestamp,
 }

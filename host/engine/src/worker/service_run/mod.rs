@@ -17,7 +17,6 @@ use std::sync::Arc;
 
 use segno_core::{
     id::{ObjectId, PromiseId},
-    promise::Promise,
     time::Millis,
 };
 use segno_guest::{Failure, Outcome};
@@ -30,6 +29,7 @@ use super::{
     claims::ActiveClaim,
     context::WorkerContext,
     error::{ExecutionError, HaltReport, note},
+    execution::ClaimWriter,
     release::give_back,
     run::Work,
     settlement_watch::SettlementWatch,
@@ -45,7 +45,6 @@ struct ServiceRun {
     worker: Arc<WorkerContext>,
     active: Arc<ActiveClaim>,
     id: PromiseId,
-    promise: Promise,
     handler: Handler,
     journal: Journal,
     watch: SettlementWatch,
@@ -88,7 +87,33 @@ struct AttemptFailure {
 
 /// Runs the invocation of this claim until it ends, waits or fails; the claim is given back in every case.
 pub async fn run(worker: Arc<WorkerContext>, active: Arc<ActiveClaim>, work: Work) -> ClaimEnd {
-    let stopped = match ServiceRun::prepare(worker.clone(), active.clone(), work).await {
+    let prepared = ServiceRun::prepare(worker.clone(), active.clone(), work).await;
+    finish(&worker, &active, prepared).await
+}
+
+/// The same for an invocation that is not stored yet: `claim` stores it together with the first record of its
+/// journal, before its deployment is called.
+pub async fn start(
+    worker: Arc<WorkerContext>,
+    active: Arc<ActiveClaim>,
+    work: Work,
+    claim: &mut dyn ClaimWriter,
+) -> ClaimEnd {
+    let mut prepared = ServiceRun::prepare(worker.clone(), active.clone(), work).await;
+    let first = prepared.as_mut().map_or_else(|_| Vec::new(), |run| vec![run.take_fence()]);
+    match claim.submit(first).await {
+        Ok(_) => finish(&worker, &active, prepared).await,
+        Err(_) => ClaimEnd::Lost,
+    }
+}
+
+/// Makes attempts until the claim ends, and gives it back.
+async fn finish(
+    worker: &WorkerContext,
+    active: &ActiveClaim,
+    prepared: Result<ServiceRun, Stopped>,
+) -> ClaimEnd {
+    let stopped = match prepared {
         Ok(mut run) => match run.go().await {
             Ok(end) => return end,
             Err(Stopped::Failed(failure)) => run.failed(failure),
@@ -97,9 +122,9 @@ pub async fn run(worker: Arc<WorkerContext>, active: Arc<ActiveClaim>, work: Wor
         Err(stopped) => stopped,
     };
     match stopped {
-        Stopped::Ended(outcome) => activity::reject(&worker, &active, &outcome).await,
-        Stopped::Error(error) => give_back(&worker, &active.claim, error).await,
-        Stopped::Failed(failure) => give_back(&worker, &active.claim, failure.again(None)).await,
+        Stopped::Ended(outcome) => activity::reject(worker, active, &outcome).await,
+        Stopped::Error(error) => give_back(worker, &active.claim, error).await,
+        Stopped::Failed(failure) => give_back(worker, &active.claim, failure.again(None)).await,
     }
 }
 

@@ -73,17 +73,7 @@ impl ServiceRun {
         }
         let watch = SettlementWatch::new(worker.host.notifier.clone());
         let failed = task.attempt;
-        Ok(Self {
-            worker,
-            active,
-            id,
-            promise,
-            handler,
-            journal,
-            watch,
-            failed,
-            signal_unread: true,
-        })
+        Ok(Self { worker, active, id, handler, journal, watch, failed, signal_unread: true })
     }
 
     /// Records what settled while no attempt was made, and watches the rest.

@@ -2,7 +2,7 @@
 //! saves one commit for each start.
 //!
 //! Nothing that a guest does leaves the host before it is committed, so that only the duration
-//! differs. [`WorkerSettings::speculative_starts`](super::WorkerSettings) turns it off: then each
+//! differs; a service is called when its invocation is stored. [`WorkerSettings::speculative_starts`](super::WorkerSettings) turns it off: then each
 //! invocation is stored, with its claim, before its guest runs.
 
 mod pending;
@@ -23,6 +23,7 @@ use super::{
     recording::SharedRecorder,
     release::{JournalEnd, give_back_after},
     run::{self, Work},
+    service_run,
 };
 use crate::{
     metrics::ClaimEnd,
@@ -72,6 +73,10 @@ async fn run(
     expected: TaskReply,
     claim: &mut SpeculativeClaim,
 ) -> ClaimEnd {
+    if worker.speculative_starts && target::is_service(&expected.promise) {
+        let work = Work { acquired: expected, prefetched: Prefetched::default() };
+        return service_run::start(worker.clone(), active.clone(), work, claim).await;
+    }
     let mut recorder = None;
     let prepared = prepare(worker, active, &expected, claim, &mut recorder).await;
     let (error, len) = match prepared {

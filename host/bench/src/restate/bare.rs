@@ -1,0 +1,73 @@
+//! The service called without a runtime: the same frames over the same connection, and nothing is stored.
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context as _, bail};
+use segno_engine::services::{AttemptRequest, Connector as _, Endpoint, HttpConnector};
+use segno_env::Env;
+use segno_restate::{
+    ProtocolVersion, Start,
+    immutable::{Input, Message, Notification},
+    runtime::immutable::{Action, Attempt},
+    wire::Value,
+};
+
+use super::deployment::HANDLER;
+
+/// The newest version that both the deployment and hosts speak.
+const VERSION: ProtocolVersion = ProtocolVersion::V7;
+
+/// Calls a deployment as a host does.
+pub struct Bare {
+    connector: HttpConnector,
+    endpoint: Endpoint,
+}
+
+impl Bare {
+    /// Calls the deployment at `url`.
+    ///
+    /// # Errors
+    /// The client cannot be set up.
+    pub fn new(url: &str, env: &Env) -> anyhow::Result<Self> {
+        let connector = HttpConnector::new(None, env.clock.clone())?;
+        let endpoint = Endpoint { uri: url.to_owned(), headers: BTreeMap::new(), http11: false };
+        Ok(Self { connector, endpoint })
+    }
+
+    /// One attempt at this many steps, each acknowledged at once.
+    ///
+    /// # Errors
+    /// The attempt did not end as it should.
+    pub async fn steps(&self, count: u32) -> anyhow::Result<()> {
+        let value = Some(Value { content: count.to_string().into() });
+        let input = Input { value, ..Input::default() };
+        let input = Message::Command(input.into()).encode(VERSION).to_bytes();
+        let start = Start { id: vec![1; 24].into(), partial_state: true, ..Start::default() };
+        let (mut attempt, first) = Attempt::open(VERSION, start, [&input[..]])?;
+        let request = AttemptRequest {
+            path: format!("/invoke/{HANDLER}"),
+            content_type: VERSION.media_type(),
+            headers: Vec::new(),
+            first,
+            is_whole: false,
+        };
+        let mut exchange = self.connector.open(&self.endpoint, request).await?;
+        let sender = exchange.sender.take().context("both sides send at once")?;
+        while let Some(bytes) = exchange.receiver.next().await? {
+            for action in attempt.receive(&bytes)? {
+                match action {
+                    Action::Append { .. } | Action::AwaitingOn(_) => {}
+                    Action::ProposeRun { completion_id, outcome, .. } => {
+                        let stored = attempt.notify(&Notification::run(completion_id, outcome))?;
+                        sender.send(stored).await?;
+                    }
+                    Action::Ended => return Ok(()),
+                    Action::ReadState { .. } | Action::Suspend(_) | Action::Failed(_) => {
+                        bail!("the service did {action:?}")
+                    }
+                }
+            }
+        }
+        bail!("the service did not end")
+    }
+}
