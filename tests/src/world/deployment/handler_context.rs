@@ -5,14 +5,15 @@ use std::{
     task::Poll,
 };
 
+use bytes::Bytes;
 use segno_restate::{
-    deployment::{Attempt, AttemptError, StateRead},
-    immutable::{Call, NotificationId, NotificationResult, OneWayCall},
+    deployment::StateRead,
+    immutable::{CANCEL_SIGNAL, ErrorMessage, NotificationId, NotificationResult},
     wire::{Failure, Outcome},
 };
 use serde_json::Value as Json;
 
-use super::{TestDeployment, lock, serving::Shared};
+use super::{TestDeployment, lock, serving::Shared, side::Side};
 
 /// What a handler asks with.
 #[derive(Clone)]
@@ -22,72 +23,59 @@ pub struct HandlerContext {
 }
 
 impl HandlerContext {
+    /// The id of the invocation.
+    pub fn id(&self) -> String {
+        lock(&self.shared).attempt.id()
+    }
+
     /// The input.
     pub fn input(&self) -> Json {
-        let shared = lock(&self.shared);
-        let value = shared.attempt.input().value.clone().unwrap_or_default();
-        serde_json::from_slice(&value.content).unwrap_or_default()
+        serde_json::from_slice(&lock(&self.shared).attempt.input()).unwrap_or_default()
     }
 
     /// Does something whose outcome is kept.
     pub async fn run(&self, name: &str, outcome: Result<Json, Failure>) -> Result<Json, Failure> {
-        let id = self
-            .issue(|attempt| {
-                let handle = attempt.run(name)?;
-                if handle.execute {
-                    *lock(&self.deployment.done).entry(name.to_owned()).or_default() += 1;
-                    let outcome = match outcome {
-                        Ok(value) => Outcome::Success(value.to_string().into_bytes().into()),
-                        Err(failure) => Outcome::Failure(failure),
-                    };
-                    attempt.propose_run(handle.completion_id, outcome)?;
-                }
-                Ok(handle.completion_id)
-            })
-            .await;
-        self.value(NotificationId::Completion(id)).await
+        self.run_with(name, |_| outcome).await
+    }
+
+    /// The same, for what depends on how often it was done: this time included.
+    pub async fn run_with(
+        &self,
+        name: &str,
+        does: impl FnOnce(u64) -> Result<Json, Failure>,
+    ) -> Result<Json, Failure> {
+        let deployment = self.deployment.clone();
+        let outcome = || match does(deployment.does(name)) {
+            Ok(value) => Outcome::Success(bytes(&value)),
+            Err(failure) => Outcome::Failure(failure),
+        };
+        let told = self.issue(|attempt| attempt.run(name, outcome)).await;
+        self.value(told).await
     }
 
     /// Waits until an instant.
     pub async fn sleep_until(&self, at_ms: u64) {
-        let id = self.issue(|attempt| attempt.sleep(at_ms, "")).await;
-        self.told(NotificationId::Completion(id)).await;
+        let told = self.issue(|attempt| attempt.sleep(at_ms)).await;
+        self.told(told).await;
     }
 
     /// Calls a handler: `SERVICE[/KEY]/HANDLER`.
     pub async fn call(&self, target: &str, input: &Json) -> Result<Json, Failure> {
-        let (service_name, key, handler_name) = parts(target);
-        let call = Call {
-            service_name,
-            handler_name,
-            key,
-            parameter: input.to_string().into_bytes().into(),
-            ..Call::default()
-        };
-        let handle = self.issue(|attempt| attempt.call(call)).await;
-        self.value(NotificationId::Completion(handle.result)).await
+        let told = self.issue(|attempt| attempt.call(parts(target), bytes(input))).await;
+        self.value(told).await
     }
 
     /// Calls a handler, and lets it go.
-    pub async fn send(&self, target: &str, input: &Json) -> String {
-        let (service_name, key, handler_name) = parts(target);
-        let call = OneWayCall {
-            service_name,
-            handler_name,
-            key,
-            parameter: input.to_string().into_bytes().into(),
-            ..OneWayCall::default()
-        };
-        let id = self.issue(|attempt| attempt.send(call)).await;
-        match self.told(NotificationId::Completion(id)).await {
-            NotificationResult::InvocationId(id) => id,
-            other => format!("{other:?}"),
+    pub async fn send(&self, target: &str, input: &Json) {
+        let begun = self.issue(|attempt| attempt.send(parts(target), bytes(input))).await;
+        if let Some(begun) = begun {
+            self.told(begun).await;
         }
     }
 
     /// Reads a key of state.
     pub async fn state(&self, key: &'static str) -> Json {
-        let content = match self.issue(|attempt| attempt.state(key, "")).await {
+        let content = match self.issue(|attempt| attempt.state(key)).await {
             StateRead::Known(content) => content,
             StateRead::Asked(id) => match self.told(NotificationId::Completion(id)).await {
                 NotificationResult::Value(content) => Some(content),
@@ -100,32 +88,29 @@ impl HandlerContext {
     /// Writes a key of state.
     pub async fn set_state(&self, key: &'static str, value: &Json) {
         let content = value.to_string().into_bytes();
-        self.issue(|attempt| attempt.set_state(key, content, "")).await;
+        self.issue(|attempt| attempt.set_state(key, content)).await;
     }
 
     /// Waits for a promise of the workflow.
     pub async fn promise(&self, key: &str) -> Result<Json, Failure> {
-        let id = self.issue(|attempt| attempt.promise(key, "")).await;
-        self.value(NotificationId::Completion(id)).await
+        let told = self.issue(|attempt| attempt.promise(key)).await;
+        self.value(told).await
     }
 
     /// Completes a promise of the workflow.
     pub async fn complete_promise(&self, key: &str, value: &Json) -> Result<Json, Failure> {
-        let outcome = Outcome::Success(value.to_string().into_bytes().into());
-        let id = self.issue(|attempt| attempt.complete_promise(key, outcome, "")).await;
-        self.value(NotificationId::Completion(id)).await
+        let told = self.issue(|attempt| attempt.complete_promise(key, bytes(value))).await;
+        self.value(told).await
     }
 
-    /// A new awakeable: its id, and its signal.
+    /// A new awakeable: its id, and what is told it.
     pub async fn awakeable(&self) -> (String, NotificationId) {
-        let made = self.issue(Attempt::awakeable).await;
-        (made.id, NotificationId::Signal(made.signal))
+        self.issue(Side::awakeable).await
     }
 
     /// Completes an awakeable.
     pub async fn complete_awakeable(&self, id: &str, value: &Json) {
-        let outcome = Outcome::Success(value.to_string().into_bytes().into());
-        self.issue(|attempt| attempt.complete_awakeable(id, outcome, "")).await;
+        self.issue(|attempt| attempt.complete_awakeable(id, bytes(value))).await;
     }
 
     /// Waits for something, and reads its value.
@@ -149,7 +134,7 @@ impl HandlerContext {
                 shared.waits.remove(&id);
                 return Poll::Ready(result);
             }
-            if shared.results.remove(&NotificationId::Signal(1)).is_some() {
+            if shared.results.remove(&NotificationId::Signal(CANCEL_SIGNAL)).is_some() {
                 shared.waits.remove(&id);
                 return Poll::Ready(NotificationResult::Failure(Failure::new(409, "Cancelled")));
             }
@@ -159,10 +144,10 @@ impl HandlerContext {
         .await
     }
 
-    async fn issue<T>(&self, ask: impl FnOnce(&mut Attempt) -> Result<T, AttemptError>) -> T {
+    async fn issue<T>(&self, ask: impl FnOnce(&mut Side) -> Result<T, ErrorMessage>) -> T {
         let asked = {
             let mut shared = lock(&self.shared);
-            ask(&mut shared.attempt).map_err(|error| shared.attempt.fail(error.to_message()))
+            ask(&mut shared.attempt).map_err(|error| shared.attempt.fail(error))
         };
         match asked {
             Ok(asked) => asked,
@@ -176,8 +161,13 @@ async fn pending<T>() -> T {
     std::future::pending().await
 }
 
-fn parts(target: &str) -> (String, String, String) {
+fn bytes(value: &Json) -> Bytes {
+    value.to_string().into_bytes().into()
+}
+
+/// Service, key and handler.
+fn parts(target: &str) -> [String; 3] {
     let (service, rest) = target.split_once('/').expect("a handler");
     let (key, handler) = rest.rsplit_once('/').unwrap_or(("", rest));
-    (service.to_owned(), key.to_owned(), handler.to_owned())
+    [service, key, handler].map(str::to_owned)
 }

@@ -1,10 +1,14 @@
 //! A deployment of services in virtual time: handlers written as futures, behind the deployment's side of the protocol,
-//! and a connection that breaks at one chosen frame.
+//! and a way to it on which requests and frames meet what they meet.
 //!
-//! `serving`: an attempt; `handler_context`: what a handler asks with.
+//! `line`: the way; `serving`: an attempt; `side`, `entry_attempt`: its machine, of either family of the protocol;
+//! `handler_context`: what a handler asks with.
 
+mod entry_attempt;
 mod handler_context;
+mod line;
 mod serving;
+mod side;
 
 use std::{
     collections::BTreeMap,
@@ -17,30 +21,51 @@ use std::{
 };
 
 use async_trait::async_trait;
-use bytes::Bytes;
-use segno::services::{AttemptRequest, ConnectError, Connector, Discovery, Endpoint, Exchange};
+use segno::{
+    runtime::Runtime as _,
+    services::{
+        AttemptRequest, ConnectError, Connector, Deployment, Discovery, Endpoint, Exchange,
+    },
+    store::NewModule,
+};
+use segno_core::{command::Command, id::Digest, time::Timestamp};
 use segno_restate::{version::ProtocolVersion, wire::Failure};
 use serde_json::Value as Json;
 use tokio::sync::mpsc;
 
-pub use self::handler_context::HandlerContext;
-use self::serving::{Serving, Shared};
+use self::serving::Serving;
+pub use self::{
+    handler_context::HandlerContext,
+    line::{BreaksAt, Fate, Line},
+};
+use super::SimRuntime;
 
 type Running = Pin<Box<dyn Future<Output = Result<Json, Failure>> + Send>>;
 type Handler = Arc<dyn Fn(HandlerContext) -> Running + Send + Sync>;
 
 /// The handlers of a deployment, by `SERVICE/HANDLER`.
-#[derive(Default)]
 pub struct TestDeployment {
     handlers: BTreeMap<&'static str, Handler>,
-    /// The frame at which the connection breaks, counted over all attempts and both directions, from 0.
-    breaks_at: Option<u64>,
+    line: Arc<dyn Line>,
     /// Whether the request ends before the answer begins.
     whole_requests: bool,
     frames: AtomicU64,
     attempts: AtomicU64,
     /// What runs did, by their names.
     done: Mutex<BTreeMap<String, u64>>,
+}
+
+impl Default for TestDeployment {
+    fn default() -> Self {
+        Self {
+            handlers: BTreeMap::new(),
+            line: Arc::new(BreaksAt::default()),
+            whole_requests: false,
+            frames: AtomicU64::new(0),
+            attempts: AtomicU64::new(0),
+            done: Mutex::default(),
+        }
+    }
 }
 
 impl TestDeployment {
@@ -65,7 +90,13 @@ impl TestDeployment {
     /// The connection breaks at this frame.
     #[must_use]
     pub fn breaking_at(self, frame: u64) -> Self {
-        Self { breaks_at: Some(frame), ..self }
+        self.behind(Arc::new(BreaksAt(Some(frame))))
+    }
+
+    /// It is reached by this way.
+    #[must_use]
+    pub fn behind(self, line: Arc<dyn Line>) -> Self {
+        Self { line, ..self }
     }
 
     /// How many frames were sent so far.
@@ -83,16 +114,41 @@ impl TestDeployment {
         lock(&self.done).get(name).copied().unwrap_or_default()
     }
 
-    fn next_frame(&self) -> Result<(), ConnectError> {
-        let frame = self.frames.fetch_add(1, Ordering::Relaxed);
-        match self.breaks_at {
-            Some(at) if at == frame => Err(ConnectError::Unreachable {
-                uri: "test".to_owned(),
-                reason: format!("the connection broke at frame {frame}"),
-            }),
-            _ => Ok(()),
+    /// The run with this name is done once more; answers how often it was.
+    fn does(&self, name: &str) -> u64 {
+        let mut done = lock(&self.done);
+        let times = done.entry(name.to_owned()).or_default();
+        *times += 1;
+        *times
+    }
+
+    /// The number of the next frame, and what becomes of it.
+    fn next_frame(&self, is_single: bool) -> Result<(u64, Fate), ConnectError> {
+        let number = self.frames.fetch_add(1, Ordering::Relaxed);
+        match self.line.frame(number, is_single) {
+            Fate::Breaks => Err(unreachable(format!("the connection broke at frame {number}"))),
+            fate => Ok((number, fate)),
         }
     }
+}
+
+fn unreachable(reason: String) -> ConnectError {
+    ConnectError::Unreachable { uri: "test".to_owned(), reason }
+}
+
+/// A deployment at this address that is registered with a manifest: what is kept, and what puts it in its place.
+///
+/// # Panics
+/// It is no manifest.
+pub fn registration(uri: &str, manifest: &Json, at: Timestamp) -> (NewModule, Vec<Command>) {
+    let manifest = serde_json::from_value(manifest.clone()).expect("a manifest");
+    let endpoint = Endpoint { uri: uri.to_owned(), headers: BTreeMap::new(), http11: false };
+    let deployment = Deployment::new(&endpoint, None, manifest);
+    let kept: Arc<[u8]> = deployment.to_bytes().into();
+    let module = Digest::of(&kept);
+    let aliases = deployment.aliases().into_iter();
+    let deploys = aliases.map(|alias| Command::Deploy { alias, module }).collect();
+    (NewModule { facts: deployment.facts(), ..NewModule::plain(module, kept, at) }, deploys)
 }
 
 /// Reaches a deployment of the test's.
@@ -101,8 +157,7 @@ pub struct TestConnector(pub Arc<TestDeployment>);
 #[async_trait]
 impl Connector for TestConnector {
     async fn discover(&self, endpoint: &Endpoint, _: &str) -> Result<Discovery, ConnectError> {
-        let (uri, reason) = (endpoint.uri.clone(), "it is registered already".to_owned());
-        Err(ConnectError::Unreachable { uri, reason })
+        Err(unreachable(format!("`{}` is registered already", endpoint.uri)))
     }
 
     async fn open(
@@ -123,17 +178,16 @@ impl Connector for TestConnector {
             request.content_type.parse().map_err(|_| refused(415, "no such version"))?;
         let name = request.path.strip_prefix("/invoke/").unwrap_or_default();
         let handler = deployment.handlers.get(name).ok_or_else(|| refused(404, "no handler"))?;
+        match deployment.line.request() {
+            Fate::Breaks => return Err(unreachable("it is down".to_owned())),
+            Fate::Late(length) => SimRuntime::default().sleep(length).await,
+            Fate::Vanishes => std::future::pending().await,
+            Fate::Passes | Fate::Twice => {}
+        }
         let whole = request.is_whole || deployment.whole_requests;
         let (sender, requests) = mpsc::channel(64);
-        let mut serving = Serving {
-            deployment: deployment.clone(),
-            attempt: Arc::new(Mutex::new(Shared::new(version))),
-            running: None,
-            handler: handler.clone(),
-            requests,
-            out: Bytes::new(),
-        };
-        serving.take(&request.first)?;
+        let (handler, first) = (handler.clone(), &request.first);
+        let serving = Serving::new(deployment.clone(), version, handler, first, requests);
         if whole {
             drop(sender);
             return Ok(Exchange { sender: None, receiver: Box::new(serving) });

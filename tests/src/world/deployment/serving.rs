@@ -1,57 +1,132 @@
 //! One attempt at the deployment's side: the handler goes on with what came, until it waits or ends.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::{BTreeSet, HashMap, VecDeque},
     sync::{Arc, Mutex},
     task::{Context, Poll, Waker},
 };
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use segno::services::{ConnectError, Incoming};
+use segno::{
+    runtime::{BoxFuture, Runtime as _},
+    services::{ConnectError, Incoming},
+};
 use segno_restate::{
-    deployment::{Attempt, AttemptError},
     frame::HEADER_LENGTH,
-    immutable::{Combinator, Future as Wait, NotificationId, NotificationResult},
+    immutable::{ErrorMessage, NotificationId, NotificationResult},
     version::ProtocolVersion,
     wire::Outcome,
 };
 use tokio::sync::mpsc;
 
-use super::{Handler, HandlerContext, Running, TestDeployment, lock};
+use super::{
+    Handler, HandlerContext, Running, TestDeployment,
+    line::{Fate, is_single_of_deployment, is_single_of_host},
+    lock,
+    side::Side,
+};
+use crate::world::SimRuntime;
 
 /// What a handler and its attempt share.
 pub struct Shared {
-    pub attempt: Attempt,
+    pub attempt: Side,
     pub results: HashMap<NotificationId, NotificationResult>,
     pub waits: BTreeSet<NotificationId>,
 }
 
-impl Shared {
-    pub fn new(version: ProtocolVersion) -> Self {
-        Self { attempt: Attempt::new(version), results: HashMap::new(), waits: BTreeSet::new() }
-    }
-}
-
 /// One attempt.
 pub struct Serving {
-    pub deployment: Arc<TestDeployment>,
-    pub attempt: Arc<Mutex<Shared>>,
-    pub running: Option<Running>,
-    pub handler: Handler,
-    pub requests: mpsc::Receiver<Bytes>,
-    pub out: Bytes,
+    deployment: Arc<TestDeployment>,
+    version: ProtocolVersion,
+    attempt: Arc<Mutex<Shared>>,
+    running: Option<Running>,
+    handler: Handler,
+    requests: mpsc::Receiver<Bytes>,
+    /// Frames that the host has sent.
+    arriving: VecDeque<Bytes>,
+    /// Frames of the attempt that are not on their way yet.
+    out: Bytes,
+    /// Frames that arrive at the host next; with a number, those that came before under it.
+    passed: VecDeque<(Bytes, Option<u64>)>,
+    /// Nothing arrives before this is over.
+    late: Option<BoxFuture<()>>,
+    /// The frame that the host was given twice.
+    given_twice: Option<u64>,
 }
 
 impl Serving {
-    pub fn take(&mut self, mut bytes: &[u8]) -> Result<(), ConnectError> {
+    /// An attempt that has not begun.
+    pub fn new(
+        deployment: Arc<TestDeployment>,
+        version: ProtocolVersion,
+        handler: Handler,
+        first: &[u8],
+        requests: mpsc::Receiver<Bytes>,
+    ) -> Self {
+        let attempt = Side::new(version);
+        let shared = Shared { attempt, results: HashMap::new(), waits: BTreeSet::new() };
+        let mut serving = Self {
+            deployment,
+            version,
+            attempt: Arc::new(Mutex::new(shared)),
+            running: None,
+            handler,
+            requests,
+            arriving: VecDeque::new(),
+            out: Bytes::new(),
+            passed: VecDeque::new(),
+            late: None,
+            given_twice: None,
+        };
+        serving.arrives(first);
+        serving
+    }
+
+    fn arrives(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
-            self.deployment.next_frame()?;
             let (frame, rest) = bytes.split_at(frame_length(bytes));
-            let _ = lock(&self.attempt).attempt.receive(frame);
+            self.arriving.push_back(Bytes::copy_from_slice(frame));
             bytes = rest;
         }
+    }
+
+    /// Takes a frame of the host.
+    fn take(&mut self, frame: &[u8]) -> Result<(), ConnectError> {
+        let is_over = lock(&self.attempt).attempt.is_over();
+        let is_single = !is_over && is_single_of_host(frame, self.version);
+        let (number, fate) = self.deployment.next_frame(is_single)?;
+        let mut shared = lock(&self.attempt);
+        // Whatever is wrong with it, the attempt says so itself.
+        let first = shared.attempt.receive(frame);
+        if fate == Fate::Twice && first.is_ok() && shared.attempt.receive(frame).is_ok() {
+            self.deployment.line.taken_twice(number);
+        }
+        drop(shared);
+        self.wait(fate);
         Ok(())
+    }
+
+    /// Sends the next frame of the attempt.
+    fn give(&mut self) -> Result<(), ConnectError> {
+        let length = frame_length(&self.out);
+        let frame = self.out.split_to(length);
+        let is_single = is_single_of_deployment(&frame, self.version);
+        let (number, fate) = self.deployment.next_frame(is_single)?;
+        self.passed.push_back((frame.clone(), None));
+        if fate == Fate::Twice {
+            self.passed.push_back((frame, Some(number)));
+        }
+        self.wait(fate);
+        Ok(())
+    }
+
+    fn wait(&mut self, fate: Fate) {
+        match fate {
+            Fate::Late(length) => self.late = Some(SimRuntime::default().sleep(length)),
+            Fate::Vanishes => self.late = Some(Box::pin(std::future::pending())),
+            Fate::Passes | Fate::Twice | Fate::Breaks => {}
+        }
     }
 
     /// Goes on until there is something to send, or more has to come.
@@ -84,52 +159,63 @@ impl Serving {
                 report(&mut shared.attempt, finished);
                 continue;
             }
-            match shared.attempt.next_notification() {
-                Ok(Some(told)) => {
-                    shared.results.insert(told.id, told.result);
+            match shared.attempt.next_told() {
+                Ok(Some((id, result))) => {
+                    shared.results.insert(id, result);
                 }
                 Ok(None) if shared.attempt.input_ended() => {
-                    let mut wait = Wait::of(Combinator::FirstCompleted);
-                    shared.waits.clone().into_iter().for_each(|id| wait.push(id));
-                    wait.push(NotificationId::Signal(1));
-                    let suspended = shared.attempt.suspend(wait);
+                    let waits = shared.waits.clone();
+                    let suspended = shared.attempt.suspend(&waits);
                     report(&mut shared.attempt, suspended);
                 }
                 Ok(None) => {
                     self.out = shared.attempt.take_output();
                     return;
                 }
-                Err(error) => shared.attempt.fail(error.to_message()),
+                Err(error) => shared.attempt.fail(error),
             }
         }
     }
 }
 
-fn report(attempt: &mut Attempt, done: Result<(), AttemptError>) {
+fn report(attempt: &mut Side, done: Result<(), ErrorMessage>) {
     if let Err(error) = done {
-        attempt.fail(error.to_message());
+        attempt.fail(error);
     }
 }
 
 #[async_trait]
 impl Incoming for Serving {
     async fn next(&mut self) -> Result<Option<Bytes>, ConnectError> {
+        if let Some(number) = self.given_twice.take() {
+            self.deployment.line.taken_twice(number);
+        }
         loop {
+            if let Some(late) = &mut self.late {
+                late.await;
+                self.late = None;
+            }
+            if let Some((frame, again)) = self.passed.pop_front() {
+                self.given_twice = again;
+                return Ok(Some(frame));
+            }
+            if let Some(frame) = self.arriving.pop_front() {
+                self.take(&frame)?;
+                continue;
+            }
             if self.out.is_empty() {
                 self.go_on();
             }
             if !self.out.is_empty() {
-                let length = frame_length(&self.out);
-                let frame = self.out.split_to(length);
-                self.deployment.next_frame()?;
-                return Ok(Some(frame));
+                self.give()?;
+                continue;
             }
             if lock(&self.attempt).attempt.is_over() {
                 return Ok(None);
             }
             match self.requests.recv().await {
-                Some(bytes) => self.take(&bytes)?,
-                None => drop(lock(&self.attempt).attempt.end_of_input()),
+                Some(bytes) => self.arrives(&bytes),
+                None => lock(&self.attempt).attempt.end_of_input(),
             }
         }
     }
