@@ -2,7 +2,11 @@
 
 use std::sync::Arc;
 
-use segno::{runtime::Clock as _, services::ids::callee, store::Store as _};
+use segno::{
+    runtime::Clock as _,
+    services::ids::{Called, callee},
+    store::Store as _,
+};
 use segno_core::{
     address::Address,
     id::{CommandIndex, PromiseId},
@@ -34,7 +38,7 @@ fn manifest(version: u32) -> Json {
                 "ty": "SERVICE",
                 "handlers": [
                     handler("place"), handler("wait"), handler("fail"), handler("send"),
-                    handler("unknown"), handler("cancels"),
+                    handler("unknown"), handler("cancels"), handler("runs"),
                 ],
                 "retryPolicyMaxAttempts": 3,
             },
@@ -90,6 +94,7 @@ fn deployment() -> TestDeployment {
             Ok(json!(null))
         })
         .with("Order/unknown", async |ctx: HandlerContext| ctx.call("Nobody/is", &json!(1)).await)
+        .with("Order/runs", async |ctx: HandlerContext| ctx.call("Sign/ada/run", &json!(1)).await)
         .with("Order/cancels", async |ctx: HandlerContext| {
             let waited = ctx.told(NotificationId::NamedSignal("go".to_owned())).await;
             ctx.run("clean", Ok(json!(1))).await.map(|_| json!(format!("{waited:?}")))
@@ -220,6 +225,27 @@ async fn a_workflow_runs_once_and_its_promise_is_there_before_and_after() {
     assert_eq!(world.outcome("status").await.1, json!("asked"));
     world.start("sign", "restate://Sign/ada/sign", &json!("ada")).await;
     assert_eq!(world.outcome("ada").await.1, json!("ada"));
+}
+
+/// Also by the attempt after the one that called: what it finds is a run that another began.
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn who_calls_a_run_that_another_began_is_refused_whatever_fails() {
+    let key = Called { service: "Sign", key: Some("ada"), handler: "run" };
+    for fault in Fault::ALL {
+        let mut number = 0;
+        loop {
+            let deployment = Arc::new(deployment());
+            let mut world = world(&deployment, 6, Faults::at(number, fault)).await;
+            world.start(key.run().as_str(), &key.address(), &json!(null)).await;
+            world.start("late", "restate://Order/runs", &json!(null)).await;
+            let (verdict, failure) = world.outcome("late").await;
+            assert_eq!((verdict, &failure["code"]), (Verdict::Rejected, &json!(409)), "{number}");
+            if !world.faults.injected() {
+                break;
+            }
+            number += 1;
+        }
+    }
 }
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]
