@@ -188,11 +188,7 @@ impl Connector for TestConnector {
         let (sender, requests) = mpsc::channel(64);
         let (handler, first) = (handler.clone(), &request.first);
         let serving = Serving::new(deployment.clone(), version, handler, first, requests);
-        if whole {
-            drop(sender);
-            return Ok(Exchange { sender: None, receiver: Box::new(serving) });
-        }
-        Ok(Exchange { sender: Some(sender), receiver: Box::new(serving) })
+        Ok(Exchange { sender: (!whole).then_some(sender), receiver: serving.start() })
     }
 }
 

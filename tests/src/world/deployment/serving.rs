@@ -47,13 +47,14 @@ pub struct Serving {
     arriving: VecDeque<Bytes>,
     /// Frames of the attempt that are not on their way yet.
     out: Bytes,
-    /// Frames that arrive at the host next; with a number, those that came before under it.
-    passed: VecDeque<(Bytes, Option<u64>)>,
+    /// Frames that arrive at the host next.
+    passed: VecDeque<Passed>,
     /// Nothing arrives before this is over.
     late: Option<BoxFuture<()>>,
-    /// The frame that the host was given twice.
-    given_twice: Option<u64>,
 }
+
+/// A frame; with its number if it comes a second time.
+type Passed = (Bytes, Option<u64>);
 
 impl Serving {
     /// An attempt that has not begun.
@@ -77,7 +78,6 @@ impl Serving {
             out: Bytes::new(),
             passed: VecDeque::new(),
             late: None,
-            given_twice: None,
         };
         serving.arrives(first);
         serving
@@ -126,6 +126,59 @@ impl Serving {
             Fate::Late(length) => self.late = Some(SimRuntime::default().sleep(length)),
             Fate::Vanishes => self.late = Some(Box::pin(std::future::pending())),
             Fate::Passes | Fate::Twice | Fate::Breaks => {}
+        }
+    }
+
+    /// Begins. The attempt goes on by itself, whether or not the host reads, until that breaks off.
+    pub fn start(mut self) -> Box<dyn Incoming> {
+        let (sender, frames) = mpsc::channel(64);
+        let deployment = self.deployment.clone();
+        let serving = async move {
+            loop {
+                let next = tokio::select! {
+                    biased;
+                    () = sender.closed() => return,
+                    next = self.next() => next.transpose(),
+                };
+                let Some(next) = next else { return };
+                let is_last = next.is_err();
+                if sender.send(next).await.is_err() || is_last {
+                    return;
+                }
+            }
+        };
+        SimRuntime::default().spawn("attempt", Box::pin(serving));
+        Box::new(Answer { deployment, frames, read_twice: None })
+    }
+
+    /// The next frame that arrives at the host; none: there is none any more.
+    async fn next(&mut self) -> Result<Option<Passed>, ConnectError> {
+        loop {
+            if let Some(late) = &mut self.late {
+                late.await;
+                self.late = None;
+            }
+            if let Some(passed) = self.passed.pop_front() {
+                return Ok(Some(passed));
+            }
+            if let Some(frame) = self.arriving.pop_front() {
+                self.take(&frame)?;
+                continue;
+            }
+            if self.out.is_empty() {
+                self.go_on();
+            }
+            if !self.out.is_empty() {
+                self.give()?;
+                continue;
+            }
+            if lock(&self.attempt).attempt.is_over() {
+                return Ok(None);
+            }
+            match self.requests.recv().await {
+                Some(bytes) => self.arrives(&bytes),
+                None => lock(&self.attempt).attempt.end_of_input(),
+            }
         }
     }
 
@@ -184,40 +237,24 @@ fn report(attempt: &mut Side, done: Result<(), ErrorMessage>) {
     }
 }
 
+/// What the host reads of an attempt.
+struct Answer {
+    deployment: Arc<TestDeployment>,
+    frames: mpsc::Receiver<Result<Passed, ConnectError>>,
+    /// The frame that was read twice.
+    read_twice: Option<u64>,
+}
+
 #[async_trait]
-impl Incoming for Serving {
+impl Incoming for Answer {
     async fn next(&mut self) -> Result<Option<Bytes>, ConnectError> {
-        if let Some(number) = self.given_twice.take() {
+        if let Some(number) = self.read_twice.take() {
             self.deployment.line.taken_twice(number);
         }
-        loop {
-            if let Some(late) = &mut self.late {
-                late.await;
-                self.late = None;
-            }
-            if let Some((frame, again)) = self.passed.pop_front() {
-                self.given_twice = again;
-                return Ok(Some(frame));
-            }
-            if let Some(frame) = self.arriving.pop_front() {
-                self.take(&frame)?;
-                continue;
-            }
-            if self.out.is_empty() {
-                self.go_on();
-            }
-            if !self.out.is_empty() {
-                self.give()?;
-                continue;
-            }
-            if lock(&self.attempt).attempt.is_over() {
-                return Ok(None);
-            }
-            match self.requests.recv().await {
-                Some(bytes) => self.arrives(&bytes),
-                None => lock(&self.attempt).attempt.end_of_input(),
-            }
-        }
+        let Some(passed) = self.frames.recv().await else { return Ok(None) };
+        let (frame, again) = passed?;
+        self.read_twice = again;
+        Ok(Some(frame))
     }
 }
 
