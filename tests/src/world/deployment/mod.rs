@@ -146,7 +146,7 @@ pub fn registration(uri: &str, manifest: &Json, at: Timestamp) -> (NewModule, Ve
     let deployment = Deployment::new(&endpoint, None, manifest);
     let kept: Arc<[u8]> = deployment.to_bytes().into();
     let module = Digest::of(&kept);
-    let aliases = deployment.aliases().into_iter();
+    let aliases = deployment.aliases();
     let deploys = aliases.map(|alias| Command::Deploy { alias, module }).collect();
     (NewModule { facts: deployment.facts(), ..NewModule::plain(module, kept, at) }, deploys)
 }
