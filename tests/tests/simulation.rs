@@ -14,7 +14,10 @@ use std::{
 use segno_core::promise::Overlap;
 use tests::{
     seed::number,
-    sim::{CommitFault, Errand, Fault, Op, Report, Scenario, run, shrink},
+    sim::{
+        CommitFault, Errand, Fault, FrameFault, Mode, Op, Report, Scenario, ServiceErrand, run,
+        shrink,
+    },
 };
 
 /// Seeds of an ordinary run; `SEGNO_SEEDS` sets another number.
@@ -96,6 +99,7 @@ fn any_seed_keeps_every_rule() {
         "steps of sagas undone",
         "executions of objects",
         "executions behind limits",
+        "invocations of services",
     ];
     let kinds = Fault::KINDS.iter().chain(&done);
     let missing: Vec<_> = kinds.filter(|kind| !counts.contains_key(*kind)).collect();
@@ -211,6 +215,49 @@ fn a_schedule_a_resource_and_a_saga_survive_every_fault_at_every_commit_of_two_h
     ];
     let ops = ops.into_iter().map(|op| (0, op)).collect();
     every_fault_of(&Scenario { ops, ..Scenario::quiet(4, &[]) });
+}
+
+/// One errand of each kind at two deployments of services.
+fn services(seed: u64, modes: [(u32, bool); 2]) -> Scenario {
+    let deployments = modes.map(|(version, whole)| Mode { version, whole });
+    let ops = ServiceErrand::each().into_iter();
+    let ops = ops.map(|(at, id, errand)| (at, Op::Services { id, errand })).collect();
+    Scenario { deployments: Some(deployments), ops, ..Scenario::quiet(seed, &[]) }
+}
+
+#[test]
+fn services_survive_every_fault_at_every_commit_of_two_hosts() {
+    every_fault_of(&services(5, [(6, false), (2, true)]));
+}
+
+/// Whichever frame is cut off, and whichever comes twice.
+#[test]
+fn services_survive_every_cut_and_every_doubled_frame() {
+    let modes = [[(7, false), (2, true)], [(3, false), (6, true)]];
+    for (seed, modes) in (6..).zip(modes) {
+        let quiet = services(seed, modes);
+        let Report { findings, counts, .. } = run(&quiet);
+        if !findings.is_empty() {
+            fail(&quiet);
+        }
+        let frames = ["frames of deployment 0", "frames of deployment 1"].map(|name| counts[name]);
+        let points = (0..2).flat_map(|deployment| {
+            let numbers = 0..frames[deployment];
+            numbers.flat_map(move |number| {
+                [FrameFault::Cut, FrameFault::Twice]
+                    .map(|how| (0, Fault::Frame { deployment, number, how }))
+            })
+        });
+        let scenarios = points.map(|fault| Scenario { faults: vec![fault], ..quiet.clone() });
+        run_all(scenarios, |scenario, report| {
+            let (_, fault) = &scenario.faults[0];
+            let happened = report.counts.contains_key(fault.kind());
+            // After the last frame that may not come twice there are others.
+            let is_optional = matches!(fault, Fault::Frame { how: FrameFault::Twice, .. });
+            assert!(happened || is_optional, "{fault} did not happen");
+        });
+        println!("{frames:?} frames of\n{quiet}");
+    }
 }
 
 /// A table of what leases of several lengths cost: short ones are lost by hosts that are only slow,

@@ -60,6 +60,57 @@ impl MessageFault {
     ];
 }
 
+/// What happens to a frame between a host and a deployment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FrameFault {
+    /// The stream is cut instead.
+    Cut,
+    /// It arrives twice, which breaks the protocol.
+    Twice,
+    /// It arrives late, with all that follow.
+    Late {
+        /// By how much, in milliseconds.
+        by: i64,
+    },
+    /// It is the last one that arrives, and nobody is told.
+    Silence,
+}
+
+impl FrameFault {
+    fn kind(self) -> &'static str {
+        match self {
+            Self::Cut => "stream cut at a frame",
+            Self::Twice => "frame twice",
+            Self::Late { .. } => "frame late",
+            Self::Silence => "stream silent after a frame",
+        }
+    }
+}
+
+/// How a deployment is away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Absence {
+    /// It cannot be reached, and what it was about to send and receive is lost.
+    Down,
+    /// It answers each request late.
+    Late {
+        /// By how much, in milliseconds.
+        by: i64,
+    },
+    /// It takes requests, and never answers.
+    Silent,
+}
+
+impl Absence {
+    fn kind(self) -> &'static str {
+        match self {
+            Self::Down => "deployment down",
+            Self::Late { .. } => "deployment late",
+            Self::Silent => "deployment silent",
+        }
+    }
+}
+
 /// One thing that goes wrong. Hosts are numbered from 0, lengths are milliseconds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fault {
@@ -156,6 +207,25 @@ pub enum Fault {
         /// Duration, in milliseconds.
         lasts: i64,
     },
+    /// A fault of a frame between hosts and a deployment.
+    Frame {
+        /// The number of the deployment.
+        deployment: usize,
+        /// The number of the frame, counted over all its attempts and both directions from 0. The first frame from it
+        /// on that the protocol forbids twice comes twice.
+        number: u64,
+        /// The kind of fault.
+        how: FrameFault,
+    },
+    /// A deployment is away.
+    Absence {
+        /// The number of the deployment.
+        deployment: usize,
+        /// How.
+        how: Absence,
+        /// Duration, in milliseconds.
+        lasts: i64,
+    },
     /// All messages have this risk; the level is a probability in thousandths, or milliseconds.
     Message {
         /// The risk.
@@ -186,12 +256,14 @@ impl Fault {
             Self::WorkerDeath { .. } => "worker dead and back",
             Self::WorkerFreeze { .. } => "worker frozen",
             Self::WorkerSilence { .. } => "worker without heartbeats",
+            Self::Frame { how, .. } => how.kind(),
+            Self::Absence { how, .. } => how.kind(),
             Self::Message { what, .. } => what.kind(),
         }
     }
 
     /// Every kind, as [`Fault::kind`] and the tally name them.
-    pub const KINDS: [&'static str; 28] = [
+    pub const KINDS: [&'static str; 35] = [
         "crash before a commit",
         "crash after a commit",
         "unknown outcome, done",
@@ -211,6 +283,13 @@ impl Fault {
         "worker frozen",
         "worker without heartbeats",
         "envelopes sent again by a zombie",
+        "stream cut at a frame",
+        "frame twice",
+        "frame late",
+        "stream silent after a frame",
+        "deployment down",
+        "deployment late",
+        "deployment silent",
         "request lost",
         "answer lost",
         "request twice",
@@ -266,6 +345,12 @@ impl fmt::Display for Fault {
             }
             Self::WorkerSilence { worker, lasts } => {
                 write!(f, "worker {worker} extends no claim for {lasts} ms")
+            }
+            Self::Frame { deployment, number, how } => {
+                write!(f, "frame {number} of deployment {deployment}: {how:?}")
+            }
+            Self::Absence { deployment, how, lasts } => {
+                write!(f, "deployment {deployment} is {how:?} for {lasts} ms")
             }
             Self::Message { what, level } => write!(f, "{}, level {level}", what.kind()),
         }

@@ -14,6 +14,7 @@ use segno::{
     notifier::CommitNotifier,
     recovery::retention::Retention,
     runtime::{Clock, Env, Runtime},
+    services::Connector,
     worker::WorkerSettings,
 };
 use segno_core::{
@@ -86,6 +87,8 @@ pub struct Parts {
     pub retention: Retention,
     /// Everything that can be run.
     pub guests: Arc<dyn Guests>,
+    /// How deployments of services are reached; none: there are none.
+    pub connector: Option<Arc<dyn Connector>>,
     /// The way out.
     pub outbound: Arc<dyn Outbound>,
     /// Time.
@@ -256,6 +259,8 @@ impl Node {
             self.parts.outbound.clone(),
             notifier,
         );
+        let connector = self.parts.connector.iter();
+        connector.for_each(|connector| host.services.connect(connector.clone()));
         let endpoint = self.parts.fronts.map(|Grace(grace)| Endpoint::of(&host, grace));
         // Whatever is not for a front end.
         host.channels.add(Arc::new(Unconfirmed));

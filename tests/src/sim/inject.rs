@@ -15,6 +15,7 @@ use super::{
     host::{Control, Node},
     network::Network,
     resonate::Worker,
+    services::Services,
 };
 
 /// Carries out one fault.
@@ -23,20 +24,27 @@ pub async fn inject(
     nodes: &[Arc<Node>],
     workers: &[Arc<Worker>],
     effects: &Effects,
+    services: Option<&Services>,
     ahead: &AtomicU64,
     fault: Fault,
 ) {
     let sleep = |length: i64| network.runtime.sleep(Millis(length));
     match &fault {
         // These tell when they really happen.
-        Fault::Commit { .. } | Fault::Message { .. } | Fault::Stall => {}
+        Fault::Commit { .. } | Fault::Frame { .. } | Fault::Message { .. } | Fault::Stall => {}
         _ => network.log.fault(&fault),
     }
     let offset = |host: usize, by: i64| {
         nodes[host].offset.fetch_add(by, Ordering::Relaxed);
     };
     match fault {
-        Fault::Commit { .. } => {}
+        Fault::Commit { .. } | Fault::Frame { .. } => {}
+        Fault::Absence { deployment, how, lasts } => {
+            let way = services.expect("a script with deployments").way(deployment);
+            way.set(Some(how));
+            sleep(lasts).await;
+            way.set(None);
+        }
         Fault::Crash { host, down } => nodes[host].control(Control::Crash { down }),
         Fault::Stop { host, down } => nodes[host].control(Control::Stop { down }),
         Fault::Partition { host, lasts } => {

@@ -11,7 +11,8 @@
 //!   hears of its commits;
 //! - `timetable`, `holding`, `trip`, `tally`, `crowd`: schedules, resources, sagas, objects and limits, and what
 //!   must be true of them;
-//! - `resonate`: workers and clients of the Resonate protocol;
+//! - `resonate`: workers and clients of the Resonate protocol; `services`: deployments of services, and what must be
+//!   true of them;
 //! - `host`, `outside`, `effects`: hosts and their incarnations, external workers and clients, the
 //!   functions they run;
 //! - `run`, `simulation`: one scenario from beginning to end; `inject`: the injection of faults;
@@ -39,6 +40,7 @@ mod resonate;
 mod run;
 mod running_hosts;
 mod scenario;
+mod services;
 mod shrink;
 mod simulation;
 mod statements;
@@ -49,8 +51,9 @@ mod verdict;
 
 pub use dice::Dice;
 pub use event_log::EventLog;
-pub use fault::{CommitFault, Fault, MessageFault};
+pub use fault::{CommitFault, Fault, FrameFault, MessageFault};
 pub use resonate::Errand;
 pub use run::{Report, run};
 pub use scenario::{Op, Scenario};
+pub use services::{Errand as ServiceErrand, Mode};
 pub use shrink::shrink;

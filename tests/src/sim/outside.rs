@@ -10,6 +10,7 @@ use std::{
 
 use segno::{guest::Payload, runtime::Runtime, values};
 use segno_core::{
+    address,
     command::{ClaimRequest, Command, HeartbeatItem},
     id::{Claim, Digest, Holder, NodeName, PromiseId, Version},
     promise::{Delivery, NewPromise, OutboxKey, Promise, Verdict},
@@ -196,6 +197,17 @@ impl Outside {
         let id = PromiseId::from(op.id());
         match op {
             Op::Resonate { id, errand } => self.resonate.act(id, errand).await,
+            Op::Services { errand, .. } => {
+                self.network.log.count("invocations of services");
+                let (target, input) = (errand.target(), Payload::Json(errand.input().to_string()));
+                let new = NewPromise {
+                    id,
+                    param: values::param(&address::function_of(&target), &input, Tags::new()),
+                    tags: Tags::from([(tags::TARGET.to_owned(), target)]),
+                    timeout_at: Timestamp::NEVER,
+                };
+                self.clients.insist(Command::PromiseCreate(new)).await;
+            }
             Op::Timetable { id, overlap, lasts } => {
                 self.keep_timetable(id, *overlap, *lasts).await;
             }

@@ -12,8 +12,9 @@ use segno_core::{
 use super::{
     crowd,
     dice::Dice,
-    fault::{CommitFault, Fault, MessageFault},
+    fault::{Absence, CommitFault, Fault, FrameFault, MessageFault},
     resonate::{self, Errand},
+    services::{self, DEPLOYMENTS, Mode},
     tally,
 };
 
@@ -96,6 +97,13 @@ pub enum Op {
         /// What holds then; none: what the module says.
         rule: Option<Rule>,
     },
+    /// Begins an invocation of a service.
+    Services {
+        /// The id of the invocation.
+        id: String,
+        /// The operation.
+        errand: services::Errand,
+    },
     /// Something that a client of the Resonate protocol does.
     Resonate {
         /// The id of the invocation.
@@ -118,6 +126,7 @@ impl Op {
             | Self::Pause { id, .. }
             | Self::Timetable { id, .. }
             | Self::Trip { id }
+            | Self::Services { id, .. }
             | Self::Resonate { id, .. } => id,
             Self::Hold { resource, .. } => resource,
             Self::Limit { name, .. } => name.as_str(),
@@ -143,6 +152,7 @@ impl Op {
     pub fn starts(&self) -> bool {
         match self {
             Self::Start { .. } => true,
+            Self::Services { errand, .. } => errand.starts(),
             Self::Resonate { errand, .. } => errand.starts(),
             _ => false,
         }
@@ -155,6 +165,7 @@ impl Op {
             Self::Start { .. }
                 | Self::Resolve { .. }
                 | Self::Signal { .. }
+                | Self::Services { .. }
                 | Self::Resonate {
                     errand: Errand::Rpc { .. } | Errand::Run { .. } | Errand::Grant,
                     ..
@@ -185,6 +196,8 @@ pub struct Scenario {
     pub workers: usize,
     /// How long those that left keep their claims, in milliseconds; none: as long as their leases.
     pub grace: Option<i64>,
+    /// How each deployment of services is spoken to; none: there are none.
+    pub deployments: Option<[Mode; DEPLOYMENTS]>,
     /// Whether the database decides by statements, as PostgreSQL does, each of which sees what was
     /// committed when it began.
     pub statements: bool,
@@ -218,6 +231,7 @@ impl Scenario {
             warm: dice.chance(600),
             workers: 0,
             grace: None,
+            deployments: None,
             statements: false,
             anew: false,
             ops: Vec::new(),
@@ -250,6 +264,7 @@ impl Scenario {
         scenario.graph(&mut Dice::new(seed, "graph"));
         scenario.objects(&mut Dice::new(seed, "objects"));
         scenario.crowd(&mut Dice::new(seed, "crowd"));
+        scenario.services(&mut Dice::new(seed, "services"));
         scenario.statements = Dice::new(seed, "statements").chance(400);
         scenario.anew = Dice::new(seed, "anew").chance(150);
         scenario.ops.sort_by_key(|(at, _)| *at);
@@ -325,6 +340,38 @@ impl Scenario {
         }
     }
 
+    /// Deployments of services, what clients want of them, and what goes wrong with them.
+    fn services(&mut self, dice: &mut Dice) {
+        if !dice.chance(200) {
+            return;
+        }
+        let mode = |dice: &mut Dice| {
+            let version = dice.pick(&[1, 2, 3, 5, 6, 7]);
+            Mode { version, whole: dice.chance(400) }
+        };
+        self.deployments = Some([mode(dice), mode(dice)]);
+        for (at, id, errand) in services::Errand::some(dice) {
+            let starts = matches!(errand, services::Errand::Place { .. });
+            self.ops.push((at, Op::Services { id: id.clone(), errand }));
+            let mut sometimes = |per_mille, op: Op| {
+                if dice.chance(per_mille) {
+                    self.ops.push((at + dice.between(0, 3_000), op));
+                }
+            };
+            sometimes(400, Op::Listen { id: id.clone() });
+            if starts {
+                sometimes(150, Op::Cancel { id: id.clone() });
+                sometimes(60, Op::Kill { id: id.clone() });
+                sometimes(120, Op::Pause { id, lasts: 1_000 });
+            }
+        }
+        for _ in 0..dice.between(1, 4) {
+            let deployment = usize::try_from(dice.below(2)).expect("a small number");
+            let fault = service_fault(deployment, dice);
+            self.faults.push((dice.between(0, 4_000), fault));
+        }
+    }
+
     /// A graph that a workflow has run, and what is done to the run.
     fn graph(&mut self, dice: &mut Dice) {
         if !dice.chance(350) {
@@ -386,6 +433,7 @@ impl Scenario {
             warm: seed.is_multiple_of(2),
             workers: 0,
             grace: None,
+            deployments: None,
             statements: false,
             anew: false,
             ops: Vec::new(),
@@ -477,6 +525,20 @@ impl Scenario {
     }
 }
 
+fn service_fault(deployment: usize, dice: &mut Dice) -> Fault {
+    let (by, lasts) = (dice.between(100, 2_500), dice.between(200, 4_000));
+    let frame = |how, dice: &mut Dice| Fault::Frame { deployment, number: dice.below(120), how };
+    match dice.below(10) {
+        0 | 1 => frame(FrameFault::Cut, dice),
+        2 | 3 => frame(FrameFault::Twice, dice),
+        4 => frame(FrameFault::Late { by }, dice),
+        5 => frame(FrameFault::Silence, dice),
+        6 | 7 => Fault::Absence { deployment, how: Absence::Down, lasts },
+        8 => Fault::Absence { deployment, how: Absence::Late { by }, lasts },
+        _ => Fault::Absence { deployment, how: Absence::Silent, lasts },
+    }
+}
+
 fn fault(hosts: usize, dice: &mut Dice) -> Fault {
     let host = usize::try_from(dice.below(hosts as u64)).expect("a small number");
     match dice.below(15) {
@@ -503,6 +565,9 @@ impl fmt::Display for Scenario {
              {workers} workers with a grace of {grace:?}, a database that decides by statements: {statements}, \
              removed and begun anew: {anew}"
         )?;
+        for (number, Mode { version, whole }) in self.deployments.iter().flatten().enumerate() {
+            writeln!(f, "deployment {number} speaks V{version}, with whole requests: {whole}")?;
+        }
         for (at, op) in &self.ops {
             writeln!(f, "  {at:>6} ms  {op:?}")?;
         }

@@ -37,6 +37,7 @@ use super::{
     run::{End, Report, config},
     running_hosts::RunningHosts,
     scenario::{CALM, Scenario},
+    services::{Services, ToServices},
     verdict,
 };
 use crate::world::{Ledger, SimClock, SimRuntime};
@@ -60,6 +61,7 @@ pub struct Simulation {
     outside: Arc<Outside>,
     workers: Vec<Arc<Worker>>,
     effects: Arc<Effects>,
+    services: Option<Arc<Services>>,
     config: Config,
     panics: Arc<Mutex<Vec<String>>>,
     /// How far the store's clock has jumped.
@@ -100,6 +102,10 @@ impl Simulation {
             seed,
         });
         deploy(&network).await;
+        let services = Services::new(scenario, &log);
+        if let Some(services) = &services {
+            services.register(&network).await;
+        }
         let effects = Arc::new(Effects::new(seed, log));
         let workers: Vec<_> = (0..scenario.workers)
             .map(|number| Worker::start(number, network.clone(), effects.clone(), panics.clone()))
@@ -123,6 +129,7 @@ impl Simulation {
                 false => Retention::default(),
             },
             guests: effects::functions(&effects),
+            connector: services.clone().map(|services| Arc::new(ToServices(services)) as _),
             outbound: Arc::new(Ledger::default()),
             clock,
             lives: AtomicU64::new(0),
@@ -131,7 +138,8 @@ impl Simulation {
         let nodes = (0..scenario.hosts)
             .map(|number| Node::start(&format!("h{number}"), parts.clone()))
             .collect();
-        Self { network, nodes, outside, workers, effects, config, panics, ahead: Arc::default() }
+        let ahead = Arc::default();
+        Self { network, nodes, outside, workers, effects, services, config, panics, ahead }
     }
 
     /// Runs the scenario to its end.
@@ -145,7 +153,8 @@ impl Simulation {
             self.plan(*at, fault.clone());
         }
         let mut end = self.until_quiet(0, scenario.faults.is_empty()).await;
-        let wrong = verdict::end(&end);
+        let mut wrong = verdict::end(&end);
+        wrong.extend(self.services.iter().flat_map(|services| services.end(&end.rows)));
         wrong.into_iter().for_each(|wrong| self.network.log.finding(wrong));
         if !self.network.log.has_findings() {
             self.everything_again().await;
@@ -189,6 +198,7 @@ impl Simulation {
                 break;
             }
         }
+        self.services.iter().for_each(|services| services.begin_anew());
         let begun = log.at();
         for (at, op) in &scenario.ops {
             self.outside.plan(begun + at, op.clone());
@@ -270,6 +280,7 @@ impl Simulation {
         self.network.network_faults.clear();
         self.network.commit_faults.lock().unwrap_or_else(PoisonError::into_inner).clear();
         self.effects.calm();
+        self.services.iter().for_each(|services| services.heal());
         for node in &self.nodes {
             node.conditions.cut.store(false, Ordering::Relaxed);
             node.conditions.heartless.store(false, Ordering::Relaxed);
@@ -282,12 +293,14 @@ impl Simulation {
         let (network, effects, ahead) =
             (self.network.clone(), self.effects.clone(), self.ahead.clone());
         let (nodes, workers) = (self.nodes.clone(), self.workers.clone());
+        let services = self.services.clone();
         let runtime = network.runtime.clone();
         runtime.clone().spawn(
             "fault",
             Box::pin(async move {
                 runtime.sleep(Millis(at)).await;
-                inject(&network, &nodes, &workers, &effects, &ahead, fault).await;
+                inject(&network, &nodes, &workers, &effects, services.as_deref(), &ahead, fault)
+                    .await;
             }),
         );
     }

@@ -29,7 +29,8 @@ pub async fn add(ctx: ScriptContext) -> Result {
 /// All that is wrong with the state of the objects.
 pub fn end(rows: &Snapshot) -> Vec<String> {
     let mut objects: BTreeMap<&ObjectId, (u64, u64)> = BTreeMap::new();
-    for ((object, name), value) in &rows.state {
+    let tallies = rows.state.iter().filter(|((object, _), _)| object.as_str().contains("Tally@"));
+    for ((object, name), value) in tallies {
         let Payload::Json(value) = value else { continue };
         let (count, marks) = objects.entry(object).or_default();
         match &**name {

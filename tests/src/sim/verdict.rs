@@ -16,7 +16,7 @@ use super::{
     crowd,
     run::End,
     scenario::{Op, Scenario, root},
-    tally, trip,
+    services, tally, trip,
 };
 
 /// All findings about an end by itself.
@@ -64,7 +64,9 @@ fn receipt(promise: &Promise) -> Option<Json> {
 /// The outcome in an invocation's journal is that of the promise.
 fn told(rows: &Snapshot) -> Vec<String> {
     let mut wrong = Vec::new();
-    for (id, journal) in &rows.journals {
+    // Those of services call others than their own promises.
+    let journals = rows.journals.iter().filter(|(id, _)| !services::is_service(rows, id));
+    for (id, journal) in journals {
         let mut kinds = BTreeMap::new();
         for record in &journal.records {
             match &record.body {
@@ -169,6 +171,7 @@ fn refines_abroad(scenario: &Scenario, end: &End, expected: &End) -> Vec<String>
 /// All differences that faults do not explain.
 pub fn refines(scenario: &Scenario, end: &End, expected: &End) -> Vec<String> {
     let mut wrong = refines_abroad(scenario, end, expected);
+    wrong.extend(services::refines(scenario, &end.rows, &expected.rows));
     for (_, op) in &scenario.ops {
         let Op::Start { id, function, .. } = op else { continue };
         let interfered = scenario.ops.iter().any(|(_, op)| op.interferes() && root(op.id()) == id);

@@ -8,10 +8,7 @@ pub mod script;
 mod sim;
 mod story;
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use segno::{
     boot::{self, Running},
@@ -19,7 +16,7 @@ use segno::{
     host::Host,
     notifier::CommitNotifier,
     runtime::{Clock, Env},
-    services::{Connector, Deployment, Endpoint},
+    services::Connector,
     store::{Hints, MemoryStore, NewModule, Store, StoreError},
     values,
     worker::WorkerSettings,
@@ -222,16 +219,10 @@ impl World {
     /// # Panics
     /// It is no manifest.
     pub async fn register(&self, manifest: &Json) {
-        let manifest = serde_json::from_value(manifest.clone()).expect("a manifest");
-        let endpoint = Endpoint { uri: "test".to_owned(), headers: BTreeMap::new(), http11: false };
-        let deployment = Deployment::new(&endpoint, None, manifest);
-        let kept: Arc<[u8]> = deployment.to_bytes().into();
-        let module = Digest::of(&kept);
-        let facts = deployment.facts();
-        let new = NewModule { facts, ..NewModule::plain(module, kept, self.clock.now()) };
+        let (new, deploys) = deployment::registration("test", manifest, self.clock.now());
         self.memory.modules().put(new).await.expect("memory takes everything");
-        for alias in deployment.aliases() {
-            self.client(Command::Deploy { alias, module }).await;
+        for deploy in deploys {
+            self.client(deploy).await;
         }
     }
 

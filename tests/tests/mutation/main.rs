@@ -64,6 +64,18 @@ const OUTSIDE: &[Part] = &[
         program: "simulation",
         mutations: outside::SIMULATED_MESSAGES,
     },
+    Part {
+        folder: "host/engine",
+        package: "tests",
+        program: "simulation",
+        mutations: outside::SIMULATED_SERVICES,
+    },
+    Part {
+        folder: "host/restate",
+        package: "tests",
+        program: "simulation",
+        mutations: outside::SIMULATED_FRAMES,
+    },
 ];
 
 fn sources_of(part: &Part) -> PathBuf {

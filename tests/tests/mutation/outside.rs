@@ -334,3 +334,33 @@ pub const SIMULATED_SAGAS: &[Mutation] = &[Mutation {
     tests: "a_schedule_a_resource_and_a_saga_survive",
     killer: "comes out of order",
 }];
+
+/// Of what deployments of services are told, and whom they call.
+pub const SIMULATED_SERVICES: &[Mutation] = &[
+    Mutation {
+        what: "what a run came to is told before it is stored",
+        file: "worker/service_run/attempt.rs",
+        says: "        self.committed(live).await?;\n        live.send_all().await?;\n        Ok(None)",
+        would_say: "        live.send_all().await?;\n        self.committed(live).await?;\n        Ok(None)",
+        tests: "services_survive_every_fault",
+        killer: "was seen to be",
+    },
+    Mutation {
+        what: "all calls of an invocation begin the same one",
+        file: "services/ids.rs",
+        says: "    derived(\"callee\", &[invocation.as_str(), &index.0.to_string()])",
+        would_say: "    derived(\"callee\", &[invocation.as_str(), &(index.0 / 100).to_string()])",
+        tests: "services_survive_every_fault",
+        killer: "was told",
+    },
+];
+
+/// Of the frames that deployments of services send.
+pub const SIMULATED_FRAMES: &[Mutation] = &[Mutation {
+    what: "a run may be proposed twice",
+    file: "runtime/immutable.rs",
+    says: "if asked.progress != Progress::Open {",
+    would_say: "if false {",
+    tests: "services_survive_every_cut",
+    killer: "nobody complained",
+}];

@@ -2,7 +2,11 @@
 
 use std::sync::Arc;
 
-use segno::{runtime::Clock as _, services::ids::callee, store::Store as _};
+use segno::{
+    runtime::Clock as _,
+    services::ids::{Called, callee},
+    store::Store as _,
+};
 use segno_core::{
     address::Address,
     command::Command,
@@ -35,7 +39,7 @@ fn manifest(version: u32) -> Json {
                 "ty": "SERVICE",
                 "handlers": [
                     handler("place"), handler("wait"), handler("fail"), handler("send"),
-                    handler("unknown"), handler("cancels"), handler("echo"),
+                    handler("unknown"), handler("cancels"), handler("echo"), handler("runs"),
                 ],
                 "retryPolicyMaxAttempts": 3,
             },
@@ -92,6 +96,7 @@ fn deployment() -> TestDeployment {
         })
         .with("Order/unknown", async |ctx: HandlerContext| ctx.call("Nobody/is", &json!(1)).await)
         .with("Order/echo", async |ctx: HandlerContext| Ok(ctx.input()))
+        .with("Order/runs", async |ctx: HandlerContext| ctx.call("Sign/ada/run", &json!(1)).await)
         .with("Order/cancels", async |ctx: HandlerContext| {
             let waited = ctx.told(NotificationId::NamedSignal("go".to_owned())).await;
             ctx.run("clean", Ok(json!(1))).await.map(|_| json!(format!("{waited:?}")))
@@ -165,9 +170,11 @@ async fn comes_to_its_end(world: &mut World, deployment: &TestDeployment) {
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn every_version_of_the_protocol_comes_to_the_same() {
-    let mut journals = Vec::new();
-    for version in 5..=7 {
-        for whole_requests in [false, true] {
+    for family in [[1, 2, 3], [5, 6, 7]] {
+        let mut journals = Vec::new();
+        for (version, whole_requests) in
+            family.map(|version| [(version, false), (version, true)]).concat()
+        {
             let deployment = Arc::new(deployment().whole(whole_requests));
             let mut world = world(&deployment, version, Faults::default()).await;
             placed(&mut world, &deployment).await;
@@ -179,14 +186,14 @@ async fn every_version_of_the_protocol_comes_to_the_same() {
                 world.history("it").await.iter().map(RecordBody::kind_name).collect::<Vec<_>>();
             journals.push(kinds);
         }
+        assert!(journals.windows(2).all(|pair| pair[0].len() == pair[1].len()), "{journals:#?}");
     }
-    assert!(journals.windows(2).all(|pair| pair[0].len() == pair[1].len()), "{journals:#?}");
 }
 
 /// Whichever frame is the last that goes through, the journal goes on from what is stored.
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn a_connection_that_breaks_at_any_frame_changes_nothing() {
-    for (version, whole_requests) in [(5, false), (7, false), (6, true)] {
+    for (version, whole_requests) in [(1, false), (3, true), (5, false), (7, false), (6, true)] {
         let mut frame = 0;
         loop {
             let deployment = deployment().whole(whole_requests).breaking_at(frame);
@@ -198,18 +205,18 @@ async fn a_connection_that_breaks_at_any_frame_changes_nothing() {
             }
             frame += 1;
         }
-        assert!(frame > 40, "{frame} frames");
+        assert!(frame > 30, "{frame} frames");
     }
 }
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn a_host_that_fails_at_any_commit_changes_nothing() {
     for fault in Fault::ALL {
-        for whole_requests in [false, true] {
+        for (version, whole_requests) in [(2, false), (6, false), (6, true)] {
             let mut number = 0;
             loop {
                 let deployment = Arc::new(deployment().whole(whole_requests));
-                let mut world = world(&deployment, 6, Faults::at(number, fault)).await;
+                let mut world = world(&deployment, version, Faults::at(number, fault)).await;
                 placed(&mut world, &deployment).await;
                 if !world.faults.injected() {
                     break;
@@ -275,6 +282,27 @@ async fn a_workflow_runs_once_and_its_promise_is_there_before_and_after() {
     assert_eq!(world.outcome("status").await.1, json!("asked"));
     world.start("sign", "restate://Sign/ada/sign", &json!("ada")).await;
     assert_eq!(world.outcome("ada").await.1, json!("ada"));
+}
+
+/// Also by the attempt after the one that called: what it finds is a run that another began.
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn who_calls_a_run_that_another_began_is_refused_whatever_fails() {
+    let key = Called { service: "Sign", key: Some("ada"), handler: "run" };
+    for fault in Fault::ALL {
+        let mut number = 0;
+        loop {
+            let deployment = Arc::new(deployment());
+            let mut world = world(&deployment, 6, Faults::at(number, fault)).await;
+            world.start(key.run().as_str(), &key.address(), &json!(null)).await;
+            world.start("late", "restate://Order/runs", &json!(null)).await;
+            let (verdict, failure) = world.outcome("late").await;
+            assert_eq!((verdict, &failure["code"]), (Verdict::Rejected, &json!(409)), "{number}");
+            if !world.faults.injected() {
+                break;
+            }
+            number += 1;
+        }
+    }
 }
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]

@@ -164,26 +164,30 @@ impl ServiceRun {
         }
     }
 
-    /// Records what the settlement of a promise completes. Answers what the deployment is told.
+    /// Records what the settlement of a promise completes, and that a run was begun by another. Answers what the
+    /// deployment is told.
     pub(super) fn settled(&mut self, promise: &Promise) -> Vec<Notification> {
-        let Some(told) = values::told(promise) else { return Vec::new() };
-        let now = self.worker.now();
+        let told = values::told(promise);
         let open =
             self.journal.open().filter(|(_, open)| open.awaits.as_ref() == Some(promise.id()));
-        let open: Vec<(CommandIndex, bool)> = open
-            .map(|(index, open)| {
-                (index, open.kind == segno_restate::immutable::NotificationKind::Sleep)
-            })
-            .collect();
-        let mut notifications = Vec::new();
-        for (index, is_sleep) in open {
-            let result = match is_sleep {
-                true => NotificationResult::Void,
-                false => outcome::of_guest(&told).into(),
-            };
-            notifications.extend(self.journal.complete(index, result, now));
-        }
-        notifications
+        let results = open.filter_map(|(index, open)| {
+            // What the attempt that called would have said, had it gone further.
+            if open.wish.is_call() && !self.is_callee(promise, index) {
+                return Some((index, failed(409, INVOKED)));
+            }
+            let told = told.as_ref()?;
+            Some((
+                index,
+                match open.kind == segno_restate::immutable::NotificationKind::Sleep {
+                    true => NotificationResult::Void,
+                    false => outcome::of_guest(told).into(),
+                },
+            ))
+        });
+        let results: Vec<(CommandIndex, NotificationResult)> = results.collect();
+        let now = self.worker.now();
+        let told = results.into_iter();
+        told.filter_map(|(index, result)| self.journal.complete(index, result, now)).collect()
     }
 
     /// Records the signals that came. Answers what the deployment is told.

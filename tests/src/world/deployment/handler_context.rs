@@ -1,0 +1,173 @@
+//! What a handler asks with.
+
+use std::{
+    sync::{Arc, Mutex},
+    task::Poll,
+};
+
+use bytes::Bytes;
+use segno_restate::{
+    deployment::StateRead,
+    immutable::{CANCEL_SIGNAL, ErrorMessage, NotificationId, NotificationResult},
+    wire::{Failure, Outcome},
+};
+use serde_json::Value as Json;
+
+use super::{TestDeployment, lock, serving::Shared, side::Side};
+
+/// What a handler asks with.
+#[derive(Clone)]
+pub struct HandlerContext {
+    pub(super) shared: Arc<Mutex<Shared>>,
+    pub(super) deployment: Arc<TestDeployment>,
+}
+
+impl HandlerContext {
+    /// The id of the invocation.
+    pub fn id(&self) -> String {
+        lock(&self.shared).attempt.id()
+    }
+
+    /// The input.
+    pub fn input(&self) -> Json {
+        serde_json::from_slice(&lock(&self.shared).attempt.input()).unwrap_or_default()
+    }
+
+    /// Does something whose outcome is kept.
+    pub async fn run(&self, name: &str, outcome: Result<Json, Failure>) -> Result<Json, Failure> {
+        self.run_with(name, |_| outcome).await
+    }
+
+    /// The same, for what depends on how often it was done: this time included.
+    pub async fn run_with(
+        &self,
+        name: &str,
+        does: impl FnOnce(u64) -> Result<Json, Failure>,
+    ) -> Result<Json, Failure> {
+        let deployment = self.deployment.clone();
+        let outcome = || match does(deployment.does(name)) {
+            Ok(value) => Outcome::Success(bytes(&value)),
+            Err(failure) => Outcome::Failure(failure),
+        };
+        let told = self.issue(|attempt| attempt.run(name, outcome)).await;
+        self.value(told).await
+    }
+
+    /// Waits until an instant.
+    pub async fn sleep_until(&self, at_ms: u64) {
+        let told = self.issue(|attempt| attempt.sleep(at_ms)).await;
+        self.told(told).await;
+    }
+
+    /// Calls a handler: `SERVICE[/KEY]/HANDLER`.
+    pub async fn call(&self, target: &str, input: &Json) -> Result<Json, Failure> {
+        let told = self.issue(|attempt| attempt.call(parts(target), bytes(input))).await;
+        self.value(told).await
+    }
+
+    /// Calls a handler, and lets it go.
+    pub async fn send(&self, target: &str, input: &Json) {
+        let begun = self.issue(|attempt| attempt.send(parts(target), bytes(input))).await;
+        if let Some(begun) = begun {
+            self.told(begun).await;
+        }
+    }
+
+    /// Reads a key of state.
+    pub async fn state(&self, key: &'static str) -> Json {
+        let content = match self.issue(|attempt| attempt.state(key)).await {
+            StateRead::Known(content) => content,
+            StateRead::Asked(id) => match self.told(NotificationId::Completion(id)).await {
+                NotificationResult::Value(content) => Some(content),
+                _ => None,
+            },
+        };
+        content.and_then(|content| serde_json::from_slice(&content).ok()).unwrap_or_default()
+    }
+
+    /// Writes a key of state.
+    pub async fn set_state(&self, key: &'static str, value: &Json) {
+        let content = value.to_string().into_bytes();
+        self.issue(|attempt| attempt.set_state(key, content)).await;
+    }
+
+    /// Waits for a promise of the workflow.
+    pub async fn promise(&self, key: &str) -> Result<Json, Failure> {
+        let told = self.issue(|attempt| attempt.promise(key)).await;
+        self.value(told).await
+    }
+
+    /// Completes a promise of the workflow.
+    pub async fn complete_promise(&self, key: &str, value: &Json) -> Result<Json, Failure> {
+        let told = self.issue(|attempt| attempt.complete_promise(key, bytes(value))).await;
+        self.value(told).await
+    }
+
+    /// A new awakeable: its id, and what is told it.
+    pub async fn awakeable(&self) -> (String, NotificationId) {
+        self.issue(Side::awakeable).await
+    }
+
+    /// Completes an awakeable.
+    pub async fn complete_awakeable(&self, id: &str, value: &Json) {
+        self.issue(|attempt| attempt.complete_awakeable(id, bytes(value))).await;
+    }
+
+    /// Waits for something, and reads its value.
+    pub async fn value(&self, id: NotificationId) -> Result<Json, Failure> {
+        match self.told(id).await {
+            NotificationResult::Value(value) => {
+                Ok(serde_json::from_slice(&value).unwrap_or_default())
+            }
+            NotificationResult::Failure(failure) => Err(failure),
+            NotificationResult::Void
+            | NotificationResult::InvocationId(_)
+            | NotificationResult::StateKeys(_) => Ok(Json::Null),
+        }
+    }
+
+    /// Waits for something. Being asked to stop ends one wait.
+    pub async fn told(&self, id: NotificationId) -> NotificationResult {
+        std::future::poll_fn(|_| {
+            let mut shared = lock(&self.shared);
+            if let Some(result) = shared.results.get(&id).cloned() {
+                shared.waits.remove(&id);
+                return Poll::Ready(result);
+            }
+            if shared.results.remove(&NotificationId::Signal(CANCEL_SIGNAL)).is_some() {
+                shared.waits.remove(&id);
+                return Poll::Ready(NotificationResult::Failure(Failure::new(409, "Cancelled")));
+            }
+            shared.waits.insert(id.clone());
+            Poll::Pending
+        })
+        .await
+    }
+
+    async fn issue<T>(&self, ask: impl FnOnce(&mut Side) -> Result<T, ErrorMessage>) -> T {
+        let asked = {
+            let mut shared = lock(&self.shared);
+            ask(&mut shared.attempt).map_err(|error| shared.attempt.fail(error))
+        };
+        match asked {
+            Ok(asked) => asked,
+            Err(()) => pending().await,
+        }
+    }
+}
+
+/// The attempt is over: the handler goes no further.
+async fn pending<T>() -> T {
+    std::future::pending().await
+}
+
+fn bytes(value: &Json) -> Bytes {
+    value.to_string().into_bytes().into()
+}
+
+/// Service, key and handler.
+fn parts(target: &str) -> [String; 3] {
+    let (service, rest) = target.split_once('/').expect("a handler");
+    let (key, handler) = rest.rsplit_once('/').unwrap_or(("", rest));
+    [service, key, handler].map(str::to_owned)
+}

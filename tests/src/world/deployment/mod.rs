@@ -1,0 +1,197 @@
+//! A deployment of services in virtual time: handlers written as futures, behind the deployment's side of the protocol,
+//! and a way to it on which requests and frames meet what they meet.
+//!
+//! `line`: the way; `serving`: an attempt; `side`, `entry_attempt`: its machine, of either family of the protocol;
+//! `handler_context`: what a handler asks with.
+
+mod entry_attempt;
+mod handler_context;
+mod line;
+mod serving;
+mod side;
+
+use std::{
+    collections::BTreeMap,
+    future::Future,
+    pin::Pin,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use async_trait::async_trait;
+use segno::{
+    runtime::Runtime as _,
+    services::{
+        AttemptRequest, ConnectError, Connector, Deployment, Discovery, Endpoint, Exchange,
+    },
+    store::NewModule,
+};
+use segno_core::{command::Command, id::Digest, time::Timestamp};
+use segno_restate::{version::ProtocolVersion, wire::Failure};
+use serde_json::Value as Json;
+use tokio::sync::mpsc;
+
+use self::serving::Serving;
+pub use self::{
+    handler_context::HandlerContext,
+    line::{BreaksAt, Fate, Line},
+};
+use super::SimRuntime;
+
+type Running = Pin<Box<dyn Future<Output = Result<Json, Failure>> + Send>>;
+type Handler = Arc<dyn Fn(HandlerContext) -> Running + Send + Sync>;
+
+/// The handlers of a deployment, by `SERVICE/HANDLER`.
+pub struct TestDeployment {
+    handlers: BTreeMap<&'static str, Handler>,
+    line: Arc<dyn Line>,
+    /// Whether the request ends before the answer begins.
+    whole_requests: bool,
+    frames: AtomicU64,
+    attempts: AtomicU64,
+    /// What runs did, by their names.
+    done: Mutex<BTreeMap<String, u64>>,
+}
+
+impl Default for TestDeployment {
+    fn default() -> Self {
+        Self {
+            handlers: BTreeMap::new(),
+            line: Arc::new(BreaksAt::default()),
+            whole_requests: false,
+            frames: AtomicU64::new(0),
+            attempts: AtomicU64::new(0),
+            done: Mutex::default(),
+        }
+    }
+}
+
+impl TestDeployment {
+    /// With one handler more.
+    #[must_use]
+    pub fn with<F, R>(mut self, name: &'static str, handler: F) -> Self
+    where
+        F: Fn(HandlerContext) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<Json, Failure>> + Send + 'static,
+    {
+        let handler: Handler = Arc::new(move |context| Box::pin(handler(context)));
+        self.handlers.insert(name, handler);
+        self
+    }
+
+    /// Whether each request ends before its answer begins.
+    #[must_use]
+    pub fn whole(self, whole_requests: bool) -> Self {
+        Self { whole_requests, ..self }
+    }
+
+    /// The connection breaks at this frame.
+    #[must_use]
+    pub fn breaking_at(self, frame: u64) -> Self {
+        self.behind(Arc::new(BreaksAt(Some(frame))))
+    }
+
+    /// It is reached by this way.
+    #[must_use]
+    pub fn behind(self, line: Arc<dyn Line>) -> Self {
+        Self { line, ..self }
+    }
+
+    /// How many frames were sent so far.
+    pub fn frames(&self) -> u64 {
+        self.frames.load(Ordering::Relaxed)
+    }
+
+    /// How many attempts there were.
+    pub fn attempts(&self) -> u64 {
+        self.attempts.load(Ordering::Relaxed)
+    }
+
+    /// How often the run with this name was done.
+    pub fn done(&self, name: &str) -> u64 {
+        lock(&self.done).get(name).copied().unwrap_or_default()
+    }
+
+    /// The run with this name is done once more; answers how often it was.
+    fn does(&self, name: &str) -> u64 {
+        let mut done = lock(&self.done);
+        let times = done.entry(name.to_owned()).or_default();
+        *times += 1;
+        *times
+    }
+
+    /// The number of the next frame, and what becomes of it.
+    fn next_frame(&self, is_single: bool) -> Result<(u64, Fate), ConnectError> {
+        let number = self.frames.fetch_add(1, Ordering::Relaxed);
+        match self.line.frame(number, is_single) {
+            Fate::Breaks => Err(unreachable(format!("the connection broke at frame {number}"))),
+            fate => Ok((number, fate)),
+        }
+    }
+}
+
+fn unreachable(reason: String) -> ConnectError {
+    ConnectError::Unreachable { uri: "test".to_owned(), reason }
+}
+
+/// A deployment at this address that is registered with a manifest: what is kept, and what puts it in its place.
+///
+/// # Panics
+/// It is no manifest.
+pub fn registration(uri: &str, manifest: &Json, at: Timestamp) -> (NewModule, Vec<Command>) {
+    let manifest = serde_json::from_value(manifest.clone()).expect("a manifest");
+    let endpoint = Endpoint { uri: uri.to_owned(), headers: BTreeMap::new(), http11: false };
+    let deployment = Deployment::new(&endpoint, None, manifest);
+    let kept: Arc<[u8]> = deployment.to_bytes().into();
+    let module = Digest::of(&kept);
+    let aliases = deployment.aliases();
+    let deploys = aliases.map(|alias| Command::Deploy { alias, module }).collect();
+    (NewModule { facts: deployment.facts(), ..NewModule::plain(module, kept, at) }, deploys)
+}
+
+/// Reaches a deployment of the test's.
+pub struct TestConnector(pub Arc<TestDeployment>);
+
+#[async_trait]
+impl Connector for TestConnector {
+    async fn discover(&self, endpoint: &Endpoint, _: &str) -> Result<Discovery, ConnectError> {
+        Err(unreachable(format!("`{}` is registered already", endpoint.uri)))
+    }
+
+    async fn open(
+        &self,
+        endpoint: &Endpoint,
+        request: AttemptRequest,
+    ) -> Result<Exchange, ConnectError> {
+        let deployment = self.0.clone();
+        deployment.attempts.fetch_add(1, Ordering::Relaxed);
+        let refused = |status, body: &str| ConnectError::Status {
+            uri: endpoint.uri.clone(),
+            path: request.path.clone(),
+            status,
+            retry_after: None,
+            body: body.to_owned(),
+        };
+        let version: ProtocolVersion =
+            request.content_type.parse().map_err(|_| refused(415, "no such version"))?;
+        let name = request.path.strip_prefix("/invoke/").unwrap_or_default();
+        let handler = deployment.handlers.get(name).ok_or_else(|| refused(404, "no handler"))?;
+        match deployment.line.request() {
+            Fate::Breaks => return Err(unreachable("it is down".to_owned())),
+            Fate::Late(length) => SimRuntime::default().sleep(length).await,
+            Fate::Vanishes => std::future::pending().await,
+            Fate::Passes | Fate::Twice => {}
+        }
+        let whole = request.is_whole || deployment.whole_requests;
+        let (sender, requests) = mpsc::channel(64);
+        let (handler, first) = (handler.clone(), &request.first);
+        let serving = Serving::new(deployment.clone(), version, handler, first, requests);
+        Ok(Exchange { sender: (!whole).then_some(sender), receiver: serving.start() })
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

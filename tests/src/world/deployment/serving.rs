@@ -1,0 +1,266 @@
+//! One attempt at the deployment's side: the handler goes on with what came, until it waits or ends.
+
+use std::{
+    collections::{BTreeSet, HashMap, VecDeque},
+    sync::{Arc, Mutex},
+    task::{Context, Poll, Waker},
+};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use segno::{
+    runtime::{BoxFuture, Runtime as _},
+    services::{ConnectError, Incoming},
+};
+use segno_restate::{
+    frame::HEADER_LENGTH,
+    immutable::{ErrorMessage, NotificationId, NotificationResult},
+    version::ProtocolVersion,
+    wire::Outcome,
+};
+use tokio::sync::mpsc;
+
+use super::{
+    Handler, HandlerContext, Running, TestDeployment,
+    line::{Fate, is_single_of_deployment, is_single_of_host},
+    lock,
+    side::Side,
+};
+use crate::world::SimRuntime;
+
+/// What a handler and its attempt share.
+pub struct Shared {
+    pub attempt: Side,
+    pub results: HashMap<NotificationId, NotificationResult>,
+    pub waits: BTreeSet<NotificationId>,
+}
+
+/// One attempt.
+pub struct Serving {
+    deployment: Arc<TestDeployment>,
+    version: ProtocolVersion,
+    attempt: Arc<Mutex<Shared>>,
+    running: Option<Running>,
+    handler: Handler,
+    requests: mpsc::Receiver<Bytes>,
+    /// Frames that the host has sent.
+    arriving: VecDeque<Bytes>,
+    /// Frames of the attempt that are not on their way yet.
+    out: Bytes,
+    /// Frames that arrive at the host next.
+    passed: VecDeque<Passed>,
+    /// Nothing arrives before this is over.
+    late: Option<BoxFuture<()>>,
+}
+
+/// A frame; with its number if it comes a second time.
+type Passed = (Bytes, Option<u64>);
+
+impl Serving {
+    /// An attempt that has not begun.
+    pub fn new(
+        deployment: Arc<TestDeployment>,
+        version: ProtocolVersion,
+        handler: Handler,
+        first: &[u8],
+        requests: mpsc::Receiver<Bytes>,
+    ) -> Self {
+        let attempt = Side::new(version);
+        let shared = Shared { attempt, results: HashMap::new(), waits: BTreeSet::new() };
+        let mut serving = Self {
+            deployment,
+            version,
+            attempt: Arc::new(Mutex::new(shared)),
+            running: None,
+            handler,
+            requests,
+            arriving: VecDeque::new(),
+            out: Bytes::new(),
+            passed: VecDeque::new(),
+            late: None,
+        };
+        serving.arrives(first);
+        serving
+    }
+
+    fn arrives(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let (frame, rest) = bytes.split_at(frame_length(bytes));
+            self.arriving.push_back(Bytes::copy_from_slice(frame));
+            bytes = rest;
+        }
+    }
+
+    /// Takes a frame of the host.
+    fn take(&mut self, frame: &[u8]) -> Result<(), ConnectError> {
+        let is_over = lock(&self.attempt).attempt.is_over();
+        let is_single = !is_over && is_single_of_host(frame, self.version);
+        let (number, fate) = self.deployment.next_frame(is_single)?;
+        let mut shared = lock(&self.attempt);
+        // Whatever is wrong with it, the attempt says so itself.
+        let first = shared.attempt.receive(frame);
+        if fate == Fate::Twice && first.is_ok() && shared.attempt.receive(frame).is_ok() {
+            self.deployment.line.taken_twice(number);
+        }
+        drop(shared);
+        self.wait(fate);
+        Ok(())
+    }
+
+    /// Sends the next frame of the attempt.
+    fn give(&mut self) -> Result<(), ConnectError> {
+        let length = frame_length(&self.out);
+        let frame = self.out.split_to(length);
+        let is_single = is_single_of_deployment(&frame, self.version);
+        let (number, fate) = self.deployment.next_frame(is_single)?;
+        self.passed.push_back((frame.clone(), None));
+        if fate == Fate::Twice {
+            self.passed.push_back((frame, Some(number)));
+        }
+        self.wait(fate);
+        Ok(())
+    }
+
+    fn wait(&mut self, fate: Fate) {
+        match fate {
+            Fate::Late(length) => self.late = Some(SimRuntime::default().sleep(length)),
+            Fate::Vanishes => self.late = Some(Box::pin(std::future::pending())),
+            Fate::Passes | Fate::Twice | Fate::Breaks => {}
+        }
+    }
+
+    /// Begins. The attempt goes on by itself, whether or not the host reads, until that breaks off.
+    pub fn start(mut self) -> Box<dyn Incoming> {
+        let (sender, frames) = mpsc::channel(64);
+        let deployment = self.deployment.clone();
+        let serving = async move {
+            loop {
+                let next = tokio::select! {
+                    biased;
+                    () = sender.closed() => return,
+                    next = self.next() => next.transpose(),
+                };
+                let Some(next) = next else { return };
+                let is_last = next.is_err();
+                if sender.send(next).await.is_err() || is_last {
+                    return;
+                }
+            }
+        };
+        SimRuntime::default().spawn("attempt", Box::pin(serving));
+        Box::new(Answer { deployment, frames, read_twice: None })
+    }
+
+    /// The next frame that arrives at the host; none: there is none any more.
+    async fn next(&mut self) -> Result<Option<Passed>, ConnectError> {
+        loop {
+            if let Some(late) = &mut self.late {
+                late.await;
+                self.late = None;
+            }
+            if let Some(passed) = self.passed.pop_front() {
+                return Ok(Some(passed));
+            }
+            if let Some(frame) = self.arriving.pop_front() {
+                self.take(&frame)?;
+                continue;
+            }
+            if self.out.is_empty() {
+                self.go_on();
+            }
+            if !self.out.is_empty() {
+                self.give()?;
+                continue;
+            }
+            if lock(&self.attempt).attempt.is_over() {
+                return Ok(None);
+            }
+            match self.requests.recv().await {
+                Some(bytes) => self.arrives(&bytes),
+                None => lock(&self.attempt).attempt.end_of_input(),
+            }
+        }
+    }
+
+    /// Goes on until there is something to send, or more has to come.
+    fn go_on(&mut self) {
+        loop {
+            {
+                let mut shared = lock(&self.attempt);
+                self.out = shared.attempt.take_output();
+                if !self.out.is_empty() || !shared.attempt.is_ready() {
+                    return;
+                }
+            }
+            let running = self.running.get_or_insert_with(|| {
+                (self.handler)(HandlerContext {
+                    shared: self.attempt.clone(),
+                    deployment: self.deployment.clone(),
+                })
+            });
+            let polled = running.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+            let mut shared = lock(&self.attempt);
+            if !shared.attempt.is_ready() {
+                continue;
+            }
+            if let Poll::Ready(ended) = polled {
+                let outcome = match ended {
+                    Ok(value) => Outcome::Success(value.to_string().into_bytes().into()),
+                    Err(failure) => Outcome::Failure(failure),
+                };
+                let finished = shared.attempt.finish(outcome);
+                report(&mut shared.attempt, finished);
+                continue;
+            }
+            match shared.attempt.next_told() {
+                Ok(Some((id, result))) => {
+                    shared.results.insert(id, result);
+                }
+                Ok(None) if shared.attempt.input_ended() => {
+                    let waits = shared.waits.clone();
+                    let suspended = shared.attempt.suspend(&waits);
+                    report(&mut shared.attempt, suspended);
+                }
+                Ok(None) => {
+                    self.out = shared.attempt.take_output();
+                    return;
+                }
+                Err(error) => shared.attempt.fail(error),
+            }
+        }
+    }
+}
+
+fn report(attempt: &mut Side, done: Result<(), ErrorMessage>) {
+    if let Err(error) = done {
+        attempt.fail(error);
+    }
+}
+
+/// What the host reads of an attempt.
+struct Answer {
+    deployment: Arc<TestDeployment>,
+    frames: mpsc::Receiver<Result<Passed, ConnectError>>,
+    /// The frame that was read twice.
+    read_twice: Option<u64>,
+}
+
+#[async_trait]
+impl Incoming for Answer {
+    async fn next(&mut self) -> Result<Option<Bytes>, ConnectError> {
+        if let Some(number) = self.read_twice.take() {
+            self.deployment.line.taken_twice(number);
+        }
+        let Some(passed) = self.frames.recv().await else { return Ok(None) };
+        let (frame, again) = passed?;
+        self.read_twice = again;
+        Ok(Some(frame))
+    }
+}
+
+/// The length of the first frame.
+fn frame_length(bytes: &[u8]) -> usize {
+    let length = bytes.get(4..HEADER_LENGTH).and_then(|length| length.try_into().ok());
+    let length = length.map_or(0, u32::from_be_bytes) as usize;
+    (HEADER_LENGTH + length).min(bytes.len())
+}

@@ -1,0 +1,294 @@
+//! The deployment's side of an attempt, of either family of the protocol, with what handlers ask for.
+
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
+use segno_restate::{
+    Violation,
+    deployment::{Attempt, StateRead},
+    id::{AwakeableId, AwakeableKind},
+    immutable::{
+        CANCEL_SIGNAL, Call, Combinator, ErrorMessage, Future as Wait, NotificationId,
+        NotificationResult, OneWayCall,
+    },
+    mutable::{self, entry::PromiseCompletion},
+    version::{Family, ProtocolVersion},
+    wire::Outcome,
+};
+
+use super::entry_attempt::EntryAttempt;
+
+/// An attempt.
+pub enum Side {
+    /// Of V5 to V7.
+    Commands(Box<Attempt>),
+    /// Of V1 to V3.
+    Entries(Box<EntryAttempt>),
+}
+
+type Asked<T> = Result<T, ErrorMessage>;
+
+/// The same of both.
+macro_rules! both {
+    ($side:expr, $attempt:ident => $what:expr) => {
+        match $side {
+            Side::Commands($attempt) => $what,
+            Side::Entries($attempt) => $what,
+        }
+    };
+}
+
+impl Side {
+    /// An attempt in this version.
+    pub fn new(version: ProtocolVersion) -> Self {
+        match version.family() {
+            Family::Immutable => Self::Commands(Box::new(Attempt::new(version))),
+            Family::Mutable => Self::Entries(Box::new(EntryAttempt::new(version))),
+        }
+    }
+
+    /// Takes a frame.
+    ///
+    /// # Errors
+    /// A [`Violation`]; the attempt is then over.
+    pub fn receive(&mut self, frame: &[u8]) -> Result<(), Violation> {
+        both!(self, attempt => attempt.receive(frame))
+    }
+
+    /// The request's body ended.
+    pub fn end_of_input(&mut self) {
+        match self {
+            Self::Commands(attempt) => drop(attempt.end_of_input()),
+            Self::Entries(attempt) => attempt.end_of_input(),
+        }
+    }
+
+    /// Whether it did.
+    pub fn input_ended(&self) -> bool {
+        both!(self, attempt => attempt.input_ended())
+    }
+
+    /// Whether the handler can run.
+    pub fn is_ready(&self) -> bool {
+        both!(self, attempt => attempt.is_ready())
+    }
+
+    /// Whether the last frame was written.
+    pub fn is_over(&self) -> bool {
+        both!(self, attempt => attempt.is_over())
+    }
+
+    /// The frames to send.
+    pub fn take_output(&mut self) -> Bytes {
+        both!(self, attempt => attempt.take_output())
+    }
+
+    /// Ends the attempt with an error.
+    pub fn fail(&mut self, error: ErrorMessage) {
+        both!(self, attempt => attempt.fail(error));
+    }
+
+    /// The id of the invocation.
+    pub fn id(&self) -> String {
+        let id = match self {
+            Self::Commands(attempt) => &attempt.start().id,
+            Self::Entries(attempt) => attempt.id(),
+        };
+        String::from_utf8_lossy(id).into_owned()
+    }
+
+    /// What it was called with.
+    pub fn input(&self) -> Bytes {
+        match self {
+            Self::Commands(attempt) => attempt.input().value.clone().unwrap_or_default().content,
+            Self::Entries(attempt) => attempt.input().clone(),
+        }
+    }
+
+    /// What the handler is told next.
+    pub fn next_told(&mut self) -> Asked<Option<(NotificationId, NotificationResult)>> {
+        match self {
+            Self::Commands(attempt) => {
+                let told = attempt.next_notification().map_err(|error| error.to_message())?;
+                Ok(told.map(|told| (told.id, told.result)))
+            }
+            Self::Entries(attempt) => Ok(attempt.next_told()),
+        }
+    }
+
+    /// Ends the attempt with a wait for one of these, or for the wish that the invocation stops.
+    pub fn suspend(&mut self, waits: &BTreeSet<NotificationId>) -> Asked<()> {
+        match self {
+            Self::Commands(attempt) => {
+                let mut wait = Wait::of(Combinator::FirstCompleted);
+                waits.clone().into_iter().for_each(|id| wait.push(id));
+                wait.push(NotificationId::Signal(CANCEL_SIGNAL));
+                attempt.suspend(wait).map_err(|error| error.to_message())
+            }
+            Self::Entries(attempt) => {
+                let index = |id: &NotificationId| match id {
+                    NotificationId::Completion(index) => Some(*index),
+                    NotificationId::Signal(_) | NotificationId::NamedSignal(_) => None,
+                };
+                attempt.suspend(waits.iter().filter_map(index).collect())
+            }
+        }
+    }
+
+    /// Ends the invocation.
+    pub fn finish(&mut self, outcome: Outcome) -> Asked<()> {
+        match self {
+            Self::Commands(attempt) => attempt.finish(outcome).map_err(|error| error.to_message()),
+            Self::Entries(attempt) => attempt.finish(outcome),
+        }
+    }
+
+    /// A run: what is told it. `outcome` does it, if it is to be done.
+    pub fn run(&mut self, name: &str, outcome: impl FnOnce() -> Outcome) -> Asked<NotificationId> {
+        let completion = match self {
+            Self::Commands(attempt) => {
+                let run = attempt.run(name).map_err(|error| error.to_message())?;
+                if run.execute {
+                    let proposed = attempt.propose_run(run.completion_id, outcome());
+                    proposed.map_err(|error| error.to_message())?;
+                }
+                run.completion_id
+            }
+            Self::Entries(attempt) => {
+                let run = attempt.run(name)?;
+                if run.execute {
+                    attempt.propose_run(name, outcome());
+                }
+                run.completion_id
+            }
+        };
+        Ok(NotificationId::Completion(completion))
+    }
+
+    /// A sleep.
+    pub fn sleep(&mut self, wake_up_at_ms: u64) -> Asked<NotificationId> {
+        let completion = match self {
+            Self::Commands(attempt) => {
+                attempt.sleep(wake_up_at_ms, "").map_err(|error| error.to_message())?
+            }
+            Self::Entries(attempt) => {
+                attempt.ask(mutable::Sleep { wake_up_at_ms, ..mutable::Sleep::default() })?
+            }
+        };
+        Ok(NotificationId::Completion(completion))
+    }
+
+    /// A call of this service, key and handler.
+    pub fn call(&mut self, callee: [String; 3], parameter: Bytes) -> Asked<NotificationId> {
+        let [service_name, key, handler_name] = callee;
+        let completion = match self {
+            Self::Commands(attempt) => {
+                let call = Call { service_name, key, handler_name, parameter, ..Call::default() };
+                attempt.call(call).map_err(|error| error.to_message())?.result
+            }
+            Self::Entries(attempt) => {
+                let rest = mutable::Call::default();
+                attempt.ask(mutable::Call { service_name, key, handler_name, parameter, ..rest })?
+            }
+        };
+        Ok(NotificationId::Completion(completion))
+    }
+
+    /// A call whose result nobody waits for; V5 and later tell whom it began.
+    pub fn send(&mut self, callee: [String; 3], parameter: Bytes) -> Asked<Option<NotificationId>> {
+        let [service_name, key, handler_name] = callee;
+        match self {
+            Self::Commands(attempt) => {
+                let rest = OneWayCall::default();
+                let call = OneWayCall { service_name, key, handler_name, parameter, ..rest };
+                let begun = attempt.send(call).map_err(|error| error.to_message())?;
+                Ok(Some(NotificationId::Completion(begun)))
+            }
+            Self::Entries(attempt) => {
+                let rest = mutable::OneWayCall::default();
+                let call =
+                    mutable::OneWayCall { service_name, key, handler_name, parameter, ..rest };
+                attempt.ask(call).map(|_| None)
+            }
+        }
+    }
+
+    /// A read of state.
+    pub fn state(&mut self, key: &'static str) -> Asked<StateRead> {
+        match self {
+            Self::Commands(attempt) => attempt.state(key, "").map_err(|error| error.to_message()),
+            Self::Entries(attempt) => attempt.state(key),
+        }
+    }
+
+    /// A write of state.
+    pub fn set_state(&mut self, key: &'static str, content: Vec<u8>) -> Asked<()> {
+        match self {
+            Self::Commands(attempt) => {
+                attempt.set_state(key, content, "").map_err(|error| error.to_message())
+            }
+            Self::Entries(attempt) => attempt.set_state(key, content),
+        }
+    }
+
+    /// A wait for a promise of the workflow.
+    pub fn promise(&mut self, key: &str) -> Asked<NotificationId> {
+        let completion = match self {
+            Self::Commands(attempt) => {
+                attempt.promise(key, "").map_err(|error| error.to_message())?
+            }
+            Self::Entries(attempt) => {
+                let key = key.to_owned();
+                attempt.ask(mutable::GetPromise { key, ..mutable::GetPromise::default() })?
+            }
+        };
+        Ok(NotificationId::Completion(completion))
+    }
+
+    /// A promise of the workflow is completed.
+    pub fn complete_promise(&mut self, key: &str, value: Bytes) -> Asked<NotificationId> {
+        let completion = match self {
+            Self::Commands(attempt) => {
+                let asked = attempt.complete_promise(key, Outcome::Success(value), "");
+                asked.map_err(|error| error.to_message())?
+            }
+            Self::Entries(attempt) => {
+                let completion = Some(PromiseCompletion::Value(value));
+                let rest = mutable::CompletePromise::default();
+                attempt.ask(mutable::CompletePromise { key: key.to_owned(), completion, ..rest })?
+            }
+        };
+        Ok(NotificationId::Completion(completion))
+    }
+
+    /// A new awakeable: its id, and what is told it.
+    pub fn awakeable(&mut self) -> Asked<(String, NotificationId)> {
+        match self {
+            Self::Commands(attempt) => {
+                let made = attempt.awakeable().map_err(|error| error.to_message())?;
+                Ok((made.id, NotificationId::Signal(made.signal)))
+            }
+            Self::Entries(attempt) => {
+                let index = attempt.ask(mutable::Awakeable::default())?;
+                let (kind, invocation) = (AwakeableKind::Entry, attempt.id().clone());
+                let id = AwakeableId { kind, invocation, index };
+                Ok((id.to_string(), NotificationId::Completion(index)))
+            }
+        }
+    }
+
+    /// An awakeable is completed.
+    pub fn complete_awakeable(&mut self, id: &str, value: Bytes) -> Asked<()> {
+        match self {
+            Self::Commands(attempt) => {
+                let asked = attempt.complete_awakeable(id, Outcome::Success(value), "");
+                asked.map_err(|error| error.to_message())
+            }
+            Self::Entries(attempt) => {
+                let (id, result) = (id.to_owned(), Some(mutable::EntryResult::Value(value)));
+                let name = String::new();
+                attempt.ask(mutable::CompleteAwakeable { id, name, result }).map(drop)
+            }
+        }
+    }
+}
