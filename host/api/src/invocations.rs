@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use axum::{Json, extract::State};
-use segno_core::{command::Command, promise::TaskStatus, reply::Reply, tags, time::Timestamp};
+use segno_core::{
+    command::Command, id::PromiseId, promise::TaskStatus, reply::Reply, tags, time::Timestamp,
+};
 use segno_store::{InvocationFilter, StateCounts};
 
 use super::{
@@ -114,22 +116,26 @@ pub async fn describe(
     State(api): State<Api>,
     Segment(id): Segment,
 ) -> Result<Json<Invocation>, ApiError> {
-    let id = promise_id(id)?;
+    look_at(&api, &promise_id(id)?).await.map(Json)
+}
+
+/// All that is known of an invocation, without its journal.
+pub(super) async fn look_at(api: &Api, id: &PromiseId) -> Result<Invocation, ApiError> {
     let found = match api.execute(Command::TaskGet { id: id.clone() }).await? {
         Reply::Task(found) => *found,
-        Reply::Refused(refusal) => return Err(refused(&id, refusal)),
+        Reply::Refused(refusal) => return Err(refused(id, refusal)),
         other => return Err(unexpected(&other)),
     };
     let store = api.look().await?;
-    let waits = store.read().waits(&id).await?;
+    let waits = store.read().waits(id).await?;
     let shown = waits.awaits.get(..SHOWN as usize).unwrap_or(&waits.awaits);
     let awaited = store.read().promises(shown).await?;
     let of_this =
         InvocationFilter { parent: Some(id.clone()), limit: SHOWN, ..InvocationFilter::default() };
     let children = store.read().list(&of_this).await?;
-    let facts = store.read().facts(&id).await?;
+    let facts = store.read().facts(id).await?;
     let deadlock = match found.task.status() {
-        TaskStatus::Suspended => deadlock::circle(&*store, &id).await?,
+        TaskStatus::Suspended => deadlock::circle(&*store, id).await?,
         _ => Vec::new(),
     };
     let limit = behind::limit(&*store, &found.promise, api.host.env.clock.now()).await?;
@@ -138,7 +144,7 @@ pub async fn describe(
     let (promise, task) = (&found.promise, &found.task);
     let spec = &promise.spec;
     let outcome = view::outcome(promise, task);
-    Ok(Json(Invocation {
+    Ok(Invocation {
         id: outcome.id,
         module: task.module.map(|digest| digest.to_string()),
         function: view::function(promise).unwrap_or_default(),
@@ -176,5 +182,5 @@ pub async fn describe(
         output: outcome.output,
         failure: outcome.failure,
         target: outcome.target,
-    }))
+    })
 }

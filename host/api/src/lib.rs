@@ -55,6 +55,7 @@ mod updates;
 mod values;
 mod view;
 mod wait;
+mod why;
 
 pub use access::{Access, AccessError, Jwt, KeyError, Rights};
 pub use admission::{Admission, AdmissionLimits};

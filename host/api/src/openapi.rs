@@ -13,7 +13,7 @@ use utoipa::{
 use super::{
     check, control, events, graphs, health, index, invocations, journal, limits, metrics, migrate,
     model::Problem, modules, object_promises, objects, promises, queries, remove, replay,
-    resources, restart, sagas, schedules, start, tasks, tree, updates, wait,
+    resources, restart, sagas, schedules, start, tasks, tree, updates, wait, why,
 };
 
 /// The characters of an id, as a pattern: no control characters, and no text that vanishes from a
@@ -108,6 +108,7 @@ pub enum Refusals {
         invocations::list,
         invocations::describe,
         wait::wait,
+        why::why,
         queries::get,
         queries::post,
         updates::send,

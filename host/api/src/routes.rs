@@ -11,7 +11,7 @@ use super::{
     Api, access, check, control, error::ApiError, events, graphs, health, index, invocations,
     journal, limits, metrics, migrate, modules, object_promises, objects, openapi, promises,
     queries, remove, replay, resources, restart, sagas, schedules, start, tasks, tree, updates,
-    wait,
+    wait, why,
 };
 
 /// The API as a service.
@@ -25,6 +25,7 @@ pub fn router(api: Api) -> Router {
         .route("/invocations", get(invocations::list).post(start::start))
         .route("/invocations/{id}", get(invocations::describe).delete(remove::remove))
         .route("/invocations/{id}/wait", get(wait::wait))
+        .route("/invocations/{id}/why", get(why::why))
         .route("/invocations/{id}/journal", get(journal::journal).delete(remove::remove_journal))
         .route("/invocations/{id}/logs", get(journal::logs))
         .route("/invocations/{id}/sagas", get(sagas::sagas))

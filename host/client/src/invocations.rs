@@ -7,7 +7,7 @@ use segno_model::{
     Accepted, ContinueInvocation, Continued, Invocation, InvocationOutcome, InvocationPage,
     InvocationQuery, JournalPage, JournalRecord, LogPage, MoveInvocation, Moved, QueryAnswer,
     RangeQuery, Removed, Replay, ReplayRequest, RestartInvocation, SagaPage, SendQuery, SendSignal,
-    SendUpdate, SignalAccepted, StartInvocation, Started, UpdateAnswer, WaitQuery,
+    SendUpdate, SignalAccepted, StartInvocation, Started, UpdateAnswer, WaitQuery, Why,
 };
 
 use super::{Client, ClientError};
@@ -191,6 +191,14 @@ impl Client {
         let request = self.request(Method::POST, &path).json(update);
         let wait = Duration::from_millis(update.timeout_ms.unwrap_or(30_000));
         self.read(self.patient(request, wait + Duration::from_secs(300))).await
+    }
+
+    /// Asks why an invocation does not go on.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn why(&self, id: &str) -> Result<Why, ClientError> {
+        self.get(&["v1", "invocations", id, "why"], &()).await
     }
 
     /// Moves an invocation to a module that repeats its journal, by alias or digest.

@@ -27,6 +27,7 @@ mod start;
 mod task;
 mod tree;
 mod whole;
+mod why;
 
 pub use check::{CheckPage, CheckRequest, CheckVerdict, CheckedExecution, MoveInvocation, Moved};
 pub use cloud::{CloudEvent, EventId};
@@ -80,3 +81,4 @@ pub use task::{
     TaskState, TaskView,
 };
 pub use tree::{NodeKind, TreeNode, TreePage, TreeQuery};
+pub use why::{Why, WhyLink, WhyReason};

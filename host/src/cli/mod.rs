@@ -71,6 +71,7 @@ mod task;
 mod tree;
 mod undeploy;
 mod update;
+mod why;
 
 use std::ffi::OsString;
 
@@ -171,6 +172,7 @@ enum Command {
     Result(result::ResultOf),
     List(list::List),
     Inspect(inspect::Inspect),
+    Why(why::Why),
     Tree(tree::Tree),
     Logs(logs::Logs),
     Events(events::Events),
@@ -262,6 +264,7 @@ impl Cli {
             Command::Result(command) => command.run(&client()?, console).await,
             Command::List(command) => command.run(&client()?, console).await,
             Command::Inspect(command) => command.run(&client()?, console).await,
+            Command::Why(command) => command.run(&client()?, console).await,
             Command::Tree(command) => command.run(&client()?, console).await,
             Command::Logs(command) => command.run(&client()?, console).await,
             Command::Events(command) => command.run(&client()?, console).await,

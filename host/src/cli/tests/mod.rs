@@ -14,6 +14,7 @@ mod runs;
 mod sagas;
 mod schedules;
 mod tree;
+mod why;
 mod width;
 
 mod store;

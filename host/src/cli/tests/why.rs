@@ -1,0 +1,202 @@
+//! Why executions do not go on: a situation each, and the first line that is said of it.
+
+use segno_core::{
+    command::{Command, FenceAct, FenceAction},
+    id::{Claim, CommandIndex, PromiseId},
+    promise::{NewPromise, Note, ReleaseReason, Verdict},
+    tags,
+    time::{Millis, Timestamp},
+    value::{Tags, Text, Value as Stored},
+};
+
+use super::{Exit, host, run, run_in};
+use crate::api::testing::World;
+
+async fn held(world: &World, id: &str) -> Claim {
+    world.start(id).await.ok();
+    world.acquire(id).await
+}
+
+/// An execution that is suspended on these.
+async fn suspended(world: &World, id: &str, on: &[&str]) {
+    let claim = held(world, id).await;
+    waits(world, claim, on).await;
+}
+
+async fn waits(world: &World, claim: Claim, on: &[&str]) {
+    let awaits = on.iter().map(|id| PromiseId::from(*id)).collect();
+    world.command(Command::TaskSuspend { claim, records: vec![], logs: vec![], awaits }).await;
+}
+
+async fn timer(world: &World, id: &str) {
+    let new = NewPromise {
+        id: id.into(),
+        param: Stored::default(),
+        tags: Tags::from([(tags::TIMER.to_owned(), "true".to_owned())]),
+        timeout_at: world.api.host.env.clock.now() + Millis(7_200_500),
+    };
+    world.command(Command::PromiseCreate(new)).await;
+}
+
+async fn fails(world: &World, claim: Claim) {
+    let error = Note {
+        kind: Text::from("failure"),
+        message: Text::from("no connection"),
+        details: Vec::new().into(),
+    };
+    let reason = ReleaseReason::Failed { retry_after: Some(Millis(60_000)), error, trap: None };
+    world.command(Command::TaskRelease { claim, reason }).await;
+}
+
+/// What is said of `id`: the first line, and all.
+async fn said(server: &str, id: &str) -> (String, String) {
+    let said = run(server, &["why", id]).await;
+    assert_eq!(said.exit, Exit::Done, "{}", said.err);
+    (said.out.lines().next().unwrap_or_default().to_owned(), said.out)
+}
+
+async fn says(server: &str, id: &str, first: &str, parts: &[&str]) {
+    let (line, out) = said(server, id).await;
+    assert!(line.starts_with(first), "{first}\n{out}");
+    for part in parts {
+        assert!(out.contains(part), "{part}\n{out}");
+    }
+}
+
+#[tokio::test]
+async fn each_state_has_its_reason_and_its_command() {
+    let (world, server) = host().await;
+    world.start("offered").await.ok();
+    says(&server, "offered", "offered  waits for a worker to take it", &["→ segno task list"])
+        .await;
+    held(&world, "runs").await;
+    says(&server, "runs", "runs  runs on test, whose claim ends in ", &[]).await;
+    let delay = ["start", "shop/ship", "{\"no\": 1}", "--id", "later", "--delay", "2h"];
+    let delayed = run(&server, &delay).await;
+    assert_eq!(delayed.exit, Exit::Done, "{}", delayed.err);
+    says(&server, "later", "later  waits for its start in 1 h 59 m", &[]).await;
+    let claim = held(&world, "fails").await;
+    fails(&world, claim).await;
+    let parts = ["failure: no connection"];
+    says(&server, "fails", "fails  1 attempt failed; the next comes in ", &parts).await;
+    world.start("halted").await.ok();
+    world.halt("halted").await;
+    let parts =
+        ["divergence: the replay leaves", "→ segno replay halted", "→ segno continue halted"];
+    says(&server, "halted", "halted  is halted, and waits for a person", &parts).await;
+    world.start("over").await.ok();
+    world.command(Command::Kill { invocation: "over".into() }).await;
+    says(&server, "over", "over  has ended: it waits for nothing", &["→ segno result over"]).await;
+    let unknown = run(&server, &["why", "nobody"]).await;
+    assert_eq!(unknown.exit, Exit::NotFound, "{}", unknown.out);
+}
+
+#[tokio::test]
+async fn what_is_waited_for_is_named_with_who_can_settle_it() {
+    let (world, server) = host().await;
+    world.gate("a gate").await;
+    suspended(&world, "p", &["a gate"]).await;
+    let parts = ["→ segno resolve 'a gate' JSON", "→ segno reject 'a gate' TEXT"];
+    says(&server, "p", "p  waits for the promise a gate, which somebody settles", &parts).await;
+    timer(&world, "alarm").await;
+    suspended(&world, "t", &["alarm"]).await;
+    says(&server, "t", "t  sleeps: goes on in 2 h", &[]).await;
+    let claim = held(&world, "s").await;
+    let new = NewPromise {
+        id: "s/s/0".into(),
+        param: Stored::default(),
+        tags: Tags::new(),
+        timeout_at: Timestamp::NEVER,
+    };
+    let actions = vec![FenceAction { index: CommandIndex(0), act: FenceAct::Create { new } }];
+    let (records, logs) = (vec![], vec![]);
+    world.command(Command::TaskFence { claim: claim.clone(), records, logs, actions }).await;
+    waits(&world, claim, &["s/s/0"]).await;
+    says(&server, "s", "s  waits for a signal", &["→ segno signal s NAME JSON"]).await;
+    // What needs a person goes before what ends by itself.
+    suspended(&world, "both", &["alarm", "a gate"]).await;
+    says(
+        &server,
+        "both",
+        "both  waits for the promise a gate, which somebody settles; and one other",
+        &[],
+    )
+    .await;
+    let claim = world.saga("saga", &[true]).await;
+    world.ask_about(&claim, 0).await;
+    waits(&world, claim, &["saga/u/trip/0"]).await;
+    let first = "saga  nobody knows whether a step of a saga acted";
+    says(&server, "saga", first, &["→ segno saga settle saga trip 0 --acted", "--not-acted"]).await;
+}
+
+#[tokio::test]
+async fn a_chain_is_followed_to_the_one_that_has_to_be_acted_on() {
+    let (world, server) = host().await;
+    world.gate("approval").await;
+    suspended(&world, "c", &["approval"]).await;
+    suspended(&world, "b", &["c"]).await;
+    suspended(&world, "a", &["b"]).await;
+    let parts = [
+        "→ segno resolve approval JSON",
+        "  a  shop/ship  suspended, since ",
+        ": waits for the call b",
+        ": waits for the call c",
+        ": waits for the promise approval, which somebody settles",
+    ];
+    says(&server, "a", "c  waits for the promise approval", &parts).await;
+    let shown = run_in(Some(80), &server, &["why", "a"]).await.out;
+    assert!(shown.lines().all(|line| crate::cli::text::width(line) <= 80), "{shown}");
+    let document = run(&server, &["why", "a", "--json"]).await.json();
+    let ids: Vec<_> = document["chain"].as_array().into_iter().flatten().collect();
+    assert_eq!(ids.iter().map(|link| &link["id"]).collect::<Vec<_>>(), ["a", "b", "c"]);
+    assert_eq!(document["chain"][2]["reason"], "promise");
+    // Of several calls the one that is halted is the cause.
+    world.start("well").await.ok();
+    world.start("ill").await.ok();
+    world.halt("ill").await;
+    suspended(&world, "join", &["well", "ill"]).await;
+    says(&server, "join", "ill  is halted", &[": waits for the call ill; and one other"]).await;
+    world.settle("approval", Verdict::Resolved, "true").await;
+    says(&server, "a", "c  waits for a worker to take it", &[]).await;
+}
+
+#[tokio::test]
+async fn a_circle_is_named_whole_and_a_long_chain_ends_somewhere() {
+    let (world, server) = host().await;
+    let a = held(&world, "a").await;
+    let b = held(&world, "b").await;
+    waits(&world, a, &["b"]).await;
+    waits(&world, b, &["a"]).await;
+    let parts = ["→ segno cancel a", "→ segno cancel b"];
+    let (line, out) = said(&server, "a").await;
+    let named = line.contains("a → b → a") || line.contains("b → a → b");
+    assert!(named && parts.iter().all(|part| out.contains(part)), "{out}");
+    suspended(&world, "outside", &["a"]).await;
+    let (line, out) = said(&server, "outside").await;
+    assert!(line.contains("waits for itself"), "{out}");
+    let mut claims = Vec::new();
+    for number in 0..40 {
+        claims.push(held(&world, &format!("l{number}")).await);
+    }
+    for (number, claim) in claims.into_iter().enumerate() {
+        if number < 39 {
+            waits(&world, claim, &[&format!("l{}", number + 1)]).await;
+        }
+    }
+    let (_, out) = said(&server, "l0").await;
+    assert!(out.contains("the chain goes on") && out.contains("l31"), "{out}");
+}
+
+#[tokio::test]
+async fn one_behind_a_limit_says_what_is_missing() {
+    let (world, server) = host().await;
+    let set = ["limit", "set", "shop/ship", "--key", "c", "--concurrency", "1"];
+    assert_eq!(run(&server, &set).await.exit, Exit::Done);
+    world.command(Command::LimitDue { name: "shop/ship".into() }).await;
+    for id in ["first", "second"] {
+        let start = ["start", "shop/ship", "{\"c\": \"acme\"}", "--id", id];
+        assert_eq!(run(&server, &start).await.exit, Exit::Done);
+    }
+    let first = "second  waits behind the limit of shop/ship, key acme: 1 of 1 run, none before it";
+    says(&server, "second", first, &["→ segno limit show shop/ship --keys"]).await;
+}

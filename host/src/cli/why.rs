@@ -1,0 +1,133 @@
+//! `segno why`.
+
+use clap::Args;
+
+use super::{
+    CliError, Console, Exit, behind,
+    console::{BOLD, CYAN, DIM, YELLOW},
+    show::{self, plain, plain_lines, short_target, state_name, state_style},
+    time::{length, now_ms, relative},
+};
+use crate::{
+    api::model::{self, WhyLink, WhyReason},
+    client::Client,
+};
+
+/// Say why an execution does not go on, and what would set it going
+///
+/// Follows what it waits for through all executions to the one that has to be acted on: the first
+/// line is the answer, and below it is the way there.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  segno why order-1001
+  segno why order-1001 --json | jq -r '.chain[-1].commands[]'")]
+pub struct Why {
+    /// Id of the invocation
+    id: String,
+}
+
+impl Why {
+    pub(super) async fn run(
+        self,
+        client: &Client,
+        console: &mut Console,
+    ) -> Result<Exit, CliError> {
+        let why = client.why(&self.id).await?;
+        if console.json() {
+            console.document(&why)?;
+            return Ok(Exit::Done);
+        }
+        let Some(last) = why.chain.last() else { return Ok(Exit::Done) };
+        let now = now_ms();
+        let id = console.paint(CYAN, &plain(&last.id));
+        let cause = cause(last, &why, now);
+        console.paragraph("", &format!("{id}  {}", console.paint(BOLD, &cause)), 2)?;
+        if let Some(note) = last.note.as_ref().filter(|_| last.reason != WhyReason::Ended) {
+            show::note(note, console)?;
+        }
+        for command in &last.commands {
+            let lead = console.paint(YELLOW, "→");
+            console.line(format!("  {lead} {}", plain(command)))?;
+        }
+        if why.chain.len() > 1 {
+            console.line("")?;
+            let head = console.paint(BOLD, "how it hangs together");
+            console.line(head)?;
+            for link in &why.chain {
+                step(link, &why, now, console)?;
+            }
+        }
+        if why.more {
+            let more = console.paint(DIM, "the chain goes on; ask for the last one");
+            console.line(format!("  {more}"))?;
+        }
+        Ok(Exit::Done)
+    }
+}
+
+fn step(link: &WhyLink, why: &model::Why, now: i64, console: &mut Console) -> Result<(), CliError> {
+    let id = console.paint(CYAN, &plain(&link.id));
+    let state = console.paint(state_style(link.state), state_name(link.state, false));
+    let target = plain(short_target(&link.target));
+    let since = console.paint(DIM, &format!("since {}", length(now - link.created_at_ms)));
+    let text =
+        format!("{id}  {target}  {state}, {since}: {}", plain_lines(&cause(link, why, now), 0));
+    console.paragraph("  ", &text, 4)
+}
+
+/// Why this one does not go on, in a sentence.
+fn cause(link: &WhyLink, why: &model::Why, now: i64) -> String {
+    let until = link.until_at_ms.map(|at| relative(at, now));
+    let on = link.on.as_deref().map(plain).unwrap_or_default();
+    let others = match link.others {
+        0 => String::new(),
+        1 => "; and one other".to_owned(),
+        others => format!("; and {others} others"),
+    };
+    let at_latest = match (&until, link.reason) {
+        (Some(until), WhyReason::Call | WhyReason::Promise | WhyReason::SagaStep) => {
+            format!(", {until} at the latest")
+        }
+        _ => String::new(),
+    };
+    let at = until.unwrap_or_default();
+    let failed = match link.attempt {
+        0 => String::new(),
+        1 => "1 attempt failed; ".to_owned(),
+        attempts => format!("{attempts} attempts failed; "),
+    };
+    let text = match link.reason {
+        WhyReason::Ended => "has ended: it waits for nothing".to_owned(),
+        WhyReason::Halted => "is halted, and waits for a person".to_owned(),
+        WhyReason::Deadlocked => format!(
+            "waits for itself: {} → {}; end one of them",
+            why.cycle.join(" → "),
+            why.cycle.first().map(String::as_str).unwrap_or_default()
+        ),
+        WhyReason::Limit => link
+            .limit
+            .as_ref()
+            .and_then(|limit| behind::why(limit, now))
+            .unwrap_or_else(|| "waits behind a limit".to_owned()),
+        WhyReason::Turn => format!("waits for its turn with an object, behind {on}"),
+        WhyReason::BackingOff => format!("{failed}the next comes {at}"),
+        WhyReason::Delayed => format!("waits for its start {at}"),
+        WhyReason::Offered => format!("{failed}waits for a worker to take it"),
+        WhyReason::Running => match &link.lease {
+            Some(lease) => {
+                format!("runs on {}, whose claim ends {at} unless it is extended", lease.node)
+            }
+            None => "runs".to_owned(),
+        },
+        WhyReason::Call => format!("waits for the call {on}"),
+        WhyReason::SagaStep => {
+            "nobody knows whether a step of a saga acted: find out, and say it".to_owned()
+        }
+        WhyReason::Promise => format!("waits for the promise {on}, which somebody settles"),
+        WhyReason::Signal => "waits for a signal".to_owned(),
+        WhyReason::Timer => format!("sleeps: goes on {at}"),
+        WhyReason::Nothing => "is suspended and waits for nothing that is known".to_owned(),
+    };
+    format!("{text}{at_latest}{others}")
+}
