@@ -162,6 +162,30 @@ async fn a_check_goes_through_all_that_is_in_flight_in_pages() {
     assert_eq!(differs.code(), "diverges");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn an_execution_is_seen_as_it_was_at_a_record() {
+    let host = TestHost::start(SEGNO).await;
+    host.deploy("tune", fixtures::fixture("tune-one")).await;
+    host.start_as("old", "tune/play", json!("waltz")).await.expect("it starts");
+    waiting(&host, "old").await;
+    host.client().resolve("old/p/go", json!(true)).await.expect("it waits for it");
+    let whole = host.ended("old").await.journal_len;
+    let journal = host.client().whole_journal("old").await.expect("it is there");
+    let gate = journal.iter().find(|record| record.command.as_deref() == Some("promise"));
+    let at = gate.expect("it made one").seq + 1;
+    let replay = host.client().replay_to("old", None, Some(at)).await.expect("it is replayed");
+    assert_eq!((replay.verdict, replay.matched), (ReplayVerdict::Identical, at));
+    let mut command = Command::new(SEGNO);
+    command.args(["--server", &host.client().server(), "replay", "old", "--at", &at.to_string()]);
+    let output = command.output().expect("it runs");
+    let said = String::from_utf8(output.stdout).expect("it says text");
+    let (records, then) = said.split_once("open at this place").expect("it says what was open");
+    assert!(records.contains(&format!("identical: {at} records")), "{said}");
+    assert!(then.contains("promise go") && !then.contains("call sound"), "{said}");
+    let beyond = host.client().replay_to("old", None, Some(whole + 1)).await;
+    assert_eq!(beyond.expect_err("there are not so many").code(), "no-such-record");
+}
+
 /// The module that an execution runs on.
 async fn pinned(host: &TestHost, id: &str) -> Option<String> {
     host.client().invocation(id).await.expect("it is there").module

@@ -41,7 +41,7 @@ pub async fn replay(
         Some(name) => Some(api.digest(name).await?),
         None => None,
     };
-    match worker::replay(&api.host, &id, module).await {
+    match worker::replay_to(&api.host, &id, module, request.at).await {
         Ok(report) => Ok(Json(found(&id, &report))),
         Err(ReplayError::Guest { matched, error }) => {
             failed(&api, &id, module, matched, error).await.map(Json)

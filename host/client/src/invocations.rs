@@ -217,7 +217,20 @@ impl Client {
     /// # Errors
     /// See [`ClientError`].
     pub async fn replay(&self, id: &str, module: Option<&str>) -> Result<Replay, ClientError> {
-        let body = ReplayRequest { module: module.map(str::to_owned) };
+        self.replay_to(id, module, None).await
+    }
+
+    /// The same for the first `at` records; none: all.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn replay_to(
+        &self,
+        id: &str,
+        module: Option<&str>,
+        at: Option<u32>,
+    ) -> Result<Replay, ClientError> {
+        let body = ReplayRequest { module: module.map(str::to_owned), at };
         let request = self.request(Method::POST, &["v1", "invocations", id, "replay"]).json(&body);
         self.read(self.patient(request, Duration::from_secs(300))).await
     }

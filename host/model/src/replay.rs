@@ -54,6 +54,10 @@ pub struct ReplayRequest {
     /// The module to run, by alias or digest; absent: the module to which the invocation is pinned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub module: Option<String>,
+    /// How many records are replayed, from the first on; absent: all there are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1)]
+    pub at: Option<u32>,
 }
 
 /// The answer to a replay, which changes nothing.
@@ -67,8 +71,8 @@ pub struct Replay {
     pub verdict: ReplayVerdict,
     /// Number of records reproduced.
     pub matched: u32,
-    /// Number of records in the journal; those at the beginning of the replay, if the execution had
-    /// not ended.
+    /// Number of records in the journal, or how many were to be replayed; those at the beginning of
+    /// the replay, if the execution had not ended.
     pub journal_len: u32,
     /// Whether the execution had not ended when the replay began: then the result concerns the
     /// records so far.

@@ -155,20 +155,26 @@ impl Logs {
             let text = serde_json::to_string(line).map_err(std::io::Error::from)?;
             return console.line(text);
         }
-        let style = match line.level {
-            LogLevel::Trace | LogLevel::Debug => DIM,
-            LogLevel::Info => GREEN,
-            LogLevel::Warn => YELLOW,
-            LogLevel::Error => RED,
-        };
-        let level = console.paint(style, &format!("{:<5}", line.level.as_str()));
-        let at = console.paint(DIM, &instant(line.at_ms));
-        let source = match source {
-            "" => String::new(),
-            function => console.paint(DIM, &format!("{function}: ")),
-        };
-        // Further lines of a message are indented, so that none of them looks like a log line.
-        let message = plain_lines(&line.message, 6);
-        console.line(format!("{at}  {level}  {source}{message}"))
+        let line = printed(source, line, console);
+        console.line(line)
     }
+}
+
+/// A line of a log, with the function that logged it; empty: it goes without saying.
+pub(super) fn printed(source: &str, line: &LogLine, console: &Console) -> String {
+    let style = match line.level {
+        LogLevel::Trace | LogLevel::Debug => DIM,
+        LogLevel::Info => GREEN,
+        LogLevel::Warn => YELLOW,
+        LogLevel::Error => RED,
+    };
+    let level = console.paint(style, &format!("{:<5}", line.level.as_str()));
+    let at = console.paint(DIM, &instant(line.at_ms));
+    let source = match source {
+        "" => String::new(),
+        function => console.paint(DIM, &format!("{function}: ")),
+    };
+    // Further lines of a message are indented, so that none of them looks like a log line.
+    let message = plain_lines(&line.message, 6);
+    format!("{at}  {level}  {source}{message}")
 }

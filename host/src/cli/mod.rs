@@ -41,6 +41,7 @@ mod list;
 mod logging;
 mod logs;
 mod modules;
+mod moment;
 mod new;
 mod payments;
 mod place;

@@ -8,6 +8,7 @@ use super::{
     CliError, Console, Exit,
     console::{BOLD, DIM, GREEN, RED},
     deploy::read_component,
+    moment,
     show::{self, plain_lines, short_digest},
     table::{Cell, Column, Table},
     timeline::record_line,
@@ -28,6 +29,7 @@ Examples:
   segno replay order-1001 --module shop          # the present module shop
   segno replay order-1001 --module target/shop.wasm
   segno replay order-1001 --quiet && echo identical
+  segno replay order-1001 --at 7                 # as it was when its journal had 7 records
 
 The exit code is 0 if the replay is identical and 7 if it diverges.")]
 pub struct Replay {
@@ -36,6 +38,9 @@ pub struct Replay {
     /// Another module: its name, its digest, or a component file, which is uploaded without a name
     #[arg(long, value_name = "NAME|DIGEST|FILE.wasm")]
     module: Option<String>,
+    /// Replay the first N records only, and show what was open then and what was logged by then
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    at: Option<u32>,
     /// Print only the verdict, not the records
     #[arg(long, short)]
     quiet: bool,
@@ -55,7 +60,7 @@ impl Replay {
             other => other.clone(),
         };
         let progress = console.progress(format!("replaying {}", self.id));
-        let replay = client.replay(&self.id, module.as_deref()).await?;
+        let replay = client.replay_to(&self.id, module.as_deref(), self.at).await?;
         drop(progress);
         if console.json() {
             console.document(&replay)?;
@@ -66,6 +71,9 @@ impl Replay {
             records_of(&records, &replay, console)?;
         }
         verdict(&replay, console)?;
+        if let Some(at) = self.at {
+            moment::show(client, &self.id, at, console).await?;
+        }
         Ok(exit(replay.verdict))
     }
 }

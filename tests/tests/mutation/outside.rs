@@ -358,7 +358,7 @@ pub const SIMULATED_SERVICES: &[Mutation] = &[
 /// Of the frames that deployments of services send.
 pub const SIMULATED_FRAMES: &[Mutation] = &[Mutation {
     what: "a run may be proposed twice",
-    file: "runtime/immutable.rs",
+    file: "runtime/immutable/journal.rs",
     says: "if asked.progress != Progress::Open {",
     would_say: "if false {",
     tests: "services_survive_every_cut",

@@ -49,7 +49,7 @@ use tokio_util::sync::CancellationToken;
 pub use asking::{Answered, AskError, Question, Shadows, ask};
 pub(crate) use http_step::request_once;
 pub use instance_cache::WarmBudget;
-pub use replay::{ReplayError, ReplayReport, replay};
+pub use replay::{ReplayError, ReplayReport, replay, replay_to};
 pub use trap_report::{TrapLine, TrapReport};
 
 use self::{

@@ -10,5 +10,5 @@ mod stored_journal;
 pub use check::{Checked, Verdict, check};
 pub use rehearsal::Rehearsal;
 pub use replayer::{JournalSource, ReplayStopped, Replayer, Start};
-pub use report::{ReplayError, ReplayReport, replay};
+pub use report::{ReplayError, ReplayReport, replay, replay_to};
 pub use stored_journal::{NotRead, StoredJournal};

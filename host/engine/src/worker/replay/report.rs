@@ -107,7 +107,20 @@ pub async fn replay(
     id: &PromiseId,
     module: Option<Digest>,
 ) -> Result<ReplayReport, ReplayError> {
-    let mut rehearsal = Rehearsal::new(host, id, module, None).await?;
+    replay_to(host, id, module, None).await
+}
+
+/// The same for the first `records` of the journal; none: all of them.
+///
+/// # Errors
+/// [`ReplayError`].
+pub async fn replay_to(
+    host: &Host,
+    id: &PromiseId,
+    module: Option<Digest>,
+    records: Option<u32>,
+) -> Result<ReplayReport, ReplayError> {
+    let mut rehearsal = Rehearsal::new(host, id, module, records).await?;
     let stopped = rehearsal.run(|| {}).await.err();
     let Rehearsal { row, module, recorded_by, outline, recorder, .. } = rehearsal;
 

@@ -1,0 +1,91 @@
+//! How an execution stood when its journal had a number of records.
+
+use std::collections::BTreeMap;
+
+use super::{
+    CliError, Console,
+    console::{BOLD, DIM},
+    logs,
+    timeline::record_line,
+};
+use crate::{
+    api::model::{JournalRecord, LogLine, RecordKind},
+    client::Client,
+};
+
+/// Lines of the log that are shown.
+const LINES: usize = 10;
+
+/// Prints which commands were open after the first `at` records, and what was logged by then.
+pub(super) async fn show(
+    client: &Client,
+    id: &str,
+    at: u32,
+    console: &mut Console,
+) -> Result<(), CliError> {
+    let records = client.whole_journal(id).await?;
+    let began_at_ms = records.first().map_or(0, |record| record.at_ms);
+    let open = open(&records, at);
+    console.line("")?;
+    let head = console.paint(BOLD, "open at this place");
+    let none = if open.is_empty() { "  nothing" } else { "" };
+    console.line(format!("{head}{none}"))?;
+    for record in open {
+        let line = record_line(record, began_at_ms, console);
+        console.line(line)?;
+    }
+    let then = records.iter().take_while(|record| record.seq < at).last();
+    let then = then.map_or(i64::MAX, |record| record.at_ms);
+    let lines = whole_log(client, id).await?;
+    // Lines have the time of the record that the code was told before it logged them.
+    let by_then: Vec<_> = lines.iter().filter(|line| line.at_ms <= then).collect();
+    console.line("")?;
+    let head = console.paint(BOLD, "logged by then");
+    let shown = match by_then.len() {
+        0 => "  nothing".to_owned(),
+        many if many > LINES => console.paint(DIM, &format!("  the last {LINES} of {many} lines")),
+        _ => String::new(),
+    };
+    console.line(format!("{head}{shown}"))?;
+    for line in &by_then[by_then.len().saturating_sub(LINES)..] {
+        let line = logs::printed("", line, console);
+        console.line(line)?;
+    }
+    Ok(())
+}
+
+async fn whole_log(client: &Client, id: &str) -> Result<Vec<LogLine>, CliError> {
+    let (mut lines, mut next) = (Vec::new(), Some(0));
+    while let Some(from) = next {
+        let page = client.logs(id, from, 1_000).await?;
+        lines.extend(page.lines);
+        next = page.next;
+    }
+    Ok(lines)
+}
+
+/// Commands that nothing completes.
+const CARRIED_OUT: [&str; 5] = ["set-state", "clear-state", "clear-all-state", "signal", "cancel"];
+
+/// The commands of the first `at` records that had no outcome by then, and that get one.
+fn open(records: &[JournalRecord], at: u32) -> Vec<&JournalRecord> {
+    let mut open: BTreeMap<u32, &JournalRecord> = BTreeMap::new();
+    for record in records.iter().filter(|record| record.seq < at) {
+        let Some(index) = record.index else { continue };
+        let completes = || record.command.as_deref().is_none_or(|it| !CARRIED_OUT.contains(&it));
+        match record.kind {
+            RecordKind::Command if completes() => {
+                open.insert(index, record);
+            }
+            RecordKind::Notified => {
+                open.remove(&index);
+            }
+            RecordKind::Command
+            | RecordKind::Started
+            | RecordKind::Signal
+            | RecordKind::Cancelled
+            | RecordKind::Finished => {}
+        }
+    }
+    open.into_values().collect()
+}
