@@ -1,19 +1,17 @@
 //! Checking a module against the journals of what is in flight, before anything runs on it.
 
 use axum::{Json, extract::State};
-use segno_engine::worker::{
-    TrapReport,
-    replay::{Checked, Verdict, check as replayed},
-};
+use segno_core::id::Digest;
+use segno_engine::worker::replay::{Checked, Verdict, check as replayed};
 use segno_store::{InvocationFilter, InvocationRow};
 
 use super::{
     Api, ApiError,
     body::{Body, Segment},
-    model::{CheckPage, CheckRequest, CheckVerdict, CheckedExecution, Note, Replay, ReplayVerdict},
+    model::{CheckPage, CheckRequest, CheckVerdict, CheckedExecution, Replay},
     openapi::Refusals,
     page::{self, PageSize},
-    replay::found,
+    replay::{failure, found},
     view,
 };
 
@@ -47,7 +45,7 @@ pub async fn check(
     let checked = replayed(&api.host, chosen.rows, candidate, processors).await?;
     Ok(Json(CheckPage {
         candidate: candidate.to_string(),
-        items: checked.into_iter().filter_map(shown).collect(),
+        items: checked.into_iter().filter_map(|checked| shown(checked, candidate)).collect(),
         ended: chosen.ended_left,
         next: chosen.next.map(|cursor| cursor.to_string()),
     }))
@@ -96,7 +94,7 @@ async fn choose(
 }
 
 /// An execution as it was found; none: it is gone.
-fn shown(checked: Checked) -> Option<CheckedExecution> {
+fn shown(checked: Checked, candidate: Digest) -> Option<CheckedExecution> {
     let Checked { row, verdict } = checked;
     let summary = view::summary(&row);
     let mut shown = CheckedExecution {
@@ -121,21 +119,9 @@ fn shown(checked: Checked) -> Option<CheckedExecution> {
         }
         Verdict::Fails { matched, error } => {
             shown.verdict = CheckVerdict::Fails;
-            shown.replay = Some(Replay {
-                id: shown.id.clone(),
-                module: String::new(),
-                verdict: ReplayVerdict::Failed,
-                matched,
-                journal_len: summary.journal_len,
-                running: row.promise.is_pending(),
-                divergence: None,
-                error: Some(error.message()),
-                note: Some(Note {
-                    kind: "trap".to_owned(),
-                    message: error.message(),
-                    details: TrapReport::new(error.backtrace(), None).details(),
-                }),
-            });
+            let places = (matched, summary.journal_len);
+            let failure = failure(row.promise.id(), Some(candidate), places, &error);
+            shown.replay = Some(Replay { running: row.promise.is_pending(), ..failure });
         }
         Verdict::Incomparable(why) => {
             (shown.verdict, shown.reason) = (CheckVerdict::Incomparable, Some(why));

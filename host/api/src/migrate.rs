@@ -1,5 +1,5 @@
 //! Continuing a halted invocation, with the code that began it or with other code that repeats its
-//! journal; and moving any that nobody runs just now to such code.
+//! journal; and moving any that no worker holds to such code.
 
 use axum::{Json, extract::State, http::StatusCode};
 use segno_core::{
@@ -59,7 +59,7 @@ pub async fn proceed(
     Ok(Json(Continued { id: id.to_string(), changed: true, module, records }))
 }
 
-/// Moves an invocation that nobody runs just now to another module, if a replay of its journal is
+/// Moves an invocation that no worker holds to another module, if a replay of its journal is
 /// identical; nothing is changed if it is not.
 #[utoipa::path(
     post, path = "/v1/invocations/{id}/move", tag = "invocations",
@@ -79,7 +79,7 @@ pub async fn relocate(
             return Err(ApiError::WrongState {
                 id: id.to_string(),
                 state: TaskStatus::Acquired.to_string(),
-                wanted: "it runs just now, and can be moved when it waits",
+                wanted: "it runs at the moment, and can be moved when it waits",
             });
         }
         Some(TaskStatus::Fulfilled) => {

@@ -115,14 +115,25 @@ async fn failed(
         Reply::Refused(refusal) => return Err(refused(id, refusal)),
         other => return Err(unexpected(&other)),
     };
-    let module = module.or(found.task.module).map(|digest| digest.to_string());
-    Ok(Replay {
+    let module = module.or(found.task.module);
+    let running = found.task.status() != TaskStatus::Fulfilled;
+    Ok(Replay { running, ..failure(id, module, (matched, found.head.len), &error) })
+}
+
+/// A guest that failed after `matched` records of `of`, in an execution that has ended.
+pub(super) fn failure(
+    id: &PromiseId,
+    module: Option<Digest>,
+    (matched, of): (u32, u32),
+    error: &GuestError,
+) -> Replay {
+    Replay {
         id: id.to_string(),
-        module: module.unwrap_or_default(),
+        module: module.map(|digest| digest.to_string()).unwrap_or_default(),
         verdict: ReplayVerdict::Failed,
         matched,
-        journal_len: found.head.len,
-        running: found.task.status() != TaskStatus::Fulfilled,
+        journal_len: of,
+        running: false,
         divergence: None,
         error: Some(error.message()),
         note: Some(Note {
@@ -130,5 +141,5 @@ async fn failed(
             message: error.message(),
             details: TrapReport::new(error.backtrace(), None).details(),
         }),
-    })
+    }
 }

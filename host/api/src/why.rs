@@ -128,7 +128,7 @@ fn suspended(seen: &Invocation, link: &mut WhyLink) {
     link.on = Some(first.id.clone());
     link.until_at_ms = first.until_at_ms;
     link.others = seen.waits_count.saturating_sub(1);
-    let on = quoted(&first.id);
+    let (id, on) = (seen.id.as_str(), quoted(&first.id));
     link.reason = match first.kind {
         WaitKind::Call => WhyReason::Call,
         WaitKind::Turn => WhyReason::Turn,
@@ -137,7 +137,7 @@ fn suspended(seen: &Invocation, link: &mut WhyLink) {
             link.commands.push(format!("segno signal {} NAME JSON", quoted(&seen.id)));
             WhyReason::Signal
         }
-        WaitKind::Promise => match question(&seen.id, &first.id) {
+        WaitKind::Promise => match PromiseId::from(id).asked_about(&first.id) {
             Some((saga, step)) => {
                 let settle = format!("segno saga settle {} {saga} {step}", quoted(&seen.id));
                 link.commands = vec![format!("{settle} --acted"), format!("{settle} --not-acted")];
@@ -157,7 +157,7 @@ fn suspended(seen: &Invocation, link: &mut WhyLink) {
 fn urgency(wait: &Wait, waiter: &str) -> u8 {
     match wait.kind {
         WaitKind::Call if wait.state == Some(InvocationState::Halted) => 0,
-        WaitKind::Promise if question(waiter, &wait.id).is_some() => 1,
+        WaitKind::Promise if PromiseId::from(waiter).asked_about(&wait.id).is_some() => 1,
         WaitKind::Call if wait.attempt > 0 => 2,
         WaitKind::Promise => 3,
         WaitKind::Turn => 4,
@@ -165,11 +165,6 @@ fn urgency(wait: &Wait, waiter: &str) -> u8 {
         WaitKind::Signal => 6,
         WaitKind::Timer => 7,
     }
-}
-
-/// The saga and the step that a person is asked about by this promise.
-fn question<'a>(invocation: &str, promise: &'a str) -> Option<(&'a str, &'a str)> {
-    promise.strip_prefix(invocation)?.strip_prefix("/u/")?.rsplit_once('/')
 }
 
 /// A word as a shell takes it.

@@ -164,7 +164,7 @@ pub enum Command {
         /// Which.
         id: PromiseId,
     },
-    /// Moves a task that nobody holds to another module, which was shown to repeat its journal. One
+    /// Moves a task that no worker holds to another module, which was shown to repeat its journal. One
     /// that is halted or suspended is offered again.
     TaskMigrate {
         /// Which.

@@ -212,6 +212,11 @@ impl PromiseId {
         Self::new(format!("{self}/u/{saga}/{seq}"))
     }
 
+    /// The saga and the step about which `promise` asks, if it is one of [`Self::verdict_on`].
+    pub fn asked_about<'a>(&self, promise: &'a str) -> Option<(&'a str, &'a str)> {
+        promise.strip_prefix(self.as_str())?.strip_prefix("/u/")?.rsplit_once('/')
+    }
+
     /// An attempt of a node of this graph run.
     pub fn attempt(&self, node: &str, attempt: u32) -> Self {
         Self::new(format!("{self}/n/{node}/{attempt}"))

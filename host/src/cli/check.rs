@@ -1,13 +1,14 @@
 //! What new code does with the journals of what is in flight: `segno deploy --check`, and moving
 //! what repeats its journal.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use serde::Serialize;
 
 use super::{
     CliError, Console, Exit,
     console::{BOLD, CYAN, DIM, YELLOW},
+    polling::Polling,
     replay,
     show::{plain, plain_lines, short_digest},
     table::{Cell, Column, Table},
@@ -15,15 +16,12 @@ use super::{
 use crate::{
     api::model::{CheckRequest, CheckVerdict, CheckedExecution, ReplayVerdict},
     client::{Client, ClientError},
-    runtime::{Runtime as _, SystemRuntime},
 };
 
 /// Ids that are named with each difference.
 const NAMED: usize = 3;
-/// How often an execution that runs just now, or whose journal grew, is looked at again.
-const TRIES: usize = 20;
-/// The pause between two looks, in milliseconds.
-const PAUSE: segno_core::time::Millis = segno_core::time::Millis(100);
+/// How long an execution that runs at the moment, or whose journal grew, is asked for again.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The verdicts, as they are printed.
 const VERDICTS: [(CheckVerdict, &str, &str); 7] = [
@@ -137,10 +135,10 @@ impl Report {
             progress.say(format!("moving {} of {}", number + 1, ids.len()));
             match relocated(client, id, &self.candidate).await {
                 Ok(()) => moves.done.push((*id).to_owned()),
-                Err(error @ ClientError::Refused(_)) => {
+                Err(CliError::Client(error @ ClientError::Refused(_))) => {
                     moves.left.insert((*id).to_owned(), error.to_string());
                 }
-                Err(error) => return Err(error.into()),
+                Err(error) => return Err(error),
             }
         }
         self.moved = Some(moves);
@@ -277,21 +275,12 @@ fn key(execution: &CheckedExecution) -> Option<String> {
     Some(format!("{function} {what}"))
 }
 
-/// Moves an execution; one that runs just now is waited for.
-async fn relocated(client: &Client, id: &str, module: &str) -> Result<(), ClientError> {
-    let mut tries = 0;
-    loop {
-        tries += 1;
-        match client.relocate(id, module).await {
-            Ok(_) => return Ok(()),
-            Err(error)
-                if tries < TRIES && matches!(error.code(), "wrong-state" | "journal-grew") =>
-            {
-                SystemRuntime.sleep(PAUSE).await;
-            }
-            Err(error) => return Err(error),
-        }
-    }
+/// Moves an execution; one that runs at the moment is waited for.
+async fn relocated(client: &Client, id: &str, module: &str) -> Result<(), CliError> {
+    let passes = |error: &ClientError| matches!(error.code(), "wrong-state" | "journal-grew");
+    let relocate = async || client.relocate(id, module).await;
+    Polling::of(Some(PATIENCE))?.ask(relocate, passes).await?;
+    Ok(())
 }
 
 fn executions(count: usize) -> String {

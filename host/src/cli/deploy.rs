@@ -99,9 +99,7 @@ impl Deploy {
         }
         Ok(Exit::Done)
     }
-}
 
-impl Deploy {
     /// Checks a module that was uploaded without a name; with `--migrate`, it gets the name, and
     /// what repeats its journal is moved.
     async fn checked(

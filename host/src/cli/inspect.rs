@@ -1,6 +1,7 @@
 //! `segno inspect`.
 
 use clap::Args;
+use segno_core::id::PromiseId;
 
 use super::{
     CliError, Console, Exit, behind,
@@ -201,7 +202,7 @@ fn why(invocation: &Invocation, console: &mut Console) -> Result<(), CliError> {
             }
             WaitKind::Timer => format!("waits for timer {id}{until}"),
             WaitKind::Signal => "waits for a signal".to_owned(),
-            WaitKind::Promise => match question(&invocation.id, id) {
+            WaitKind::Promise => match PromiseId::from(invocation.id.as_str()).asked_about(id) {
                 Some((saga, seq)) => format!(
                     "nobody knows whether step {seq} of the saga {saga} acted; find out, and say it with `segno saga settle {} {saga} {seq} --acted` or `--not-acted`",
                     invocation.id
@@ -262,11 +263,6 @@ fn attempts(wait: &Wait, now: i64) -> String {
     }
     let facts = facts.join("; ");
     if facts.is_empty() { facts } else { format!(": {facts}") }
-}
-
-/// The saga and the step that a person is asked about by this promise.
-fn question<'a>(invocation: &str, promise: &'a str) -> Option<(&'a str, &'a str)> {
-    promise.strip_prefix(invocation)?.strip_prefix("/u/")?.rsplit_once('/')
 }
 
 fn sagas(page: &SagaPage, console: &mut Console) -> Result<(), CliError> {

@@ -20,12 +20,12 @@ const LINES: usize = 10;
 pub(super) async fn show(
     client: &Client,
     id: &str,
+    records: &[JournalRecord],
     at: u32,
     console: &mut Console,
 ) -> Result<(), CliError> {
-    let records = client.whole_journal(id).await?;
     let began_at_ms = records.first().map_or(0, |record| record.at_ms);
-    let open = open(&records, at);
+    let open = open(records, at);
     console.line("")?;
     let head = console.paint(BOLD, "open at this place");
     let none = if open.is_empty() { "  nothing" } else { "" };

@@ -66,13 +66,16 @@ impl Replay {
             console.document(&replay)?;
             return Ok(exit(replay.verdict));
         }
+        let records = match self.quiet && self.at.is_none() {
+            true => Vec::new(),
+            false => client.whole_journal(&self.id).await?,
+        };
         if !self.quiet {
-            let records = client.whole_journal(&self.id).await?;
             records_of(&records, &replay, console)?;
         }
         verdict(&replay, console)?;
         if let Some(at) = self.at {
-            moment::show(client, &self.id, at, console).await?;
+            moment::show(client, &self.id, &records, at, console).await?;
         }
         Ok(exit(replay.verdict))
     }

@@ -52,7 +52,7 @@ impl Why {
         }
         if why.chain.len() > 1 {
             console.line("")?;
-            let head = console.paint(BOLD, "how it hangs together");
+            let head = console.paint(BOLD, "what waits for what");
             console.line(head)?;
             for link in &why.chain {
                 step(link, &why, now, console)?;

@@ -457,7 +457,7 @@ fn journal_goes(step: &StepView<'_>, id: &PromiseId) -> bool {
         && step.after.tasks.get(id).is_some_and(|task| task.journal_removed().is_some())
 }
 
-/// An execution runs the module it began with, unless it is moved while nobody holds it, with a
+/// An execution runs the module it began with, unless it is moved while no worker holds it, with a
 /// journal that is the one which the other module repeats.
 fn module_is_pinned(step: &StepView<'_>) -> Found {
     each(&step.before.tasks, |id, before| {

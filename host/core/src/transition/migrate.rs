@@ -1,5 +1,5 @@
-//! Moving an execution to other code. An execution keeps the module it began with; only where nobody
-//! runs it, and its journal is the one that the other module was shown to repeat, may that take over.
+//! Moving an execution to other code. An execution keeps the module it began with; another one takes
+//! over only while no worker holds it, and only if it was shown to repeat the journal as it is now.
 
 use super::draft::{Draft, wrong_state};
 use crate::{
@@ -46,7 +46,7 @@ pub(super) fn migrate(
 }
 
 impl Draft<'_> {
-    /// The task, which nobody holds, and which is not done.
+    /// The task, if no worker holds it and it has not ended.
     fn movable_task(&self, id: &PromiseId) -> Result<Task, Refusal> {
         let task = self.existing_task(id)?;
         match &task.state {
