@@ -50,6 +50,14 @@ pub fn examples() -> &'static BTreeMap<&'static str, Arc<[u8]>> {
 /// # Panics
 /// They cannot be built; the message says why.
 pub fn build(folders: &[impl AsRef<Path>]) -> Vec<Arc<[u8]>> {
+    build_into(folders, None)
+}
+
+/// The same, compiled into the target folder `target`; none: the workspace's own.
+///
+/// # Panics
+/// They cannot be built; the message says why.
+pub fn build_into(folders: &[impl AsRef<Path>], target: Option<&Path>) -> Vec<Arc<[u8]>> {
     let say = |message: &str| eprintln!("{message}");
     let directory = folders.first().expect("there is something to build").as_ref();
     let request = toolchain::Request::from_environment(directory, true)
@@ -63,7 +71,7 @@ pub fn build(folders: &[impl AsRef<Path>]) -> Vec<Arc<[u8]>> {
         .collect();
     let options = crate_build::BuildOptions {
         toolchain: &toolchain,
-        target_directory: None,
+        target_directory: target,
         locked: false,
         shared: None,
     };
@@ -86,6 +94,7 @@ pub fn engine(components: &[Arc<[u8]>]) -> Arc<Wasm> {
         cache_dir: None,
         compiler: Compiler::Thread,
         fair: false,
+        counts: false,
         source: Arc::new(source),
     };
     Arc::new(Wasm::new(config).expect("the engine can be set up"))

@@ -12,6 +12,7 @@ pub mod guests;
 pub mod host_group;
 pub mod kills;
 pub mod linear;
+pub mod order_edits;
 pub mod packages;
 pub mod payments;
 pub mod planned_orders;

@@ -403,6 +403,26 @@ impl World {
         }
     }
 
+    /// Runs until the host dies of its fault, and leaves it down: true. Or until `done`, which is
+    /// asked now and then: false.
+    pub async fn until_it_dies(&mut self, mut done: impl AsyncFnMut(&Self) -> bool) -> bool {
+        self.boot().await;
+        while !done(self).await {
+            let faults = self.faults.clone();
+            let runtime = SimRuntime::default();
+            let crashed = tokio::select! {
+                biased;
+                () = faults.crash.notified() => true,
+                () = segno::runtime::Runtime::sleep(&runtime, Millis(20)) => false,
+            };
+            if crashed {
+                self.crash();
+                return true;
+            }
+        }
+        false
+    }
+
     /// Runs until the invocation has its outcome: the verdict, and the value as JSON.
     pub async fn outcome(&mut self, id: &str) -> (Verdict, Json) {
         self.until(&format!("the end of `{id}`"), async |world| {

@@ -1,0 +1,181 @@
+//! Code is changed while orders are in flight: what a check says of each order, and of each change,
+//! is what happens when the order is moved to the new code.
+
+use std::{path::Path, sync::Arc};
+
+use segno::{
+    guest::Wasm,
+    runtime::Clock as _,
+    store::{InvocationFilter, InvocationRow, NewModule, Store},
+    worker::replay::{Verdict, check},
+};
+use segno_core::{
+    command::Command,
+    id::{Digest, PromiseId},
+    promise::{TaskStatus, Verdict as Outcome},
+    reply::Reply,
+};
+use serde_json::{Value as Json, json};
+use tests::{
+    guests::{engine, examples},
+    order_edits::{Breaks, EDITS, Edit, components},
+    world::{Fault, Faults, World, story},
+};
+
+/// What became of an order that was moved, or what a check says will.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    /// It goes on to its end on the new code, which repeats all of it.
+    GoesOn,
+    /// It stops where the new code leaves the journal.
+    Diverges { at: u32 },
+    /// It stops because the new code ends there.
+    Fails,
+}
+
+/// The code of the example, and of a change.
+struct Code {
+    guests: Arc<Wasm>,
+    old: Arc<[u8]>,
+    new: Arc<[u8]>,
+}
+
+/// An order that one person approves, and another does not.
+const DECISIONS: [bool; 2] = [true, false];
+
+fn order() -> Json {
+    let item =
+        |sku: &str, quantity| json!({ "sku": sku, "quantity": quantity, "price_cents": 1250 });
+    json!({ "id": "o-1", "items": [item("tea", 1), item("cup", 2)], "payments": "http://payments" })
+}
+
+impl Code {
+    /// A host that has died after its commit `commit`, with an order in flight; none: the order had
+    /// ended by then.
+    async fn in_flight(&self, commit: u64, approved: bool) -> (World, bool) {
+        let faults = Faults::at(commit, Fault::CrashAfter);
+        let mut world = World::new(self.guests.clone(), "order", self.old.clone(), faults).await;
+        let new = NewModule::plain(self.candidate(), self.new.clone(), world.clock.now());
+        world.memory.modules().put(new).await.expect("memory takes everything");
+        world.start("it", "wasm://order/order", &order()).await;
+        let died = world.until_it_dies(async |world| decided(world, approved).await).await;
+        (world, died)
+    }
+
+    fn candidate(&self) -> Digest {
+        Digest::of(&self.new)
+    }
+
+    /// What a check says of the order.
+    async fn foreseen(&self, world: &World) -> (Fate, bool) {
+        let rows = world.memory.read().list(&InvocationFilter::default()).await;
+        let rows = rows.expect("memory answers").items;
+        let is_it = |row: &InvocationRow| row.promise.id().as_str() == "it";
+        let row = rows.into_iter().find(is_it).expect("it is there");
+        let host = world.host();
+        let checked = check(&host, vec![row], self.candidate(), 2).await.expect("memory answers");
+        match &checked[0].verdict {
+            Verdict::Same(_) => (Fate::GoesOn, true),
+            Verdict::NotStarted => (Fate::GoesOn, false),
+            Verdict::Diverges(report) => {
+                let at = report.divergence.as_ref().expect("it diverges").seq();
+                (Fate::Diverges { at }, true)
+            }
+            Verdict::Fails { .. } => (Fate::Fails, true),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// What happens when the order is moved, whatever a check says.
+    async fn moved(&self, mut world: World, approved: bool) -> Fate {
+        let records = u32::try_from(world.journal("it").await.len()).expect("they are few");
+        let id = || PromiseId::from("it");
+        let halted = world.client(Command::TaskHalt { id: id() }).await;
+        assert!(matches!(halted, Reply::Done), "{halted:?}");
+        let module = self.candidate();
+        world.client(Command::Deploy { alias: "order".into(), module }).await;
+        let moved = world.client(Command::TaskMigrate { id: id(), module, records }).await;
+        assert!(matches!(moved, Reply::Done), "{moved:?}");
+        world
+            .until("the end", async |world| {
+                decided(world, approved).await
+                    || world.task("it").await.status() == TaskStatus::Halted
+            })
+            .await;
+        let task = world.task("it").await;
+        if task.status() == TaskStatus::Fulfilled {
+            self.is_repeated(&world).await;
+            return Fate::GoesOn;
+        }
+        let note = task.note.expect("it says why it was halted");
+        if *note.kind != *"divergence" {
+            assert_eq!(&*note.kind, "trap", "{note:?}");
+            return Fate::Fails;
+        }
+        let details: Json = serde_json::from_slice(&note.details).expect("details are JSON");
+        let at = details["divergence"]["seq"].as_u64().expect("it says where");
+        Fate::Diverges { at: u32::try_from(at).expect("journals are short") }
+    }
+
+    /// Replays an order that was moved, and has ended, on the code that it ended on.
+    async fn is_repeated(&self, world: &World) {
+        let host = world.host();
+        let replay = segno::worker::replay(&host, &PromiseId::from("it"), None).await;
+        let report = replay.expect("it can be replayed");
+        assert_eq!(report.module, self.candidate());
+        assert!(report.is_identical(), "{report:?}");
+    }
+}
+
+/// Decides about the order once it waits for that; whether it has ended.
+async fn decided(world: &World, approved: bool) -> bool {
+    for name in ["approval", "consent"] {
+        let id = format!("it/p/{name}");
+        if world.promise(&id).await.is_some_and(|promise| promise.is_pending()) {
+            world.settle(&id, Outcome::Resolved, &json!(approved)).await;
+        }
+    }
+    world.promise("it").await.is_some_and(|promise| !promise.is_pending())
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_check_says_of_every_edit_at_every_place_what_happens_when_it_is_moved() {
+    let scratch = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let target = scratch.parent().expect("it is in the target folder").join("guest");
+    let edited = components(scratch, &target);
+    let old = examples()["order"].clone();
+    for (edit, new) in EDITS.iter().zip(edited) {
+        let guests = engine(&[old.clone(), new.clone()]);
+        let code = Code { guests, old: old.clone(), new };
+        assert_ne!(code.candidate(), Digest::of(&code.old), "`{}` changes nothing", edit.name);
+        let mut places = 0;
+        for approved in DECISIONS {
+            places += places_of(edit, &code, approved).await;
+        }
+        assert!(places > 20, "an order has more places than {places}");
+    }
+}
+
+/// Checks and moves an order at every commit of its way. Answers how many places it was at.
+async fn places_of(edit: &Edit, code: &Code, approved: bool) -> u32 {
+    let mut places = 0;
+    for commit in 0.. {
+        let (world, in_flight) = code.in_flight(commit, approved).await;
+        let story = story(&world.journal("it").await);
+        let place = || format!("`{}` after commit {commit}: {story:#?}", edit.name);
+        let (foreseen, compared) = code.foreseen(&world).await;
+        assert_eq!(compared, !story.is_empty(), "{}", place());
+        let breaks = edit.breaks.breaks(&story);
+        assert_eq!(foreseen != Fate::GoesOn, breaks, "{foreseen:?}: {}", place());
+        let has_ended = world.promise("it").await.is_some_and(|it| !it.is_pending());
+        if !in_flight || has_ended {
+            return places;
+        }
+        places += 1;
+        let became = code.moved(world, approved).await;
+        let comes_there = matches!(edit.breaks, Breaks::Panics(_)) && foreseen == Fate::GoesOn;
+        let expected = if comes_there && approved { Fate::Fails } else { foreseen };
+        assert_eq!(became, expected, "{}", place());
+    }
+    unreachable!("an order ends")
+}
