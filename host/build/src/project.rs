@@ -90,6 +90,14 @@ impl Project {
         }
     }
 
+    /// The folders whose files become the component.
+    pub fn sources(&self) -> Vec<PathBuf> {
+        match self {
+            Self::Crate(one) => crate_build::sources(one),
+            Self::Script(script) => vec![script.folder.clone()],
+        }
+    }
+
     /// Builds the component, with tools that are found or, if that is allowed, installed.
     ///
     /// # Errors

@@ -67,6 +67,7 @@ impl New {
         console.line(
             "  segno deploy . --prepare    # builds and uploads it; fetches the tools for it",
         )?;
+        console.line("  segno dev                   # or all of this after every change")?;
         Ok(Exit::Done)
     }
 }

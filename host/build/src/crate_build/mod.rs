@@ -7,6 +7,7 @@
 mod compile;
 mod component;
 mod package;
+mod sources;
 mod units;
 
 use std::{
@@ -16,6 +17,7 @@ use std::{
 
 pub use component::{ComponentError, componentize};
 pub use package::{WorkflowCrate, locate, members};
+pub use sources::sources;
 
 use super::{CacheError, Progress, cache, process::ProcessError, toolchain::Toolchain};
 
