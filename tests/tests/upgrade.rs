@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use segno::api::model::{CheckRequest, CheckVerdict, ReplayVerdict};
+use segno::api::model::{CheckRequest, CheckVerdict, ReplayVerdict, ShadowRequest};
 use serde_json::{Value as Json, json};
 use tests::{fixtures, test_host::TestHost};
 
@@ -104,6 +104,12 @@ async fn code_is_checked_before_it_is_deployed_and_what_repeats_its_journal_is_m
     let (said, exit) = deploy(&host, &same, &["--check"]);
     assert_eq!(exit, Some(0), "{said}");
     assert_eq!(counts(&said, "same so far"), ["2", "1"], "{said}");
+    // The code is the same but for its digest, and so are its costs.
+    let costs = said.lines().find(|line| line.starts_with("instructions")).expect(&said);
+    let cells: Vec<&str> =
+        costs.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect();
+    assert_eq!((cells.len(), cells[1], cells[3]), (4, cells[2], "none"), "{said}");
+    assert!(cells[1].contains(' '), "some thousands: {said}");
     // Looking activates nothing and moves nothing.
     let named = host.client().module("tune").await.expect("it is known").digest;
     assert_eq!((&named, pinned(&host, "a").await), (&first, Some(first.clone())));
@@ -128,6 +134,56 @@ async fn code_is_checked_before_it_is_deployed_and_what_repeats_its_journal_is_m
         let replay = host.client().replay(id, None).await.expect("it can be replayed");
         assert_eq!(replay.verdict, ReplayVerdict::Identical, "{replay:?}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn code_runs_beside_live_executions_and_the_first_difference_is_told() {
+    let host = TestHost::start(SEGNO).await;
+    let one = fixtures::fixture("tune-one");
+    let same = compiled_anew(&one);
+    let old = host.deploy("tune", one).await;
+    host.start_as("before", "tune/play", json!("waltz")).await.expect("it starts");
+    waiting(&host, "before").await;
+
+    // While the code runs beside: one execution goes on to its end, another begins and ends.
+    let live = async {
+        host.start_as("meanwhile", "tune/play", json!("waltz")).await.expect("it starts");
+        for id in ["before", "meanwhile"] {
+            waiting(&host, id).await;
+            host.client().resolve(&format!("{id}/p/go"), json!(true)).await.expect("it waits");
+            host.ended(id).await;
+        }
+    };
+    let beside = async |component: Vec<u8>| {
+        let candidate = host.client().deploy(component, None).await.expect("it is taken").module;
+        let request = ShadowRequest {
+            candidate: candidate.digest,
+            wait_ms: 4_000,
+            ..ShadowRequest::default()
+        };
+        host.client().shadow("tune", &request).await.expect("it follows")
+    };
+    let (followed, ()) = tokio::join!(beside(same.clone()), live);
+    assert_eq!((followed.executions, followed.differences), (2, Vec::new()));
+    let mut records = 0;
+    for id in ["before", "meanwhile"] {
+        records += u64::from(host.client().invocation(id).await.expect("it is there").journal_len);
+    }
+    assert_eq!(followed.records, records, "to their ends, each record once");
+
+    let differs = beside(fixtures::fixture("tune-two")).await;
+    let ids: Vec<_> = differs.differences.iter().map(|execution| execution.id.as_str()).collect();
+    assert_eq!(ids, ["before", "meanwhile"]);
+    let (said, exit) = deploy(&host, &fixtures::fixture("tune-two"), &["--shadow", "1s"]);
+    assert_eq!(exit, Some(7), "{said}");
+    for part in ["runs beside, for 1s", "do", "re", "2 of 2 executions differ"] {
+        assert!(said.contains(part), "`{part}` is missing: {said}");
+    }
+    let (said, exit) = deploy(&host, &same, &["--shadow", "1s", "--json"]);
+    let report: Json = serde_json::from_str(&said).expect("it says JSON");
+    assert_eq!((exit, &report["differences"]), (Some(0), &json!([])), "{said}");
+    let named = host.client().module("tune").await.expect("it is known").digest;
+    assert_eq!(named, old, "nothing is activated");
 }
 
 #[tokio::test(flavor = "multi_thread")]

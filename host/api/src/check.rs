@@ -1,14 +1,19 @@
 //! Checking a module against the journals of what is in flight, before anything runs on it.
 
-use axum::{Json, extract::State};
+use axum::{Json, extract::State, http::StatusCode};
 use segno_core::id::Digest;
-use segno_engine::worker::replay::{Checked, Verdict, check as replayed};
+use segno_engine::worker::replay::{
+    Checked, CostChange, CostMeter, ReplayError, Verdict, check as replayed,
+};
+use segno_guest::{Cost, GuestError};
 use segno_store::{InvocationFilter, InvocationRow};
 
 use super::{
     Api, ApiError,
     body::{Body, Segment},
-    model::{CheckPage, CheckRequest, CheckVerdict, CheckedExecution, Replay},
+    model::{
+        CheckPage, CheckRequest, CheckVerdict, CheckedExecution, CostComparison, Replay, ReplayCost,
+    },
     openapi::Refusals,
     page::{self, PageSize},
     replay::{failure, found},
@@ -43,9 +48,14 @@ pub async fn check(
     let chosen = choose(&api, module, after, request.ended, limit).await?;
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let checked = replayed(&api.host, chosen.rows, candidate, processors).await?;
+    let costs = costs(&api, &checked, candidate, request.costs).await?;
+    let shown = |(checked, cost): (Checked, Option<CostChange>)| {
+        let shown = shown(checked, candidate)?;
+        Some(CheckedExecution { cost: cost.map(comparison), ..shown })
+    };
     Ok(Json(CheckPage {
         candidate: candidate.to_string(),
-        items: checked.into_iter().filter_map(|checked| shown(checked, candidate)).collect(),
+        items: checked.into_iter().zip(costs).filter_map(shown).collect(),
         ended: chosen.ended_left,
         next: chosen.next.map(|cursor| cursor.to_string()),
     }))
@@ -93,8 +103,65 @@ async fn choose(
     }
 }
 
+/// What replays cost, for the first `count` executions that repeat every record.
+async fn costs(
+    api: &Api,
+    checked: &[Checked],
+    candidate: Digest,
+    count: u32,
+) -> Result<Vec<Option<CostChange>>, ApiError> {
+    let (mut costs, mut left, mut meter) = (Vec::new(), count, None);
+    for Checked { row, verdict } in checked {
+        let report = match verdict {
+            Verdict::Same(report) if left > 0 => report,
+            _ => {
+                costs.push(None);
+                continue;
+            }
+        };
+        let meter = match &meter {
+            Some(meter) => meter,
+            None => meter.insert(CostMeter::new(&api.host).map_err(not_counted)?),
+        };
+        let compared = meter.compare(row.promise.id(), report.records, candidate).await;
+        costs.push(match compared {
+            Ok(change) => change,
+            Err(ReplayError::Store(error)) => return Err(error.into()),
+            Err(ReplayError::Guest { error, .. }) => return Err(not_counted(error)),
+            // It was removed meanwhile, or its journal with its end.
+            Err(_) => None,
+        });
+        left -= 1;
+    }
+    Ok(costs)
+}
+
+fn not_counted(error: GuestError) -> ApiError {
+    ApiError::Refused {
+        status: StatusCode::CONFLICT,
+        code: "not-counted",
+        reason: format!(
+            "what replays cost cannot be counted: {}; ask with `costs` 0 for the rest",
+            error.message()
+        ),
+    }
+}
+
+fn comparison(change: CostChange) -> CostComparison {
+    let shown = |cost: Cost| ReplayCost {
+        instructions: cost.instructions,
+        memory_bytes: cost.memory_bytes,
+    };
+    CostComparison { own: shown(change.own), candidate: shown(change.other) }
+}
+
+/// Whether an execution with this verdict cannot go on with the candidate.
+pub(super) fn is_bad(verdict: CheckVerdict) -> bool {
+    matches!(verdict, CheckVerdict::Diverges | CheckVerdict::Fails | CheckVerdict::Damaged)
+}
+
 /// An execution as it was found; none: it is gone.
-fn shown(checked: Checked, candidate: Digest) -> Option<CheckedExecution> {
+pub(super) fn shown(checked: Checked, candidate: Digest) -> Option<CheckedExecution> {
     let Checked { row, verdict } = checked;
     let summary = view::summary(&row);
     let mut shown = CheckedExecution {
@@ -104,6 +171,7 @@ fn shown(checked: Checked, candidate: Digest) -> Option<CheckedExecution> {
         records: summary.journal_len,
         verdict: CheckVerdict::Same,
         replay: None,
+        cost: None,
         reason: None,
         id: summary.id,
     };

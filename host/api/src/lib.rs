@@ -48,6 +48,7 @@ mod resources;
 mod restart;
 mod sagas;
 mod schedules;
+mod shadow;
 mod start;
 mod tasks;
 mod tree;

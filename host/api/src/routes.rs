@@ -10,8 +10,8 @@ use axum::{
 use super::{
     Api, access, check, control, error::ApiError, events, graphs, health, index, invocations,
     journal, limits, metrics, migrate, modules, object_promises, objects, openapi, promises,
-    queries, remove, replay, resources, restart, sagas, schedules, start, tasks, tree, updates,
-    wait, why,
+    queries, remove, replay, resources, restart, sagas, schedules, shadow, start, tasks, tree,
+    updates, wait, why,
 };
 
 /// The API as a service.
@@ -22,6 +22,7 @@ pub fn router(api: Api) -> Router {
         .route("/modules/{module}", get(modules::describe).delete(modules::undeploy))
         .route("/modules/{module}/component", get(modules::component))
         .route("/modules/{module}/check", post(check::check))
+        .route("/modules/{module}/shadow", post(shadow::shadow))
         .route("/invocations", get(invocations::list).post(start::start))
         .route("/invocations/{id}", get(invocations::describe).delete(remove::remove))
         .route("/invocations/{id}/wait", get(wait::wait))

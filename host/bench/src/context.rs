@@ -59,6 +59,7 @@ impl BenchContext {
             cache_dir: None,
             compiler: Compiler::Thread,
             fair: true,
+            counts: false,
             source: Arc::new(BTreeMap::from([(digest, component.clone())])),
         })?;
         Ok(Self {

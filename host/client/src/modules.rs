@@ -3,7 +3,10 @@
 use std::time::Duration;
 
 use reqwest::{Method, header};
-use segno_model::{CheckPage, CheckRequest, DeployQuery, Deployed, Module, ModuleList, Undeployed};
+use segno_model::{
+    CheckPage, CheckRequest, DeployQuery, Deployed, Module, ModuleList, ShadowLook, ShadowRequest,
+    Undeployed,
+};
 
 use super::{Client, ClientError};
 
@@ -39,6 +42,21 @@ impl Client {
     ) -> Result<CheckPage, ClientError> {
         let request = self.request(Method::POST, &["v1", "modules", module, "check"]).json(request);
         self.read(self.patient(request, UPLOAD)).await
+    }
+
+    /// Lets a module run beside the live executions of `module`, without effects.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn shadow(
+        &self,
+        module: &str,
+        request: &ShadowRequest,
+    ) -> Result<ShadowLook, ClientError> {
+        let wait = Duration::from_millis(request.wait_ms) + UPLOAD;
+        let request =
+            self.request(Method::POST, &["v1", "modules", module, "shadow"]).json(request);
+        self.read(self.patient(request, wait)).await
     }
 
     /// Lists the stored modules.

@@ -138,6 +138,7 @@ pub async fn boot(config: BootConfig, env: Env) -> Result<(Running, Arc<Wasm>), 
         cache_dir: Some(config.cache_dir),
         compiler: config.compiler,
         fair: true,
+        counts: false,
         source,
     })?);
     let outbound = Arc::new(Gate::new(policy, HttpClient::new(HttpLimits::default())?));

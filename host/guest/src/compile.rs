@@ -100,7 +100,9 @@ impl Compiling {
         let code = cache.place().map_err(host)?;
         let limits = serde_json::to_string(&*self.limits).map_err(host)?;
         let mut process = Command::new(program)
-            .args([COMMAND, "--limits", &limits, "--into"])
+            .args([COMMAND, "--limits", &limits])
+            .args(self.engine.counts().then_some("--counts"))
+            .arg("--into")
             .arg(code.path())
             // The compiler needs none of the host's variables.
             .env_clear()
@@ -180,14 +182,19 @@ fn check_functions(component: &[u8], limit: u32) -> Result<(), LoadError> {
     Ok(())
 }
 
-/// Compiles `component` into the file `into`, for a host with these limits. The process must do
-/// nothing else.
+/// Compiles `component` into the file `into`, for a host with these limits, or one that counts
+/// instructions. The process must do nothing else.
 ///
 /// # Errors
 /// The fault of the component, or of the file.
-pub fn compile_into(limits: &Limits, component: &[u8], into: &Path) -> anyhow::Result<()> {
+pub fn compile_into(
+    limits: &Limits,
+    counts: bool,
+    component: &[u8],
+    into: &Path,
+) -> anyhow::Result<()> {
     bound_process(limits);
-    let code = compiling_engine(limits)?.precompile_component(component)?;
+    let code = compiling_engine(limits, counts)?.precompile_component(component)?;
     std::fs::write(into, code)?;
     Ok(())
 }

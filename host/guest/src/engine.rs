@@ -52,19 +52,20 @@ pub(super) struct GuestEngine {
     probe: Probe,
     turns: Turns,
     pooled: bool,
+    counts: bool,
 }
 
 impl GuestEngine {
     /// Builds the engine; falls back to allocation on demand if the pool's address space cannot be
     /// reserved.
-    pub(super) fn new(limits: &Limits) -> Result<Self, GuestError> {
+    pub(super) fn new(limits: &Limits, counts: bool) -> Result<Self, GuestError> {
         let places = limits.instances.max(1);
-        let (engine, pooled) = match Engine::new(&config(limits, Some(allocation(limits, places))))
-        {
+        let pool = Some(allocation(limits, places));
+        let (engine, pooled) = match Engine::new(&config(limits, pool, counts)) {
             Ok(engine) => (engine, true),
             Err(error) => {
                 tracing::warn!("no pool for wasm instances, allocating on demand: {error:#}");
-                let engine = Engine::new(&config(limits, None)).map_err(|error| {
+                let engine = Engine::new(&config(limits, None, counts)).map_err(|error| {
                     GuestError::Host(format!("the wasm engine could not be set up: {error:#}"))
                 })?;
                 (engine, false)
@@ -73,8 +74,8 @@ impl GuestEngine {
         let ticker = Ticker::start(engine.weak());
         let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let turns = Turns::new(processors, limits.computing);
-        let probe = Probe::new(config(limits, None), allocation(limits, 1));
-        Ok(Self { engine, ticker, pool: Pool::new(places), probe, turns, pooled })
+        let probe = Probe::new(config(limits, None, counts), allocation(limits, 1));
+        Ok(Self { engine, ticker, pool: Pool::new(places), probe, turns, pooled, counts })
     }
 
     /// wasmtime's engine.
@@ -85,6 +86,11 @@ impl GuestEngine {
     /// Whether instances come from the pool.
     pub(super) fn pooled(&self) -> bool {
         self.pooled
+    }
+
+    /// Whether it counts instructions.
+    pub(super) fn counts(&self) -> bool {
+        self.counts
     }
 
     /// A name for the settings and the version of the engine: code compiled under another name is
@@ -132,12 +138,13 @@ pub(super) fn engine_facts(limits: &Limits) -> EngineFacts {
     }
 }
 
-/// An engine that compiles code for hosts with these limits, and runs none.
-pub(super) fn compiling_engine(limits: &Limits) -> wasmtime::Result<Engine> {
-    Engine::new(&config(limits, None))
+/// An engine that compiles code for hosts with these limits, or for such that count instructions,
+/// and runs none.
+pub(super) fn compiling_engine(limits: &Limits, counts: bool) -> wasmtime::Result<Engine> {
+    Engine::new(&config(limits, None, counts))
 }
 
-fn config(limits: &Limits, pool: Option<PoolingAllocationConfig>) -> Config {
+fn config(limits: &Limits, pool: Option<PoolingAllocationConfig>, counts: bool) -> Config {
     let mut config = Config::new();
 
     // Settings that a guest can observe.
@@ -154,6 +161,9 @@ fn config(limits: &Limits, pool: Option<PoolingAllocationConfig>) -> Config {
     config.async_stack_size(limits.stack_bytes as usize + HOST_STACK_BYTES);
     config.wasm_backtrace_details(WasmBacktraceDetails::Enable);
     config.wasm_backtrace_max_frames(NonZeroUsize::new(BACKTRACE_FRAMES));
+
+    // Counts instructions. No guest can see that.
+    config.consume_fuel(counts);
 
     // A slot reserves the maximum of its memory and no more: thousands fit, and their page tables
     // are small.

@@ -6,8 +6,10 @@ use async_trait::async_trait;
 use wasmtime::Store;
 
 use super::{
-    Context, Event, Failure, FunctionKind, GuestError, Outcome, Payload, SharedJournal, Workflow,
+    Context, Cost, Event, Failure, FunctionKind, GuestError, Outcome, Payload, SharedJournal,
+    Workflow,
     budget::Budget,
+    cost,
     described::{Called, Described},
     engine::{GuestEngine, Running},
     exports::Exports,
@@ -178,6 +180,13 @@ impl Workflow for Instance {
             call.end(answer)
         };
         self.ended(turn.taking(asking).await)
+    }
+
+    fn cost(&self) -> Option<Cost> {
+        let live = self.live.as_ref()?;
+        let instructions = cost::instructions(&live.store)?;
+        let memory_bytes = live.store.data().budget.footprint() as u64;
+        Some(Cost { instructions, memory_bytes })
     }
 
     fn footprint(&self) -> usize {

@@ -7,7 +7,7 @@
 //! a client:
 //!
 //! ```ignore
-//! let wasm = Wasm::new(WasmConfig { limits, policy, cache_dir, compiler, fair, source })?; // source: a `ComponentSource`
+//! let wasm = Wasm::new(WasmConfig { limits, policy, cache_dir, compiler, fair, counts: false, source })?; // source: a `ComponentSource`
 //! let report = wasm.inspect(bytes).await?;                                 // at upload: imports
 //! and functions let mut instance = wasm.instantiate(digest, None).await?;                      //
 //! then `start`, `resume`, `resume`, …
@@ -15,6 +15,7 @@
 
 pub mod commands;
 mod contract;
+mod cost;
 mod error;
 mod limits;
 
@@ -74,6 +75,7 @@ pub use backtrace::{Backtrace, Frame};
 pub use commands::GuestCommand;
 pub use compile::{COMMAND as COMPILE_COMMAND, Compiler, compile_into};
 pub use contract::*;
+pub use cost::Cost;
 pub use error::GuestError;
 pub use function_limits::FunctionLimits;
 pub use handlers::{HandlerDescription, HandlerKind};
@@ -169,6 +171,16 @@ pub trait Guests: Send + Sync {
     /// The settings that could change a replay.
     fn engine_facts(&self) -> EngineFacts;
 
+    /// The same modules, whose instances say what they [cost](Workflow::cost). They run slower.
+    ///
+    /// # Errors
+    /// Nothing is counted here.
+    fn counting(&self) -> Result<Arc<dyn Guests>, GuestError> {
+        Err(GuestError::Host(
+            "these guests are not wasm: their instructions are not counted".into(),
+        ))
+    }
+
     /// Sets the function that removes waiting instances when the pool is full.
     fn when_full(&self, _give_up: GiveUp) {}
 
@@ -220,6 +232,11 @@ pub trait Workflow: Send {
         _input: Payload,
     ) -> Result<Option<Option<Failure>>, GuestError> {
         Ok(None)
+    }
+
+    /// What the instance used up to now; `None`: nothing is counted.
+    fn cost(&self) -> Option<Cost> {
+        None
     }
 
     /// Number of bytes of memory that this instance keeps, for the budget of warm instances.

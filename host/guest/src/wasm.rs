@@ -21,6 +21,7 @@ use super::{
 };
 
 /// The parameters of a [`Wasm`].
+#[derive(Clone)]
 pub struct WasmConfig {
     /// The limits of an instance.
     pub limits: Limits,
@@ -33,6 +34,8 @@ pub struct WasmConfig {
     /// Whether a busy guest lets others run at each epoch. Off for runs that must be exactly
     /// reproducible: an epoch follows the machine's clock.
     pub fair: bool,
+    /// Whether instructions are counted, which takes time: [`Guests::counting`].
+    pub counts: bool,
     /// The source of components.
     pub source: Arc<dyn ComponentSource>,
 }
@@ -43,7 +46,8 @@ pub struct Wasm {
     pub(super) modules: ModuleStore,
     pub(super) limits: Arc<Limits>,
     pub(super) policy: Arc<Policy>,
-    fair: bool,
+    /// What it was made from.
+    pub(super) config: WasmConfig,
 }
 
 impl Wasm {
@@ -52,16 +56,17 @@ impl Wasm {
     /// # Errors
     /// [`GuestError::Host`]: the engine cannot be set up on this machine with these limits.
     pub fn new(config: WasmConfig) -> Result<Self, GuestError> {
-        let engine = Arc::new(GuestEngine::new(&config.limits)?);
-        let limits = Arc::new(config.limits);
+        let engine = Arc::new(GuestEngine::new(&config.limits, config.counts)?);
+        let limits = Arc::new(config.limits.clone());
         let modules = ModuleStore::new(
             Arc::clone(&engine),
             &limits,
-            config.source,
+            config.source.clone(),
             config.cache_dir.as_deref(),
-            config.compiler,
+            config.compiler.clone(),
         );
-        Ok(Self { engine, modules, limits, policy: Arc::new(config.policy), fair: config.fair })
+        let policy = Arc::new(config.policy.clone());
+        Ok(Self { engine, modules, limits, policy, config })
     }
 
     /// The limits of every instance.
@@ -95,7 +100,7 @@ impl Wasm {
     }
 
     fn turns(&self) -> Option<Turns> {
-        self.fair.then(|| self.engine.turns())
+        self.config.fair.then(|| self.engine.turns())
     }
 
     fn turn(&self) -> Turn {
@@ -174,6 +179,10 @@ impl Guests for Wasm {
 
     fn engine_facts(&self) -> EngineFacts {
         engine_facts(&self.limits)
+    }
+
+    fn counting(&self) -> Result<Arc<dyn Guests>, GuestError> {
+        Self::counting(self)
     }
 
     fn when_full(&self, give_up: GiveUp) {

@@ -10,6 +10,7 @@ use super::{
     budget::Budget,
     commands::{Call, Cancel, Http, NewPromise, Publish, Run, Send, Settle, Sleep},
     contract::{Failure, RunAnswer, outcome_size, size},
+    cost,
     engine::GuestEngine,
     imports::{INSTEAD_OF_CONFIGURATION, INSTEAD_OF_FILES, INSTEAD_OF_SECRETS},
     modules::LoadedModule,
@@ -41,6 +42,9 @@ impl WorkflowState {
         let mut store =
             Store::new(engine.wasmtime(), Self { journal: None, object: None, budget, wasi });
         store.set_hostcall_fuel(fuel);
+        if engine.counts() {
+            cost::begin(&mut store);
+        }
         store.limiter(|state| &mut state.budget);
         store.epoch_deadline_callback(|mut context| context.data_mut().budget.tick());
         store.set_epoch_deadline(1);

@@ -15,6 +15,11 @@ pub struct CheckRequest {
     /// following.
     #[serde(default)]
     pub ended: u32,
+    /// For how many executions that repeat every record it is counted what a replay costs on their
+    /// own code and on the candidate, on this page. The code that counts is compiled the first
+    /// time.
+    #[serde(default)]
+    pub costs: u32,
     /// The `next` of the page before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
@@ -62,9 +67,30 @@ pub struct CheckedExecution {
     /// The replay, where it was not the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replay: Option<Replay>,
+    /// What a replay costs, where it was counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost: Option<CostComparison>,
     /// Why there is no replay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+}
+
+/// What a replay of the same records costs on two modules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct CostComparison {
+    /// On the module that the execution runs on.
+    pub own: ReplayCost,
+    /// On the candidate.
+    pub candidate: ReplayCost,
+}
+
+/// What a replay costs: counted, and so the same on every host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct ReplayCost {
+    /// Wasm instructions.
+    pub instructions: u64,
+    /// Bytes of memory at the end of the replay. An instance gives nothing back before it ends.
+    pub memory_bytes: u64,
 }
 
 /// A page of executions that were checked, the newest first.
@@ -79,6 +105,33 @@ pub struct CheckPage {
     /// Continues after this page; absent: this was the last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
+}
+
+/// The body of `POST /v1/modules/{module}/shadow`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ShadowRequest {
+    /// The module that runs beside, by alias or digest.
+    pub candidate: String,
+    /// How long it does so, in milliseconds; a minute at the most. 0: one look.
+    #[serde(default)]
+    pub wait_ms: u64,
+    /// The ids of executions that are known to differ, and are not answered again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub known: Vec<String>,
+}
+
+/// What a module did beside live executions.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct ShadowLook {
+    /// The digest of the module.
+    pub candidate: String,
+    /// Number of executions that it followed.
+    pub executions: u64,
+    /// Number of their records that were compared, each once.
+    pub records: u64,
+    /// The executions that it does not follow any further, and why.
+    pub differences: Vec<CheckedExecution>,
 }
 
 /// The body of `POST /v1/invocations/{id}/move`.

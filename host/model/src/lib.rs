@@ -29,7 +29,10 @@ mod tree;
 mod whole;
 mod why;
 
-pub use check::{CheckPage, CheckRequest, CheckVerdict, CheckedExecution, MoveInvocation, Moved};
+pub use check::{
+    CheckPage, CheckRequest, CheckVerdict, CheckedExecution, CostComparison, MoveInvocation, Moved,
+    ReplayCost, ShadowLook, ShadowRequest,
+};
 pub use cloud::{CloudEvent, EventId};
 pub use event::{AcknowledgeEvents, Acknowledged, EventPage, EventQuery};
 pub use graph::{

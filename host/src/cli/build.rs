@@ -132,6 +132,7 @@ async fn describe(component: Arc<[u8]>) -> Result<ModuleDescription, CliError> {
         cache_dir: None,
         compiler: Compiler::Thread,
         fair: false,
+        counts: false,
         source,
     };
     let wasm = Wasm::new(config).map_err(|error| other("no-engine", &error))?;

@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::{
     CliError, Console, Exit,
     console::{BOLD, CYAN, DIM, YELLOW},
+    costs::Costs,
     polling::Polling,
     replay,
     show::{plain, plain_lines, short_digest},
@@ -45,6 +46,9 @@ pub struct Report {
     in_flight: BTreeMap<CheckVerdict, usize>,
     /// How many that have ended.
     ended: BTreeMap<CheckVerdict, usize>,
+    /// What replays cost, if that was counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    costs: Option<Costs>,
     /// Each execution.
     executions: Vec<CheckedExecution>,
     /// What was moved to the candidate, and why others were not, by id.
@@ -62,7 +66,8 @@ pub struct Moves {
 }
 
 impl Report {
-    /// Checks `candidate` against everything that is in flight of `alias`, and the latest `ended`.
+    /// Checks `candidate` against everything that is in flight of `alias`, and the latest `ended`,
+    /// and counts the costs for so many.
     ///
     /// # Errors
     /// The host did not answer.
@@ -71,14 +76,18 @@ impl Report {
         alias: &str,
         candidate: &str,
         ended: u32,
+        costs: u32,
         console: &Console,
     ) -> Result<Self, CliError> {
         let progress = console.progress("replaying what is in flight");
         let mut request =
-            CheckRequest { candidate: candidate.to_owned(), ended, ..CheckRequest::default() };
+            CheckRequest { candidate: candidate.to_owned(), ended, costs, ..Default::default() };
         let mut executions = Vec::new();
         loop {
             let page = client.check(alias, &request).await?;
+            let counted = page.items.iter().filter(|it| it.cost.is_some()).count();
+            request.costs =
+                request.costs.saturating_sub(u32::try_from(counted).unwrap_or(u32::MAX));
             executions.extend(page.items);
             progress.say(format!("replaying what is in flight: {} executions", executions.len()));
             request.ended = page.ended;
@@ -93,14 +102,22 @@ impl Report {
             *counts.entry(execution.verdict).or_default() += 1;
         }
         let (alias, candidate) = (alias.to_owned(), candidate.to_owned());
-        Ok(Self { alias, candidate, in_flight, ended: over, executions, moved: None })
+        let costs = Costs::of(&executions);
+        Ok(Self { alias, candidate, in_flight, ended: over, costs, executions, moved: None })
     }
 
     /// Of a name that is new: nothing is in flight.
     pub fn empty(alias: &str, candidate: &str) -> Self {
         let (alias, candidate) = (alias.to_owned(), candidate.to_owned());
-        let (in_flight, ended) = (BTreeMap::new(), BTreeMap::new());
-        Self { alias, candidate, in_flight, ended, executions: Vec::new(), moved: None }
+        Self {
+            alias,
+            candidate,
+            in_flight: BTreeMap::new(),
+            ended: BTreeMap::new(),
+            costs: None,
+            executions: Vec::new(),
+            moved: None,
+        }
     }
 
     /// Whether any execution in flight could not go on with the candidate. One that has ended may
@@ -145,11 +162,23 @@ impl Report {
         Ok(())
     }
 
-    /// Prints it, with the differences first by how many have them.
+    /// Prints it, with what comes next.
     ///
     /// # Errors
     /// When the stream is closed.
     pub fn print(&self, console: &mut Console) -> Result<(), CliError> {
+        self.print_findings(console)?;
+        match &self.moved {
+            None if !self.executions.is_empty() => self.advice(console),
+            _ => Ok(()),
+        }
+    }
+
+    /// Prints what was found, with the differences first by how many have them, and what was moved.
+    ///
+    /// # Errors
+    /// When the stream is closed.
+    pub fn print_findings(&self, console: &mut Console) -> Result<(), CliError> {
         let alias = console.paint(CYAN, &self.alias);
         let digest = console.paint(DIM, short_digest(&self.candidate));
         if self.executions.is_empty() {
@@ -157,13 +186,9 @@ impl Report {
         }
         console.line(format!("{alias}  {digest}  {}", executions(self.executions.len())))?;
         self.summary(console)?;
-        for group in self.groups() {
-            group.print(console)?;
-        }
-        match &self.moved {
-            Some(moves) => moves.print(console),
-            None => self.advice(console),
-        }
+        print_differences(&self.executions, console)?;
+        self.costs.as_ref().map_or(Ok(()), |costs| costs.print(console))?;
+        self.moved.as_ref().map_or(Ok(()), |moves| moves.print(console))
     }
 
     /// What is proved, and what comes next.
@@ -198,19 +223,6 @@ impl Report {
         }
         console.table(&table)
     }
-
-    /// The executions that cannot go on, those with the same difference together.
-    fn groups(&self) -> Vec<Group<'_>> {
-        let mut groups: BTreeMap<String, Vec<&CheckedExecution>> = BTreeMap::new();
-        for execution in &self.executions {
-            if let Some(key) = key(execution) {
-                groups.entry(key).or_default().push(execution);
-            }
-        }
-        let mut groups: Vec<Group<'_>> = groups.into_values().map(Group).collect();
-        groups.sort_by_key(|group| std::cmp::Reverse(group.0.len()));
-        groups
-    }
 }
 
 impl Moves {
@@ -225,6 +237,30 @@ impl Moves {
         }
         Ok(())
     }
+}
+
+/// Prints how executions differ, those with the same difference together.
+///
+/// # Errors
+/// When the stream is closed.
+pub fn print_differences(
+    executions: &[CheckedExecution],
+    console: &mut Console,
+) -> Result<(), CliError> {
+    groups(executions).iter().try_for_each(|group| group.print(console))
+}
+
+/// The executions that cannot go on, those with the same difference together.
+fn groups(executions: &[CheckedExecution]) -> Vec<Group<'_>> {
+    let mut groups: BTreeMap<String, Vec<&CheckedExecution>> = BTreeMap::new();
+    for execution in executions {
+        if let Some(key) = key(execution) {
+            groups.entry(key).or_default().push(execution);
+        }
+    }
+    let mut groups: Vec<Group<'_>> = groups.into_values().map(Group).collect();
+    groups.sort_by_key(|group| std::cmp::Reverse(group.0.len()));
+    groups
 }
 
 /// Executions that differ in the same way.

@@ -24,6 +24,9 @@ pub struct CompileComponent {
     /// Limits of the host, as JSON
     #[arg(long, value_name = "JSON")]
     limits: String,
+    /// Whether the code counts its instructions
+    #[arg(long)]
+    counts: bool,
     /// Existing file for the code
     #[arg(long, value_name = "FILE")]
     into: PathBuf,
@@ -35,7 +38,7 @@ impl CompileComponent {
             .map_err(|error| CliError::Usage(format!("--limits: {error}")))?;
         let mut component = Vec::new();
         std::io::stdin().read_to_end(&mut component)?;
-        match compile_into(&limits, &component, &self.into) {
+        match compile_into(&limits, self.counts, &component, &self.into) {
             Ok(()) => Ok(Exit::Done),
             Err(error) => {
                 // The host reports this to the client that sent the component.

@@ -1,6 +1,9 @@
 //! `segno deploy`.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use clap::Args;
 
@@ -10,7 +13,9 @@ use super::{
     check::Report,
     console::{CYAN, DIM, YELLOW},
     modules::{function_table, refused_imports},
+    shadow,
     show::{short_digest, size},
+    time::read_length,
 };
 use crate::{
     api::model::{Deployed, Module, ModuleDescription},
@@ -31,6 +36,7 @@ Examples:
   segno deploy shop-v2.wasm --as shop
   segno deploy examples/order --prepare
   segno deploy shop-v2.wasm --as shop --check          # exit code 7: something diverges
+  segno deploy shop-v2.wasm --as shop --shadow 10m     # runs beside what is live, without effects
   segno deploy shop-v2.wasm --as shop --migrate same   # moves what repeats its journal")]
 pub struct Deploy {
     /// Component file, or folder of a project in Rust, JavaScript or Python
@@ -44,9 +50,17 @@ pub struct Deploy {
     /// Replay what is in flight under the name on this code, report, and activate nothing
     #[arg(long, conflicts_with = "migrate")]
     check: bool,
+    /// Let this code run beside the live executions of the name for so long, without effects, and
+    /// report what it does otherwise; activate nothing
+    #[arg(long, value_name = "LENGTH", value_parser = read_length, conflicts_with_all = ["check", "migrate"])]
+    shadow: Option<Duration>,
     /// With --check or --migrate: how many executions that have ended are replayed as well
     #[arg(long, value_name = "N")]
     ended: Option<u32>,
+    /// With --check or --migrate: for how many executions the instructions and the memory of a
+    /// replay are compared
+    #[arg(long, value_name = "N")]
+    costs: Option<u32>,
     /// Check, activate, and move executions: those whose journal is the same on this code
     #[arg(long, value_name = "WHICH")]
     migrate: Option<Which>,
@@ -54,13 +68,15 @@ pub struct Deploy {
 
 /// Which executions are moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Which {
+pub(super) enum Which {
     /// Those that repeat every record, or have none yet
     Same,
 }
 
 /// Executions that have ended and are checked as well.
 const ENDED: u32 = 20;
+/// Executions whose costs are compared.
+pub(super) const COSTS: u32 = 16;
 
 impl Deploy {
     pub(super) async fn run(
@@ -82,9 +98,12 @@ impl Deploy {
             None => name_of(&self.path)?,
         };
         let progress = console.progress(format!("uploading {}", size(component.len() as u64)));
-        if self.check || self.migrate.is_some() {
+        if self.check || self.migrate.is_some() || self.shadow.is_some() {
             let candidate = client.deploy(component.clone(), None).await?.module;
             drop(progress);
+            if let Some(length) = self.shadow {
+                return shadow::follow(client, &alias, &candidate.digest, length, console).await;
+            }
             return self.checked(client, console, &alias, &candidate, component).await;
         }
         let deployed = client.deploy(component, Some(&alias)).await?;
@@ -110,10 +129,9 @@ impl Deploy {
         candidate: &Module,
         component: Vec<u8>,
     ) -> Result<Exit, CliError> {
-        let is_known = |module: &Module| module.aliases.iter().any(|known| known == alias);
-        let ended = self.ended.unwrap_or(ENDED);
-        let mut report = match client.modules().await?.modules.iter().any(is_known) {
-            true => Report::new(client, alias, &candidate.digest, ended, console).await?,
+        let (ended, costs) = (self.ended.unwrap_or(ENDED), self.costs.unwrap_or(COSTS));
+        let mut report = match is_known(client, alias).await? {
+            true => Report::new(client, alias, &candidate.digest, ended, costs, console).await?,
             false => Report::empty(alias, &candidate.digest),
         };
         if self.migrate.is_some() {
@@ -127,6 +145,12 @@ impl Deploy {
         }
         Ok(if self.migrate.is_some() { Exit::Done } else { report.exit() })
     }
+}
+
+/// Whether a module has the name.
+pub(super) async fn is_known(client: &Client, alias: &str) -> Result<bool, CliError> {
+    let has_it = |module: &Module| module.aliases.iter().any(|known| known == alias);
+    Ok(client.modules().await?.modules.iter().any(has_it))
 }
 
 fn report(deployed: &Deployed, alias: &str, console: &mut Console) -> Result<(), CliError> {

@@ -195,6 +195,7 @@ impl Endpoint {
             cache_dir: self.compiled.clone(),
             compiler: compile::compiler(),
             fair: true,
+            counts: false,
             source: Arc::new(source),
         })
         .map_err(|error| other("not-started", &error))?;

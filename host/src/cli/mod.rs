@@ -25,8 +25,10 @@ mod check;
 mod compile;
 mod completions;
 mod control;
+mod costs;
 mod demo;
 mod deploy;
+mod dev;
 mod doctor;
 mod endpoint;
 mod events;
@@ -64,6 +66,7 @@ mod serve_events;
 mod serve_tokens;
 mod serve_traces;
 mod settle;
+mod shadow;
 mod signal;
 mod size;
 mod start;
@@ -165,6 +168,7 @@ enum Command {
     Serve(Box<serve::Serve>),
     Endpoint(Box<endpoint::Endpoint>),
     Ready(ready::Ready),
+    Dev(dev::Dev),
     Deploy(deploy::Deploy),
     Undeploy(undeploy::Undeploy),
     Modules(modules::Modules),
@@ -257,6 +261,7 @@ impl Cli {
             Command::Serve(command) => command.run(global.token.as_deref(), console).await,
             Command::Endpoint(command) => command.run(client, console).await,
             Command::Deploy(command) => command.run(&client()?, console).await,
+            Command::Dev(command) => command.run(&client()?, console).await,
             Command::Ready(command) => command.run(&client()?, console).await,
             Command::Undeploy(command) => command.run(&client()?, console).await,
             Command::Modules(command) => command.run(&client()?, console).await,

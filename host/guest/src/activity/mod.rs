@@ -18,6 +18,7 @@ use super::{
     ActivityContext, ActivityHost, Failure, FunctionKind, GuestError, Outcome, Payload,
     budget::Budget,
     contract::outcome_size,
+    cost,
     described::known,
     exports::Linked,
     policy::{Grants, Secrets},
@@ -63,6 +64,9 @@ pub(super) async fn perform(
     let state = ActivityState { host, budget, grants, secrets, wasi };
     let mut store = Store::new(wasm.engine.wasmtime(), state);
     store.set_hostcall_fuel(fuel);
+    if wasm.engine.counts() {
+        cost::begin(&mut store);
+    }
     store.limiter(|state| &mut state.budget);
     store.epoch_deadline_callback(|mut context| context.data_mut().budget.tick());
     store.set_epoch_deadline(1);

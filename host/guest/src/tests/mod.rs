@@ -2,6 +2,7 @@
 
 mod activity;
 mod cache;
+mod cost;
 mod function_limits;
 mod guests;
 mod journal;
@@ -48,6 +49,7 @@ fn host_with(components: &[&Arc<[u8]>], change: impl FnOnce(&mut WasmConfig)) ->
         cache_dir: None,
         compiler: Compiler::Thread,
         fair: true,
+        counts: false,
         source: Arc::new(source),
     };
     change(&mut config);

@@ -1,0 +1,66 @@
+//! What a replay costs on one module and on another: instructions and memory, counted on an engine
+//! that does nothing else.
+
+use std::sync::Arc;
+
+use segno_core::id::{Digest, PromiseId};
+use segno_guest::{Cost, GuestError, Guests};
+
+use super::{Rehearsal, ReplayError, ReplayStopped};
+use crate::host::Host;
+
+/// What a replay costs on the code of an execution, and on other code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CostChange {
+    /// On the code that runs it.
+    pub own: Cost,
+    /// On the other code.
+    pub other: Cost,
+}
+
+/// Compares the costs of executions on the modules of a host.
+pub struct CostMeter {
+    /// The host, with guests that count.
+    host: Host,
+}
+
+impl CostMeter {
+    /// A meter for the modules of `host`. Both modules are compiled once more, the first time.
+    ///
+    /// # Errors
+    /// Nothing is counted on this host.
+    pub fn new(host: &Host) -> Result<Self, GuestError> {
+        let guests: Arc<dyn Guests> = host.guests.counting()?;
+        Ok(Self { host: Host { guests, ..host.clone() } })
+    }
+
+    /// Replays the first `records` of `id`'s journal on its own module and on `candidate`; `None`:
+    /// one of the two does not come to their end.
+    ///
+    /// # Errors
+    /// [`ReplayError`].
+    pub async fn compare(
+        &self,
+        id: &PromiseId,
+        records: u32,
+        candidate: Digest,
+    ) -> Result<Option<CostChange>, ReplayError> {
+        let Some(own) = self.cost(id, records, None).await? else { return Ok(None) };
+        let other = self.cost(id, records, Some(candidate)).await?;
+        Ok(other.map(|other| CostChange { own, other }))
+    }
+
+    async fn cost(
+        &self,
+        id: &PromiseId,
+        records: u32,
+        module: Option<Digest>,
+    ) -> Result<Option<Cost>, ReplayError> {
+        let mut rehearsal = Rehearsal::new(&self.host, id, module, Some(records)).await?;
+        match rehearsal.run(|| {}).await {
+            Ok(()) => Ok(rehearsal.instance.cost()),
+            Err(ReplayStopped::Guest(_)) => Ok(None),
+            Err(ReplayStopped::Unread(not_read)) => Err(ReplayError::unread(id, not_read)),
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! What replays cost on new code, beside the code that runs the executions.
+
+use serde::Serialize;
+
+use super::{
+    CliError, Console,
+    console::{BOLD, CYAN},
+    show::{plain, size},
+    table::{Cell, Column, Table},
+};
+use crate::api::model::{CheckedExecution, CostComparison};
+
+/// The costs of the executions that were counted.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Costs {
+    /// How many were counted.
+    executions: usize,
+    /// The records of one, the middle of all.
+    records: u64,
+    /// Wasm instructions.
+    instructions: Middle,
+    /// Bytes of memory.
+    memory_bytes: Middle,
+    /// The execution whose instructions rise the most, if those of any do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    largest_rise: Option<Rise>,
+}
+
+/// The middle of the values of all executions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+struct Middle {
+    own: u64,
+    candidate: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct Rise {
+    id: String,
+    own: u64,
+    candidate: u64,
+}
+
+impl Costs {
+    /// Those of `executions`; none: nothing was counted.
+    pub fn of(executions: &[CheckedExecution]) -> Option<Self> {
+        let counted: Vec<(&CheckedExecution, CostComparison)> =
+            executions.iter().filter_map(|it| Some((it, it.cost?))).collect();
+        let middle = |of: fn(&CostComparison) -> (u64, u64)| {
+            let (own, candidate): (Vec<_>, Vec<_>) = counted.iter().map(|(_, it)| of(it)).unzip();
+            Some(Middle { own: median(own)?, candidate: median(candidate)? })
+        };
+        let rise = |it: &CostComparison| ratio(it.own.instructions, it.candidate.instructions);
+        let largest = counted.iter().max_by(|a, b| rise(&a.1).total_cmp(&rise(&b.1)));
+        let rises = largest.filter(|(_, it)| it.candidate.instructions > it.own.instructions);
+        Some(Self {
+            executions: counted.len(),
+            records: median(counted.iter().map(|(it, _)| it.records.into()).collect())?,
+            instructions: middle(|it| (it.own.instructions, it.candidate.instructions))?,
+            memory_bytes: middle(|it| (it.own.memory_bytes, it.candidate.memory_bytes))?,
+            largest_rise: rises.map(|(execution, it)| Rise {
+                id: execution.id.clone(),
+                own: it.own.instructions,
+                candidate: it.candidate.instructions,
+            }),
+        })
+    }
+
+    /// Prints them.
+    ///
+    /// # Errors
+    /// When the stream is closed.
+    pub fn print(&self, console: &mut Console) -> Result<(), CliError> {
+        console.line("")?;
+        let head = console.paint(BOLD, "what a replay costs");
+        let (executions, records) = (self.executions, self.records);
+        console.line(format!(
+            "{head}  the middle of {executions} that are the same, of {records} records"
+        ))?;
+        let mut table = Table::new(&[
+            Column::whole(""),
+            Column::number("OWN CODE"),
+            Column::number("THIS CODE"),
+            Column::number("CHANGE"),
+        ]);
+        let Middle { own, candidate } = self.instructions;
+        let instructions = [own, candidate].map(grouped);
+        let memory = [self.memory_bytes.own, self.memory_bytes.candidate];
+        for (name, texts, [own, candidate]) in
+            [("instructions", instructions, [own, candidate]), ("memory", memory.map(size), memory)]
+        {
+            let [own_text, candidate_text] = texts;
+            let change = change(own, candidate);
+            table.row([name.to_owned(), own_text, candidate_text, change].map(Cell::from));
+        }
+        console.table(&table)?;
+        let Some(Rise { id, own, candidate }) = &self.largest_rise else { return Ok(()) };
+        let (id, rise) = (console.paint(CYAN, &plain(id)), change(*own, *candidate));
+        console.paragraph("", &format!("The largest rise of instructions is {rise}: {id}"), 0)
+    }
+}
+
+fn median(mut values: Vec<u64>) -> Option<u64> {
+    values.sort_unstable();
+    values.get(values.len() / 2).copied()
+}
+
+#[expect(clippy::cast_precision_loss, reason = "for a share of a hundredth")]
+fn ratio(own: u64, candidate: u64) -> f64 {
+    candidate as f64 / own.max(1) as f64
+}
+
+/// `+12 %`, or `+0.3 %` where it is little.
+fn change(own: u64, candidate: u64) -> String {
+    let percent = (ratio(own, candidate) - 1.0) * 100.0;
+    match percent.abs() {
+        _ if own == candidate => "none".to_owned(),
+        small if small < 9.95 => format!("{percent:+.1} %"),
+        _ => format!("{percent:+.0} %"),
+    }
+}
+
+/// `1 204 331`.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(' ');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::api::model::{CheckVerdict, InvocationState, ReplayCost};
+
+    fn execution(id: &str, costs: Option<(u64, u64)>) -> CheckedExecution {
+        let cost = |instructions| ReplayCost { instructions, memory_bytes: 1 << 20 };
+        CheckedExecution {
+            id: id.to_owned(),
+            function: "order".to_owned(),
+            state: InvocationState::Suspended,
+            module: None,
+            records: 5,
+            verdict: CheckVerdict::Same,
+            replay: None,
+            cost: costs.map(|(own, new)| CostComparison { own: cost(own), candidate: cost(new) }),
+            reason: None,
+        }
+    }
+
+    #[test]
+    fn costs_are_the_middle_and_the_worst_is_named() {
+        let executions = [
+            execution("a", Some((1_000, 1_100))),
+            execution("b", None),
+            execution("c", Some((2_000, 6_000))),
+            execution("d", Some((3_000, 3_030))),
+        ];
+        let costs = Costs::of(&executions).expect("three were counted");
+        assert_eq!((costs.executions, costs.records), (3, 5));
+        assert_eq!(costs.instructions, Middle { own: 2_000, candidate: 3_030 });
+        assert_eq!(costs.largest_rise.expect("one rises").id, "c");
+        assert_eq!(Costs::of(&executions[1..2]), None);
+        let falls = Costs::of(&[execution("a", Some((10, 9)))]).expect("one was counted");
+        assert_eq!(falls.largest_rise, None);
+    }
+
+    #[test]
+    fn changes_are_written_as_shares() {
+        assert_eq!(change(1_000, 1_000), "none");
+        assert_eq!(change(1_000, 1_003), "+0.3 %");
+        assert_eq!(change(1_000, 500), "-50 %");
+        assert_eq!([7, 1_234, 12_345_678].map(grouped), ["7", "1 234", "12 345 678"]);
+    }
+}
