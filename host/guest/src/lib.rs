@@ -169,6 +169,11 @@ pub trait Guests: Send + Sync {
     /// The settings that could change a replay.
     fn engine_facts(&self) -> EngineFacts;
 
+    /// The limits of instances; none: nothing here runs any.
+    fn limits(&self) -> Option<&Limits> {
+        None
+    }
+
     /// Sets the function that removes waiting instances when the pool is full.
     fn when_full(&self, _give_up: GiveUp) {}
 

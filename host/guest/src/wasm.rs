@@ -176,6 +176,10 @@ impl Guests for Wasm {
         engine_facts(&self.limits)
     }
 
+    fn limits(&self) -> Option<&Limits> {
+        Some(&self.limits)
+    }
+
     fn when_full(&self, give_up: GiveUp) {
         self.engine.pool().when_full(give_up);
     }
