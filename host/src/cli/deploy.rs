@@ -7,6 +7,7 @@ use clap::Args;
 use super::{
     CliError, Console, Exit,
     build::{How, build},
+    bundled::Bundled,
     check::Report,
     console::{CYAN, DIM, YELLOW},
     modules::{function_table, refused_imports},
@@ -15,7 +16,7 @@ use super::{
 use crate::{
     api::model::{Deployed, Module, ModuleDescription},
     build::Project,
-    client::Client,
+    client::{Client, ClientError},
 };
 
 /// Upload a component, or build a project and upload it, under a name
@@ -31,7 +32,8 @@ Examples:
   segno deploy shop-v2.wasm --as shop
   segno deploy examples/order --prepare
   segno deploy shop-v2.wasm --as shop --check          # exit code 7: something diverges
-  segno deploy shop-v2.wasm --as shop --migrate same   # moves what repeats its journal")]
+  segno deploy shop-v2.wasm --as shop --migrate same   # moves what repeats its journal
+  segno deploy shop-v2.wasm --as shop --check --bundle in-flight/   # without a host")]
 pub struct Deploy {
     /// Component file, or folder of a project in Rust, JavaScript or Python
     #[arg(value_name = "FILE.wasm|PROJECT")]
@@ -44,6 +46,9 @@ pub struct Deploy {
     /// Replay what is in flight under the name on this code, report, and activate nothing
     #[arg(long, conflicts_with = "migrate")]
     check: bool,
+    /// With --check: replay what is in these bundles, and ask no host; a folder stands for those in it
+    #[arg(long, value_name = "FILE|FOLDER", num_args = 1.., requires = "check")]
+    bundle: Vec<PathBuf>,
     /// With --check or --migrate: how many executions that have ended are replayed as well
     #[arg(long, value_name = "N")]
     ended: Option<u32>,
@@ -59,19 +64,33 @@ enum Which {
     Same,
 }
 
+/// What a component is uploaded to.
+enum Source {
+    Host(Client),
+    /// What is in bundles.
+    Bundles(Bundled),
+}
+
 /// Executions that have ended and are checked as well.
 const ENDED: u32 = 20;
 
 impl Deploy {
     pub(super) async fn run(
         self,
-        client: &Client,
+        client: impl FnOnce() -> Result<Client, ClientError>,
         console: &mut Console,
     ) -> Result<Exit, CliError> {
+        // A damaged bundle is named before a minute of building.
+        let source = match self.bundle.is_empty() {
+            true => Source::Host(client()?),
+            false => Source::Bundles(Bundled::read(&self.bundle)?),
+        };
         let is_project = Project::is_at(&self.path);
         let (component, name) = if is_project {
             // A build takes a minute or two: whether there is a host that takes it is asked before.
-            client.modules().await?;
+            if let Source::Host(client) = &source {
+                client.modules().await?;
+            }
             let built = build(&self.path, self.how.clone(), console).await?;
             (built.component, Some(built.package))
         } else {
@@ -80,6 +99,14 @@ impl Deploy {
         let alias = match self.alias.clone().or(name) {
             Some(alias) => alias,
             None => name_of(&self.path)?,
+        };
+        let client = &match source {
+            Source::Host(client) => client,
+            Source::Bundles(mut bundled) => {
+                bundled.supply(&component);
+                bundled.remarks(console);
+                bundled.client().await?
+            }
         };
         let progress = console.progress(format!("uploading {}", size(component.len() as u64)));
         if self.check || self.migrate.is_some() {
@@ -111,8 +138,11 @@ impl Deploy {
         component: Vec<u8>,
     ) -> Result<Exit, CliError> {
         let is_known = |module: &Module| module.aliases.iter().any(|known| known == alias);
-        let ended = self.ended.unwrap_or(ENDED);
-        let mut report = match client.modules().await?.modules.iter().any(is_known) {
+        // Whoever put an ended execution into a bundle wants it checked.
+        let usual = if self.bundle.is_empty() { ENDED } else { u32::MAX };
+        let ended = self.ended.unwrap_or(usual);
+        let known = client.modules().await?;
+        let mut report = match !self.bundle.is_empty() || known.modules.iter().any(is_known) {
             true => Report::new(client, alias, &candidate.digest, ended, console).await?,
             false => Report::empty(alias, &candidate.digest),
         };
