@@ -23,6 +23,11 @@ const CONTENT_TYPE: &str = "content-type";
 /// The name of the function in a parameter.
 const FUNCTION: &str = "func";
 
+/// A failure as the value of a promise: `{"__type": "error", "code": 409, "message": …}`.
+const TYPE: &str = "__type";
+const FAILURE: &str = "error";
+const CODE: &str = "code";
+
 /// The same with its values hidden. Modules and components are as they were: they are code.
 pub fn redacted(item: Item) -> Item {
     match item {
@@ -183,7 +188,13 @@ fn hidden(json: Json) -> Json {
         Json::String(text) => Json::String(masked(&text)),
         Json::Array(items) => Json::Array(items.into_iter().map(hidden).collect()),
         Json::Object(fields) => {
-            Json::Object(fields.into_iter().map(|(name, value)| (name, hidden(value))).collect())
+            // What makes a value a failure, and which: code tells failures by it.
+            let is_failure = fields.get(TYPE).and_then(Json::as_str) == Some(FAILURE);
+            let field = |(name, value): (String, Json)| match name.as_str() {
+                TYPE | CODE if is_failure => (name, value),
+                _ => (name, hidden(value)),
+            };
+            Json::Object(fields.into_iter().map(field).collect())
         }
     }
 }
@@ -230,6 +241,10 @@ mod tests {
             "member": true, "note": null,
         });
         assert_eq!(hidden(before), after);
+        let failure = json!({ "__type": "error", "code": 409, "message": "no" });
+        let kept = json!({ "__type": "error", "code": 409, "message": "xx" });
+        assert_eq!(hidden(failure), kept);
+        assert_eq!(hidden(json!({ "code": 409 })), json!({ "code": 111 }), "of no failure");
         assert_eq!(data_of(&[0xff, 1, 2]), [0; 4]);
         assert_eq!(data_of(b"plain"), b"xxxxxxxx");
         assert!(data_of(b"").is_empty());
