@@ -26,11 +26,11 @@ macro_rules! gated_reads {
 
             use async_trait::async_trait;
             use segno::store::{
-                Counts, Due, EventPlace, EventRow, Examined, Found, History, InvocationFilter,
-                InvocationRow, LimitFilter, LimitRow, LogRow, ModuleRow, Modules, NewModule,
-                ObjectFilter, ObjectRow, Page, PartitionFilter, PromiseFilter, PromiseRow, Read,
-                Ready, Scan, ScheduleFilter, SchedulePage, SizeReport, StateCounts, StateSize,
-                StoreError, Waits, WorkQueue,
+                Counts, Due, EventPlace, EventRow, Examined, Found, GatherError, GatherSink,
+                History, InvocationFilter, InvocationRow, LimitFilter, LimitRow, LogRow, ModuleRow,
+                Modules, NewModule, ObjectFilter, ObjectRow, Page, PartitionFilter, PromiseFilter,
+                PromiseRow, Read, Ready, Scan, ScheduleFilter, SchedulePage, Selection, SizeReport,
+                StateCounts, StateSize, StoreError, Waits, WorkQueue,
                 archive::{ArchiveError, ArchiveSink},
             };
             use segno_core::{
@@ -303,6 +303,15 @@ macro_rules! gated_reads {
 
                 async fn export(&self, sink: &mut dyn ArchiveSink) -> Result<(), ArchiveError> {
                     self.behind().scan().export(sink).await
+                }
+
+                async fn gather(
+                    &self,
+                    selection: &Selection,
+                    sink: &mut dyn GatherSink,
+                ) -> Result<(), GatherError> {
+                    self.pass().await?;
+                    self.behind().scan().gather(selection, sink).await
                 }
 
                 async fn size(&self, top: u32) -> Result<SizeReport, StoreError> {

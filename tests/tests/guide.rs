@@ -70,6 +70,8 @@ fn every_line_of_the_guide_works_as_printed() {
         ("segno modules", "subscription"),
         ("segno events", "invoice.paid"),
         ("segno deploy next.wasm --as subscription --check", "same so far"),
+        ("segno bundle --in-flight subscription", "in-flight.segno-bundle  "),
+        ("segno deploy next.wasm --as subscription --check --bundle", "same so far"),
         ("segno deploy next.wasm --as subscription --migrate", "moved  1 execution"),
         ("segno result ada", "\"paid\": 0"),
     ];

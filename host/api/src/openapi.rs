@@ -11,8 +11,8 @@ use utoipa::{
 };
 
 use super::{
-    check, control, events, graphs, health, index, invocations, journal, limits, metrics, migrate,
-    model::Problem, modules, object_promises, objects, promises, queries, remove, replay,
+    bundle, check, control, events, graphs, health, index, invocations, journal, limits, metrics,
+    migrate, model::Problem, modules, object_promises, objects, promises, queries, remove, replay,
     resources, restart, sagas, schedules, start, tasks, tree, updates, wait, why,
 };
 
@@ -104,6 +104,7 @@ pub enum Refusals {
         modules::undeploy,
         modules::component,
         check::check,
+        bundle::in_flight,
         start::start,
         invocations::list,
         invocations::describe,
@@ -115,6 +116,7 @@ pub enum Refusals {
         journal::journal,
         journal::logs,
         sagas::sagas,
+        bundle::of_invocation,
         graphs::start,
         graphs::check,
         graphs::describe,

@@ -8,10 +8,10 @@ use axum::{
 };
 
 use super::{
-    Api, access, check, control, error::ApiError, events, graphs, health, index, invocations,
-    journal, limits, metrics, migrate, modules, object_promises, objects, openapi, promises,
-    queries, remove, replay, resources, restart, sagas, schedules, shadow, start, tasks, tree,
-    updates, wait, why,
+    Api, access, bundle, check, control, error::ApiError, events, graphs, health, index,
+    invocations, journal, limits, metrics, migrate, modules, object_promises, objects, openapi,
+    promises, queries, remove, replay, resources, restart, sagas, schedules, shadow, start, tasks,
+    tree, updates, wait, why,
 };
 
 /// The API as a service.
@@ -23,6 +23,7 @@ pub fn router(api: Api) -> Router {
         .route("/modules/{module}/component", get(modules::component))
         .route("/modules/{module}/check", post(check::check))
         .route("/modules/{module}/shadow", post(shadow::shadow))
+        .route("/modules/{module}/bundle", get(bundle::in_flight))
         .route("/invocations", get(invocations::list).post(start::start))
         .route("/invocations/{id}", get(invocations::describe).delete(remove::remove))
         .route("/invocations/{id}/wait", get(wait::wait))
@@ -30,6 +31,7 @@ pub fn router(api: Api) -> Router {
         .route("/invocations/{id}/journal", get(journal::journal).delete(remove::remove_journal))
         .route("/invocations/{id}/logs", get(journal::logs))
         .route("/invocations/{id}/sagas", get(sagas::sagas))
+        .route("/invocations/{id}/bundle", get(bundle::of_invocation))
         .route("/invocations/{id}/cancel", post(control::cancel))
         .route("/invocations/{id}/kill", post(control::kill))
         .route("/invocations/{id}/continue", post(migrate::proceed))

@@ -1,11 +1,13 @@
 //! The client of the API, for the command line, the demo and the tests.
 
+mod bundles;
 mod error;
 mod events;
 mod graphs;
 mod http;
 mod invocations;
 mod limits;
+mod local;
 mod modules;
 mod objects;
 mod promises;
@@ -13,5 +15,7 @@ mod resources;
 mod schedules;
 mod tasks;
 
+pub use self::http::Client;
+pub use bundles::Download;
 pub use error::ClientError;
-pub use http::Client;
+pub use local::LocalHost;

@@ -171,6 +171,11 @@ pub trait Guests: Send + Sync {
     /// The settings that could change a replay.
     fn engine_facts(&self) -> EngineFacts;
 
+    /// The limits of instances; none: nothing here runs any.
+    fn limits(&self) -> Option<&Limits> {
+        None
+    }
+
     /// The same modules, whose instances say what they [cost](Workflow::cost). They run slower.
     ///
     /// # Errors

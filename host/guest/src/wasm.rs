@@ -181,6 +181,10 @@ impl Guests for Wasm {
         engine_facts(&self.limits)
     }
 
+    fn limits(&self) -> Option<&Limits> {
+        Some(&self.limits)
+    }
+
     fn counting(&self) -> Result<Arc<dyn Guests>, GuestError> {
         Self::counting(self)
     }

@@ -3,6 +3,7 @@
 //! Instants are milliseconds since the Unix epoch and end in `_at_ms`; durations end in `_ms`.
 //! Absent optional fields are omitted.
 
+mod bundle;
 mod check;
 mod cloud;
 mod event;
@@ -29,6 +30,7 @@ mod tree;
 mod whole;
 mod why;
 
+pub use bundle::BundleQuery;
 pub use check::{
     CheckPage, CheckRequest, CheckVerdict, CheckedExecution, CostComparison, MoveInvocation, Moved,
     ReplayCost, ShadowLook, ShadowRequest,

@@ -10,6 +10,7 @@ use clap::Args;
 use super::{
     CliError, Console, Exit,
     build::{How, build},
+    bundled::Bundled,
     check::Report,
     console::{CYAN, DIM, YELLOW},
     modules::{function_table, refused_imports},
@@ -20,7 +21,7 @@ use super::{
 use crate::{
     api::model::{Deployed, Module, ModuleDescription},
     build::Project,
-    client::Client,
+    client::{Client, ClientError},
 };
 
 /// Upload a component, or build a project and upload it, under a name
@@ -37,7 +38,8 @@ Examples:
   segno deploy examples/order --prepare
   segno deploy shop-v2.wasm --as shop --check          # exit code 7: something diverges
   segno deploy shop-v2.wasm --as shop --shadow 10m     # runs beside what is live, without effects
-  segno deploy shop-v2.wasm --as shop --migrate same   # moves what repeats its journal")]
+  segno deploy shop-v2.wasm --as shop --migrate same   # moves what repeats its journal
+  segno deploy shop-v2.wasm --as shop --check --bundle in-flight/   # without a host")]
 pub struct Deploy {
     /// Component file, or folder of a project in Rust, JavaScript or Python
     #[arg(value_name = "FILE.wasm|PROJECT")]
@@ -54,6 +56,9 @@ pub struct Deploy {
     /// report what it does otherwise; activate nothing
     #[arg(long, value_name = "LENGTH", value_parser = read_length, conflicts_with_all = ["check", "migrate"])]
     shadow: Option<Duration>,
+    /// With --check: replay what is in these bundles, and ask no host; a folder stands for those in it
+    #[arg(long, value_name = "FILE|FOLDER", num_args = 1.., requires = "check")]
+    bundle: Vec<PathBuf>,
     /// With --check or --migrate: how many executions that have ended are replayed as well
     #[arg(long, value_name = "N")]
     ended: Option<u32>,
@@ -73,6 +78,13 @@ pub(super) enum Which {
     Same,
 }
 
+/// What a component is uploaded to.
+enum Source {
+    Host(Client),
+    /// What is in bundles.
+    Bundles(Bundled),
+}
+
 /// Executions that have ended and are checked as well.
 const ENDED: u32 = 20;
 /// Executions whose costs are compared.
@@ -81,13 +93,20 @@ pub(super) const COSTS: u32 = 16;
 impl Deploy {
     pub(super) async fn run(
         self,
-        client: &Client,
+        client: impl FnOnce() -> Result<Client, ClientError>,
         console: &mut Console,
     ) -> Result<Exit, CliError> {
+        // A damaged bundle is named before a minute of building.
+        let source = match self.bundle.is_empty() {
+            true => Source::Host(client()?),
+            false => Source::Bundles(Bundled::read(&self.bundle)?),
+        };
         let is_project = Project::is_at(&self.path);
         let (component, name) = if is_project {
             // A build takes a minute or two: whether there is a host that takes it is asked before.
-            client.modules().await?;
+            if let Source::Host(client) = &source {
+                client.modules().await?;
+            }
             let built = build(&self.path, self.how.clone(), console).await?;
             (built.component, Some(built.package))
         } else {
@@ -96,6 +115,14 @@ impl Deploy {
         let alias = match self.alias.clone().or(name) {
             Some(alias) => alias,
             None => name_of(&self.path)?,
+        };
+        let client = &match source {
+            Source::Host(client) => client,
+            Source::Bundles(mut bundled) => {
+                bundled.supply(&component);
+                bundled.remarks(console);
+                bundled.client().await?
+            }
         };
         let progress = console.progress(format!("uploading {}", size(component.len() as u64)));
         if self.check || self.migrate.is_some() || self.shadow.is_some() {
@@ -129,8 +156,10 @@ impl Deploy {
         candidate: &Module,
         component: Vec<u8>,
     ) -> Result<Exit, CliError> {
-        let (ended, costs) = (self.ended.unwrap_or(ENDED), self.costs.unwrap_or(COSTS));
-        let mut report = match is_known(client, alias).await? {
+        // Whoever put an ended execution into a bundle wants it checked.
+        let usual = if self.bundle.is_empty() { ENDED } else { u32::MAX };
+        let (ended, costs) = (self.ended.unwrap_or(usual), self.costs.unwrap_or(COSTS));
+        let mut report = match !self.bundle.is_empty() || is_known(client, alias).await? {
             true => Report::new(client, alias, &candidate.digest, ended, costs, console).await?,
             false => Report::empty(alias, &candidate.digest),
         };

@@ -27,7 +27,7 @@ pub enum Exit {
     Diverged = 7,
     /// The host does not answer.
     Unreachable = 8,
-    /// The store is damaged.
+    /// The store, or a bundle, is damaged.
     Damaged = 9,
 }
 
@@ -72,6 +72,14 @@ pub enum CliError {
         /// The error of the system.
         source: std::io::Error,
     },
+    /// A bundle is damaged, of a newer format, or another file.
+    #[error("{path}: {reason}")]
+    BadBundle {
+        /// The path of the file.
+        path: String,
+        /// What is wrong, and where.
+        reason: String,
+    },
     /// The answer could not be written.
     #[error("cannot write the answer: {0}")]
     Output(#[from] std::io::Error),
@@ -94,6 +102,7 @@ impl CliError {
             }
             Self::Client(ClientError::Refused(problem)) if problem.status == 404 => Exit::NotFound,
             Self::Client(ClientError::Address { .. }) | Self::Usage(_) => Exit::Usage,
+            Self::BadBundle { .. } => Exit::Damaged,
             Self::Client(_) | Self::File { .. } | Self::Output(_) | Self::Other { .. } => {
                 Exit::Error
             }
@@ -109,6 +118,7 @@ impl CliError {
             Self::Client(error) => error.code(),
             Self::Usage(_) => "usage",
             Self::File { .. } => "file",
+            Self::BadBundle { .. } => "bad-bundle",
             Self::Output(_) => "output",
             Self::Other { code, .. } => code,
         };

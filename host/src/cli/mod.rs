@@ -3,6 +3,7 @@
 //! Answers go to standard output, everything else (progress, warnings, errors) to standard error.
 
 mod behind;
+mod bundled;
 mod console;
 mod exit;
 mod input;
@@ -20,6 +21,7 @@ mod timeline;
 
 mod bench;
 mod build;
+mod bundle;
 mod call;
 mod check;
 mod compile;
@@ -97,7 +99,7 @@ Exit codes:
   6  the invocation timed out, is halted, or has not ended within --wait
   7  a replay diverged
   8  the host does not answer
-  9  the store is damaged (doctor)";
+  9  the store is damaged (doctor), or a bundle is";
 
 /// Durable functions as WebAssembly components: build, deploy, run, inspect and replay them.
 #[derive(Debug, Parser)]
@@ -201,6 +203,7 @@ enum Command {
     Restart(restart::Restart),
     Remove(remove::Remove),
     Replay(replay::Replay),
+    Bundle(bundle::Bundle),
     Recovery(recovery::Recovery),
     Doctor(doctor::Doctor),
     Size(size::Size),
@@ -260,7 +263,7 @@ impl Cli {
             Command::Build(command) => command.run(console).await,
             Command::Serve(command) => command.run(global.token.as_deref(), console).await,
             Command::Endpoint(command) => command.run(client, console).await,
-            Command::Deploy(command) => command.run(&client()?, console).await,
+            Command::Deploy(command) => command.run(client, console).await,
             Command::Dev(command) => command.run(&client()?, console).await,
             Command::Ready(command) => command.run(&client()?, console).await,
             Command::Undeploy(command) => command.run(&client()?, console).await,
@@ -293,7 +296,8 @@ impl Cli {
             Command::Continue(command) => command.run(&client()?, console).await,
             Command::Restart(command) => command.run(&client()?, console).await,
             Command::Remove(command) => command.run(&client()?, console).await,
-            Command::Replay(command) => command.run(&client()?, console).await,
+            Command::Replay(command) => command.run(client, console).await,
+            Command::Bundle(command) => command.run(&client()?, console).await,
             Command::Recovery(command) => command.run(console),
             Command::Doctor(command) => command.run(console).await,
             Command::Size(command) => command.run(console).await,

@@ -5,7 +5,7 @@ use std::path::Path;
 use clap::Args;
 
 use super::{
-    CliError, Console, Exit,
+    CliError, Console, Exit, bundled,
     console::{BOLD, DIM, GREEN, RED},
     deploy::read_component,
     moment,
@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     api::model::{self, JournalRecord, ReplayVerdict},
-    client::Client,
+    client::{Client, ClientError},
 };
 
 /// Replay an invocation's journal and report whether every record is reproduced
@@ -30,11 +30,16 @@ Examples:
   segno replay order-1001 --module target/shop.wasm
   segno replay order-1001 --quiet && echo identical
   segno replay order-1001 --at 7                 # as it was when its journal had 7 records
+  segno replay order-1001.segno-bundle           # a bundle: no host, no network
 
 The exit code is 0 if the replay is identical and 7 if it diverges.")]
 pub struct Replay {
-    /// Id of the invocation
+    /// Id of the invocation, or a bundle that has it
+    #[arg(value_name = "ID|FILE.segno-bundle")]
     id: String,
+    /// Of a bundle: the id of the execution (default: the one that it was made of)
+    #[arg(value_name = "ID")]
+    of: Option<String>,
     /// Another module: its name, its digest, or a component file, which is uploaded without a name
     #[arg(long, value_name = "NAME|DIGEST|FILE.wasm")]
     module: Option<String>,
@@ -48,10 +53,28 @@ pub struct Replay {
 
 impl Replay {
     pub(super) async fn run(
-        self,
-        client: &Client,
+        mut self,
+        client: impl FnOnce() -> Result<Client, ClientError>,
         console: &mut Console,
     ) -> Result<Exit, CliError> {
+        let client = match (bundled::named(&self.id), &self.of) {
+            (Some(file), of) => {
+                let module = self.module.as_deref();
+                let (client, id) =
+                    bundled::for_replay(&file, of.as_deref(), module, console).await?;
+                self.id = id;
+                client
+            }
+            (None, None) => client()?,
+            (None, Some(_)) => {
+                let message = format!("`{}` is no bundle: only of one, an id is named", self.id);
+                return Err(CliError::Usage(message));
+            }
+        };
+        self.replayed(&client, console).await
+    }
+
+    async fn replayed(self, client: &Client, console: &mut Console) -> Result<Exit, CliError> {
         let module = match &self.module {
             Some(path) if path.ends_with(".wasm") => {
                 let deployed = client.deploy(read_component(Path::new(path))?, None).await?;

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use segno_core::{id::PromiseId, promise::Promise, time::Timestamp, view::View};
 
 use super::{
-    SizeReport, StoreError,
+    GatherError, GatherSink, Selection, SizeReport, StoreError,
     archive::{ArchiveError, ArchiveSink},
 };
 
@@ -65,6 +65,14 @@ pub trait Scan: Send + Sync {
 
     /// Hands every row to `sink`, as of one instant.
     async fn export(&self, sink: &mut dyn ArchiveSink) -> Result<(), ArchiveError>;
+
+    /// Hands executions with their journals, lines and the values that those refer to to `sink`, as
+    /// of one instant: each promise once, parents before their children.
+    async fn gather(
+        &self,
+        selection: &Selection,
+        sink: &mut dyn GatherSink,
+    ) -> Result<(), GatherError>;
 
     /// The disk usage; of trees, modules and functions the `top` largest.
     async fn size(&self, top: u32) -> Result<SizeReport, StoreError>;

@@ -6,6 +6,7 @@
 
 pub mod mutate;
 
+mod bundle;
 mod component;
 mod front;
 mod restate;
@@ -25,12 +26,13 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 10] = [
+pub const TARGETS: [Target; 11] = [
     Target { name: "http", run: front::http, seeds: front::http_seeds, weight: 20 },
     Target { name: "envelope", run: front::envelope, seeds: front::envelope_seeds, weight: 20 },
     Target { name: "component", run: component::upload, seeds: component::seeds, weight: 400 },
     Target { name: "export", run: stored::export, seeds: stored::export_seeds, weight: 4 },
     Target { name: "records", run: stored::records, seeds: stored::records_seeds, weight: 1 },
+    Target { name: "bundle", run: bundle::read, seeds: bundle::seeds, weight: 8 },
     Target { name: "token", run: text::token, seeds: text::token_seeds, weight: 2 },
     Target { name: "cron", run: text::cron, seeds: text::cron_seeds, weight: 4 },
     Target { name: "entries", run: restate::entries, seeds: restate::entries_seeds, weight: 4 },

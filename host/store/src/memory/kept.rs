@@ -15,6 +15,7 @@ use segno_core::{
 use crate::order;
 
 /// Everything that is kept.
+#[derive(Clone)]
 pub(super) struct Kept {
     pub(super) model: Model,
     /// Promises in the order of their creation.
@@ -27,6 +28,7 @@ pub(super) struct Kept {
 }
 
 /// A component that was uploaded.
+#[derive(Clone)]
 pub(super) struct Module {
     pub(super) component: Arc<[u8]>,
     pub(super) description: String,

@@ -52,6 +52,16 @@ impl MemoryStore {
         self.hints.committed(&effects);
     }
 
+    /// The same rows in a store of their own.
+    fn copied(&self) -> Self {
+        Self {
+            clock: self.clock.clone(),
+            config: self.config.clone(),
+            hints: self.hints.clone(),
+            kept: Mutex::new(self.kept().clone()),
+        }
+    }
+
     fn kept(&self) -> MutexGuard<'_, Kept> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }

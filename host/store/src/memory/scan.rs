@@ -1,14 +1,52 @@
 //! The store as a whole: what may have gone wrong in it, what has ended, how large it is.
 
 use async_trait::async_trait;
-use segno_core::{id::PromiseId, promise::Promise, time::Timestamp};
+use segno_core::{id::PromiseId, invocation::Record, promise::Promise, time::Timestamp};
 
 use super::MemoryStore;
 use crate::{
-    Examined, Found, PartSize, Scan, SizeReport, StoreError, TreeSize,
+    CallTree as _, Child, Examined, Found, GatherError, GatherSink, InvocationFilter,
+    InvocationRow, LogRow, Page, Parent, PartSize, PromiseRow, Read as _, Scan, Selection,
+    SizeReport, StoreError, TreeSize,
     archive::{ArchiveError, ArchiveSink},
+    gather::{self, Instant},
     size::Forest,
 };
+
+/// A copy of a store, which nothing changes.
+struct Copied(MemoryStore);
+
+impl Instant for Copied {
+    async fn promises(&mut self, ids: &[PromiseId]) -> Result<Vec<Option<PromiseRow>>, StoreError> {
+        self.0.promises(ids).await
+    }
+
+    async fn records(
+        &mut self,
+        id: &PromiseId,
+        from: u32,
+        limit: u32,
+    ) -> Result<Vec<Record>, StoreError> {
+        self.0.journal(id, from, limit).await
+    }
+
+    async fn lines(
+        &mut self,
+        id: &PromiseId,
+        from: u32,
+        limit: u32,
+    ) -> Result<Vec<LogRow>, StoreError> {
+        self.0.logs(id, from, limit).await
+    }
+
+    async fn children(&mut self, parent: Parent, each: u32) -> Result<Vec<Child>, StoreError> {
+        self.0.children(&[parent], each).await
+    }
+
+    async fn list(&mut self, filter: &InvocationFilter) -> Result<Page<InvocationRow>, StoreError> {
+        self.0.list(filter).await
+    }
+}
 
 #[async_trait]
 impl Scan for MemoryStore {
@@ -62,6 +100,15 @@ impl Scan for MemoryStore {
 
     async fn export(&self, _van: &mut dyn ArchiveSink) -> Result<(), ArchiveError> {
         Err(ArchiveError::Place("a store in memory has no tables to move".to_owned()))
+    }
+
+    async fn gather(
+        &self,
+        selection: &Selection,
+        sink: &mut dyn GatherSink,
+    ) -> Result<(), GatherError> {
+        let mut copied = Copied(self.copied());
+        gather::gather(&mut copied, selection, sink).await
     }
 
     async fn size(&self, top: u32) -> Result<SizeReport, StoreError> {

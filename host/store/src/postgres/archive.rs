@@ -10,7 +10,7 @@ use tokio::sync::Mutex;
 
 use super::{config::PostgresConfig, fields::escape, open, session::NO_TIME_LIMIT};
 use crate::{
-    Examined, Found, Scan, SizeReport, StoreError,
+    Examined, Found, GatherError, GatherSink, Scan, Selection, SizeReport, StoreError,
     archive::{ArchiveError, ArchiveSink, ArchiveSource, Cell, Checked, Kind, Known, Row},
     sql::read::{self, failed, refused},
     sqlite,
@@ -222,6 +222,14 @@ impl Scan for PostgresImport {
 
     async fn export(&self, sink: &mut dyn ArchiveSink) -> Result<(), ArchiveError> {
         read::export(&mut *self.connection.lock().await, sink).await
+    }
+
+    async fn gather(
+        &self,
+        selection: &Selection,
+        sink: &mut dyn GatherSink,
+    ) -> Result<(), GatherError> {
+        read::gather::<Postgres>(&mut *self.connection.lock().await, selection, sink).await
     }
 
     async fn size(&self, top: u32) -> Result<SizeReport, StoreError> {

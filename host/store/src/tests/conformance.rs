@@ -19,7 +19,7 @@ use segno_env::Clock as _;
 use super::{
     HandClock, MODULE,
     coverage::{self, Seen},
-    deploy, forgetful, memory,
+    deploy, forgetful, gathering, memory,
     script::{self, Dice},
     sqlite,
 };
@@ -259,6 +259,7 @@ async fn reads(store: &dyn Store, clock: &Arc<HandClock>, seen: &Snapshot) -> Ve
     let ids: Vec<PromiseId> = seen.promises.keys().cloned().collect();
     answers.push(format!("{:?}", store.read().promises(&ids).await.expect("promises")));
     answers.extend(call_tree(store, &ids).await);
+    answers.extend(gathering::answers(store, &ids).await);
     for id in &ids {
         answers.push(format!("{:?}", store.read().waits(id).await.expect("waits")));
         answers.push(format!("{:?}", store.read().facts(id).await.expect("facts")));

@@ -6,6 +6,7 @@ mod conformance;
 mod coverage;
 mod durability;
 mod full;
+mod gathering;
 mod hostile;
 mod journal_buffer;
 mod limits;

@@ -16,6 +16,7 @@ mod examine;
 mod export;
 mod facts;
 pub(crate) mod find;
+mod gather;
 mod graph_nodes;
 mod journal;
 mod limits;
@@ -47,15 +48,17 @@ pub(crate) use self::{
     due::Leases,
     examine::read as examine,
     export::{export, refused},
+    gather::gather,
     scan::{candidates, finished},
     session::{Built, Dialect, Kind, Parameter, Select, Session, Unmerged},
     size::report as size_report,
 };
 use crate::{
-    CallTree, Child, Counts, Due, EventPlace, EventRow, Examined, Found, History, InvocationFilter,
-    InvocationRow, LimitFilter, LimitRow, LogRow, ModuleRow, Neighbours, ObjectFilter, ObjectRow,
-    Page, Parent, PartitionFilter, PromiseFilter, PromiseRow, Read, Ready, Scan, ScheduleFilter,
-    SchedulePage, SizeReport, StateCounts, StateSize, StoreError, Waits, WorkQueue,
+    CallTree, Child, Counts, Due, EventPlace, EventRow, Examined, Found, GatherError, GatherSink,
+    History, InvocationFilter, InvocationRow, LimitFilter, LimitRow, LogRow, ModuleRow, Neighbours,
+    ObjectFilter, ObjectRow, Page, Parent, PartitionFilter, PromiseFilter, PromiseRow, Read, Ready,
+    Scan, ScheduleFilter, SchedulePage, Selection, SizeReport, StateCounts, StateSize, StoreError,
+    Waits, WorkQueue,
     archive::{ArchiveError, ArchiveSink},
     call_tree::{in_order, latest_in_order},
     sql::Failure,
@@ -390,6 +393,17 @@ impl<D: Dialect> Scan for Reader<D> {
         let mut transaction = D::snapshot(&self.pool).await.map_err(refused(what))?;
         export(&mut *transaction, sink).await?;
         transaction.commit().await.map_err(refused(what))
+    }
+
+    async fn gather(
+        &self,
+        selection: &Selection,
+        sink: &mut dyn GatherSink,
+    ) -> Result<(), GatherError> {
+        let name = "gather executions";
+        let mut transaction = self.snapshot(name).await?;
+        gather::<D>(&mut transaction, selection, sink).await?;
+        Ok(transaction.commit().await.map_err(failed::<D, _>(name))?)
     }
 
     async fn size(&self, top: u32) -> Result<SizeReport, StoreError> {

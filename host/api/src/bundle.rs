@@ -1,0 +1,106 @@
+//! Bundles: executions with all that a replay elsewhere needs, as one file.
+
+use std::io::{Read as _, Seek as _, SeekFrom};
+
+use axum::{
+    body::Body,
+    extract::State,
+    http::header,
+    response::{IntoResponse, Response},
+};
+use futures::stream;
+use segno_engine::bundles::{self, BundleOptions, MakeError};
+use segno_store::{Asked, GatherError, Selection};
+use tempfile::SpooledTempFile;
+
+use super::{
+    Api, ApiError,
+    body::{Query, Segment},
+    model::BundleQuery,
+    openapi::Refusals,
+    state::promise_id,
+};
+
+/// The media type of a bundle.
+const BUNDLE: &str = "application/vnd.segno.bundle";
+/// A larger bundle waits in a file for its receiver.
+const IN_MEMORY: usize = 4 << 20;
+/// What is read of it at once.
+const CHUNK: usize = 64 << 10;
+
+/// Makes a bundle of an invocation: its journal, logs and values, the components that ran it and the
+/// engine's settings, read as of one instant. It can be replayed anywhere, without a host. It holds
+/// the values of the invocation, unless they are hidden.
+#[utoipa::path(
+    get, path = "/v1/invocations/{id}/bundle", tag = "invocations",
+    params(("id" = String, Path, description = "The invocation; a slash is written %2F"), BundleQuery),
+    responses((status = 200, body = Vec<u8>, content_type = "application/vnd.segno.bundle"), Refusals),
+)]
+pub async fn of_invocation(
+    State(api): State<Api>,
+    Segment(id): Segment,
+    Query(query): Query<BundleQuery>,
+) -> Result<Response, ApiError> {
+    let id = promise_id(id)?;
+    api.invocation(&id).await?;
+    made(&api, Asked::Ids(vec![id]), &query).await
+}
+
+/// Makes a bundle of all that is in flight of a module, so that new code can be checked against it
+/// elsewhere.
+#[utoipa::path(
+    get, path = "/v1/modules/{module}/bundle", tag = "modules",
+    params(
+        ("module" = String, Path, description = "The alias by which the executions were called"),
+        BundleQuery,
+    ),
+    responses((status = 200, body = Vec<u8>, content_type = "application/vnd.segno.bundle"), Refusals),
+)]
+pub async fn in_flight(
+    State(api): State<Api>,
+    Segment(module): Segment,
+    Query(query): Query<BundleQuery>,
+) -> Result<Response, ApiError> {
+    api.digest(&module).await?;
+    made(&api, Asked::InFlight(module), &query).await
+}
+
+/// The bundle is whole before the first byte of it is sent: the store is read as of one instant, and
+/// no slow receiver prolongs that.
+async fn made(api: &Api, asked: Asked, query: &BundleQuery) -> Result<Response, ApiError> {
+    let selection = Selection { asked, tree: query.tree.unwrap_or_default() };
+    let options = BundleOptions {
+        redact: query.redact.unwrap_or_default(),
+        without_modules: query.without_modules.unwrap_or_default(),
+    };
+    let place = api.look().await?;
+    let file = SpooledTempFile::new(IN_MEMORY);
+    let (file, _) = bundles::make(&api.host, &selection, options, file).await.map_err(refused)?;
+    drop(place);
+    let failed =
+        |error: std::io::Error| ApiError::Internal(format!("the bundle was lost: {error}"));
+    let (mut file, mut length) = (file, 0);
+    file.seek(SeekFrom::End(0)).map(|end| length = end).map_err(failed)?;
+    file.rewind().map_err(failed)?;
+    let chunks = stream::unfold(file, |mut file| async move {
+        let mut chunk = Vec::new();
+        match file.by_ref().take(CHUNK as u64).read_to_end(&mut chunk) {
+            Ok(0) => None,
+            Ok(_) => Some((Ok(chunk), file)),
+            Err(error) => Some((Err(error), file)),
+        }
+    });
+    let headers =
+        [(header::CONTENT_TYPE, BUNDLE.to_owned()), (header::CONTENT_LENGTH, length.to_string())];
+    Ok((headers, Body::from_stream(chunks)).into_response())
+}
+
+fn refused(error: MakeError) -> ApiError {
+    match error {
+        MakeError::Gather(GatherError::NotFound(id)) => ApiError::UnknownInvocation(id.to_string()),
+        MakeError::Gather(GatherError::Store(error)) | MakeError::Store(error) => error.into(),
+        error @ (MakeError::Gather(GatherError::Sink(_)) | MakeError::Write(_)) => {
+            ApiError::Internal(error.to_string())
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Why a bundle cannot be read, and at which place.
+
+use std::{fmt, io};
+
+use super::part::{FORMAT, PartKind};
+
+/// A place in a bundle.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The number of the part, from 1; 0 for the first line.
+    pub part: u64,
+    /// The offset of its first byte in the file.
+    pub at: u64,
+    /// The offset after its last byte, as far as it was read.
+    pub end: u64,
+    /// What the part says it is, if that could be read.
+    pub kind: Option<PartKind>,
+    /// The execution whose records and lines are being read.
+    pub execution: Option<String>,
+    /// The number of the next record of that execution.
+    pub record: u32,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { part, at, end, kind, execution, record } = self;
+        match end.saturating_sub(*at) {
+            0 | 1 => write!(f, "byte {at}")?,
+            _ => write!(f, "bytes {at} to {}", end - 1)?,
+        }
+        if *part == 0 {
+            return f.write_str(" (the first line)");
+        }
+        write!(f, " (part {part}: ")?;
+        match (kind, execution) {
+            (Some(PartKind::Head), _) => f.write_str("the head")?,
+            (Some(PartKind::Record), Some(id)) => write!(f, "record {record} of `{}`", shown(id))?,
+            (Some(PartKind::Line), Some(id)) => write!(f, "a log line of `{}`", shown(id))?,
+            (Some(PartKind::Module), _) => f.write_str("a module")?,
+            (Some(PartKind::Component), _) => f.write_str("the component of a module")?,
+            (Some(PartKind::End), _) => f.write_str("the end")?,
+            (Some(PartKind::Execution), Some(id)) => {
+                write!(f, "the execution after `{}`", shown(id))?;
+            }
+            (Some(PartKind::Execution), None) => f.write_str("the first execution")?,
+            (Some(PartKind::Record | PartKind::Line), None) | (None, None) => {
+                f.write_str("before the first execution")?;
+            }
+            (None, Some(id)) if *record == 0 => write!(f, "after `{}`", shown(id))?,
+            (None, Some(id)) => write!(f, "after record {} of `{}`", record - 1, shown(id))?,
+        }
+        f.write_str(")")
+    }
+}
+
+/// An id out of a file, as it may be shown on a terminal.
+fn shown(id: &str) -> String {
+    let mut shown: String = id.escape_debug().take(80).collect();
+    if shown.len() < id.len() {
+        shown.push('…');
+    }
+    shown
+}
+
+/// Why a bundle was not read or not written.
+#[derive(Debug, thiserror::Error)]
+pub enum BundleError {
+    /// The file cannot be read or written.
+    #[error(transparent)]
+    File(#[from] io::Error),
+    /// The file is something else.
+    #[error("this is not a bundle: its first line is not that of one")]
+    NotABundle,
+    /// A newer segno wrote the file.
+    #[error(
+        "the bundle has format {found}, and this segno knows formats up to {FORMAT}: use the segno that made it, or a \
+         newer one"
+    )]
+    Newer {
+        /// The format that it says it has.
+        found: String,
+    },
+    /// Bytes are changed, missing, added or moved.
+    #[error("the bundle is damaged at {place}: {what}; get the file anew from where it was made")]
+    Damaged {
+        /// Where.
+        place: Box<Place>,
+        /// What is wrong there.
+        what: String,
+    },
+    /// Unpacked, the file is larger than allowed.
+    #[error("the bundle is too large once it is unpacked, at {place}: {what}")]
+    TooLarge {
+        /// Where.
+        place: Box<Place>,
+        /// How large.
+        what: String,
+    },
+    /// A value to be written is larger than a part may be.
+    #[error("a value of more than 256 MiB does not fit into a bundle")]
+    Oversized,
+}
+
+impl BundleError {
+    /// The place, for what is wrong at one.
+    pub fn place(&self) -> Option<&Place> {
+        match self {
+            Self::Damaged { place, .. } | Self::TooLarge { place, .. } => Some(place),
+            Self::File(_) | Self::NotABundle | Self::Newer { .. } | Self::Oversized => None,
+        }
+    }
+}

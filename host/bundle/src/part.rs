@@ -1,0 +1,193 @@
+//! The parts of a bundle, as they stand in the file.
+//!
+//! ```text
+//! bundle = SEGNO BUNDLE 1\n, then parts; the first is the head, the last is the end
+//! part   = kind: u8
+//!          packing: u8                    0: as it is; 1: an LZ4 block
+//!          length: u32, little endian     bytes of the stored body
+//!          size: u32, little endian       bytes of the body once it is unpacked
+//!          body                           `length` bytes
+//!          link                           32 bytes, see the module `chain`
+//! ```
+
+use super::chain::Link;
+
+/// The format written today. A bundle of a released version stays readable for ever: a new format
+/// gets a new number, and golden files keep the old ones honest.
+pub const FORMAT: u32 = 1;
+
+/// The first line of a bundle of today's format.
+pub(crate) const FIRST_LINE: &[u8] = b"SEGNO BUNDLE 1\n";
+/// Its beginning, whatever the format.
+pub(crate) const MAGIC: &[u8] = b"SEGNO BUNDLE ";
+/// The first line is not longer, whatever the format.
+pub(crate) const FIRST_LINE_BYTES: usize = 24;
+
+/// Bytes of a header.
+pub(crate) const HEADER_BYTES: usize = 10;
+/// Shorter bodies are not compressed.
+const PACKED_FROM: usize = 128;
+/// An LZ4 block holds no more than this multiple of its own length.
+const EXPANSION: u64 = 255;
+
+/// What a part is. The numbers are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum PartKind {
+    /// What the bundle is: [`Head`](super::Head).
+    Head = 1,
+    /// A promise with its task: [`Execution`](super::Execution). The records and lines after it are
+    /// its own.
+    Execution = 2,
+    /// A record of a journal, as stores keep it.
+    Record = 3,
+    /// A line that was logged: [`Line`](super::Line).
+    Line = 4,
+    /// What is known of a module: [`Module`](super::Module).
+    Module = 5,
+    /// The component of the module before it.
+    Component = 6,
+    /// The end, with the number of parts.
+    End = 7,
+}
+
+impl PartKind {
+    const ALL: [Self; 7] = [
+        Self::Head,
+        Self::Execution,
+        Self::Record,
+        Self::Line,
+        Self::Module,
+        Self::Component,
+        Self::End,
+    ];
+
+    /// The kind with this stored number.
+    pub fn from_number(number: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| *kind as u8 == number)
+    }
+
+    /// The most bytes that a body of this kind has, once it is unpacked: a component is the largest
+    /// value that a host takes.
+    pub(crate) fn longest(self) -> u32 {
+        match self {
+            Self::Head => 1 << 20,
+            Self::End => 64,
+            Self::Execution | Self::Record | Self::Line | Self::Module | Self::Component => {
+                256 << 20
+            }
+        }
+    }
+}
+
+/// How a body is stored. The numbers are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Packing {
+    /// As it is.
+    Plain = 0,
+    /// As an LZ4 block.
+    Lz4 = 1,
+}
+
+/// The header of a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Header {
+    pub(crate) kind: PartKind,
+    pub(crate) packing: Packing,
+    /// Bytes of the stored body.
+    pub(crate) length: u32,
+    /// Bytes of the body once it is unpacked.
+    pub(crate) size: u32,
+}
+
+impl Header {
+    fn bytes(self) -> [u8; HEADER_BYTES] {
+        let mut bytes = [0; HEADER_BYTES];
+        bytes[0] = self.kind as u8;
+        bytes[1] = self.packing as u8;
+        bytes[2..6].copy_from_slice(&self.length.to_le_bytes());
+        bytes[6..].copy_from_slice(&self.size.to_le_bytes());
+        bytes
+    }
+
+    /// The header in these bytes.
+    ///
+    /// # Errors
+    /// A sentence that says what no part has.
+    pub(crate) fn read(bytes: [u8; HEADER_BYTES]) -> Result<Self, String> {
+        let [kind, packing, l0, l1, l2, l3, s0, s1, s2, s3] = bytes;
+        let kind =
+            PartKind::from_number(kind).ok_or(format!("there are no parts of kind {kind}"))?;
+        let packing = match packing {
+            0 => Packing::Plain,
+            1 => Packing::Lz4,
+            other => return Err(format!("no part is packed in way {other}")),
+        };
+        let (length, size) =
+            (u32::from_le_bytes([l0, l1, l2, l3]), u32::from_le_bytes([s0, s1, s2, s3]));
+        if size > kind.longest() {
+            let longest = kind.longest();
+            return Err(format!("it claims {size} bytes, where {longest} are the most"));
+        }
+        let fits = match packing {
+            Packing::Plain => length == size,
+            // Memory for the body is bounded by bytes that are there, not by a claim.
+            Packing::Lz4 => {
+                u64::from(size) <= u64::from(length).saturating_mul(EXPANSION) && length < size
+            }
+        };
+        if !fits {
+            return Err(format!("{length} bytes cannot be {size} once they are unpacked"));
+        }
+        Ok(Self { kind, packing, length, size })
+    }
+}
+
+/// A part as it is written: header, stored body and link.
+pub(crate) struct Stored {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) link: Link,
+}
+
+impl Stored {
+    /// A part that follows `link`. None: the body is larger than a part may be.
+    pub(crate) fn new(kind: PartKind, body: &[u8], link: Link) -> Option<Self> {
+        let size = u32::try_from(body.len()).ok().filter(|size| *size <= kind.longest())?;
+        let packed = (body.len() >= PACKED_FROM)
+            .then(|| lz4_flex::block::compress(body))
+            .filter(|packed| packed.len() < body.len());
+        let (packing, stored) = match &packed {
+            Some(packed) => (Packing::Lz4, packed.as_slice()),
+            None => (Packing::Plain, body),
+        };
+        // Shorter than the body, whose length fits.
+        let length = u32::try_from(stored.len()).ok()?;
+        let header = Header { kind, packing, length, size }.bytes();
+        let link = link.next(&header, stored);
+        let mut bytes = Vec::with_capacity(header.len() + stored.len() + link.0.len());
+        bytes.extend_from_slice(&header);
+        bytes.extend_from_slice(stored);
+        bytes.extend_from_slice(&link.0);
+        Some(Self { bytes, link })
+    }
+}
+
+/// The body of a part, unpacked.
+///
+/// # Errors
+/// A sentence that says why it cannot be unpacked.
+pub(crate) fn unpacked(header: Header, stored: Vec<u8>) -> Result<Vec<u8>, String> {
+    match header.packing {
+        Packing::Plain => Ok(stored),
+        Packing::Lz4 => {
+            let size = header.size as usize;
+            let body = lz4_flex::block::decompress(&stored, size)
+                .map_err(|error| format!("it cannot be unpacked: {error}"))?;
+            match body.len() == size {
+                true => Ok(body),
+                false => Err(format!("it unpacks to {} bytes instead of {size}", body.len())),
+            }
+        }
+    }
+}

@@ -1,0 +1,341 @@
+//! Reads a bundle, and refuses every byte that is not as it was written, with its place.
+
+use std::{
+    collections::BTreeSet,
+    io::{self, Read},
+};
+
+use segno_core::{
+    id::{Digest, PromiseId},
+    invocation::{Record, decode_records},
+};
+
+use super::{
+    BundleError, Execution, Head, Line, Link, Module, PartKind, Place, Role,
+    chain::LINK_BYTES,
+    execution::decoded,
+    part::{FIRST_LINE, FIRST_LINE_BYTES, HEADER_BYTES, Header, MAGIC, unpacked},
+    writer::{TOTALS_FORMAT, Totals},
+};
+
+/// The largest size of an unpacked bundle: the larger of the two bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// As a multiple of the bytes read.
+    pub expansion: u64,
+    /// Bytes that are allowed whatever was read.
+    pub bytes: u64,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self { expansion: 64, bytes: 256 << 20 }
+    }
+}
+
+/// What follows the head.
+#[derive(Debug)]
+pub enum Item {
+    /// An execution. The records and lines that follow are its own.
+    Execution(Box<Execution>),
+    /// The next record of the execution.
+    Record(Record),
+    /// The next line of the execution.
+    Line(Line),
+    /// A module, with its component if the bundle has it.
+    Module(Module),
+    /// The component of the module before it; it has the module's digest.
+    Component(Vec<u8>),
+}
+
+/// Whether a file that begins so is a bundle, of whatever format.
+pub fn is_bundle(beginning: &[u8]) -> bool {
+    beginning.starts_with(MAGIC)
+}
+
+/// Reads the items of a bundle, in their order.
+pub struct BundleReader<R> {
+    from: R,
+    bounds: Bounds,
+    head: Head,
+    link: Link,
+    place: Place,
+    /// Bytes so far, unpacked.
+    unpacked: u64,
+    totals: Totals,
+    /// What may follow: records and lines of an execution whose journal is here.
+    of: Option<PromiseId>,
+    seen: BTreeSet<PromiseId>,
+    /// The module before, whose component may follow.
+    module: Option<Digest>,
+    ended: bool,
+}
+
+impl<R: Read> BundleReader<R> {
+    /// Begins to read a bundle of the usual bounds.
+    ///
+    /// # Errors
+    /// It is no bundle, one of a newer format, or its head is damaged.
+    pub fn begin(from: R) -> Result<Self, BundleError> {
+        Self::bounded(from, Bounds::default())
+    }
+
+    /// Begins to read a bundle of these bounds.
+    ///
+    /// # Errors
+    /// As [`BundleReader::begin`].
+    pub fn bounded(mut from: R, bounds: Bounds) -> Result<Self, BundleError> {
+        first_line(&mut from)?;
+        let at = FIRST_LINE.len() as u64;
+        let place = Place { part: 0, at, end: at, kind: None, execution: None, record: 0 };
+        let mut reader = Self {
+            from,
+            bounds,
+            head: Head {
+                written_by: String::new(),
+                made_at_ms: 0,
+                tree: false,
+                without_modules: false,
+                redacted: None,
+                engine: Default::default(),
+                limits: Default::default(),
+            },
+            link: Link::first(FIRST_LINE),
+            place,
+            unpacked: 0,
+            totals: Totals::default(),
+            of: None,
+            seen: BTreeSet::new(),
+            module: None,
+            ended: false,
+        };
+        let (kind, body) = reader.part()?;
+        if kind != PartKind::Head {
+            return Err(reader.damaged("a bundle begins with its head"));
+        }
+        let head = serde_json::from_slice(&body);
+        reader.head =
+            head.map_err(|error| reader.damaged(format!("it is unreadable ({error})")))?;
+        Ok(reader)
+    }
+
+    /// The head.
+    pub fn head(&self) -> &Head {
+        &self.head
+    }
+
+    /// The last link that was read; at the end, it stands for the whole bundle.
+    pub fn seal(&self) -> Link {
+        self.link
+    }
+
+    /// The next item; none at the end of a whole bundle.
+    ///
+    /// # Errors
+    /// [`BundleError`] names the place of the damage. Nothing that was read before may be trusted
+    /// to be complete.
+    pub fn next_item(&mut self) -> Result<Option<Item>, BundleError> {
+        if self.ended {
+            return Ok(None);
+        }
+        let before = self.totals;
+        let (kind, body) = self.part()?;
+        let module = self.module.take();
+        match kind {
+            PartKind::Head => Err(self.damaged("there is a second head")),
+            PartKind::Execution => self.execution(&body).map(Some),
+            PartKind::Record => self.record(&body).map(Some),
+            PartKind::Line => self.line(&body).map(Some),
+            PartKind::Module => {
+                let module = Module::decode(&body).map_err(|what| self.damaged(what))?;
+                self.of = None;
+                self.module = Some(module.digest);
+                Ok(Some(Item::Module(module)))
+            }
+            PartKind::Component => match module {
+                Some(digest) if Digest::of(&body) == digest => Ok(Some(Item::Component(body))),
+                Some(digest) => {
+                    Err(self.damaged(format!("its bytes have not the digest {digest}")))
+                }
+                None => Err(self.damaged("it follows no module")),
+            },
+            PartKind::End => self.end(&body, before).map(|()| None),
+        }
+    }
+
+    fn execution(&mut self, body: &[u8]) -> Result<Item, BundleError> {
+        let execution = Execution::decode(body).map_err(|what| self.damaged(what))?;
+        let id = execution.id().clone();
+        if !self.seen.insert(id.clone()) {
+            return Err(self.damaged(format!("`{}` comes twice", id.as_str().escape_debug())));
+        }
+        self.totals.executions += 1;
+        self.place.execution = Some(id.to_string());
+        self.place.record = 0;
+        self.of = (execution.role != Role::Value).then_some(id);
+        Ok(Item::Execution(Box::new(execution)))
+    }
+
+    fn record(&mut self, body: &[u8]) -> Result<Item, BundleError> {
+        if self.of.is_none() {
+            return Err(self.damaged("the record belongs to no execution"));
+        }
+        let records = decode_records(body).map_err(|error| self.damaged(error.to_string()))?;
+        let Ok([record]) = <[Record; 1]>::try_from(records) else {
+            return Err(self.damaged("a part holds one record"));
+        };
+        if record.seq != self.place.record {
+            let expected = self.place.record;
+            return Err(self
+                .damaged(format!("record {} stands where record {expected} belongs", record.seq)));
+        }
+        self.place.record += 1;
+        self.totals.records += 1;
+        Ok(Item::Record(record))
+    }
+
+    fn line(&mut self, body: &[u8]) -> Result<Item, BundleError> {
+        if self.of.is_none() {
+            return Err(self.damaged("the line belongs to no execution"));
+        }
+        let line = Line::decode(body).map_err(|what| self.damaged(what))?;
+        self.totals.lines += 1;
+        Ok(Item::Line(line))
+    }
+
+    fn end(&mut self, body: &[u8], before: Totals) -> Result<(), BundleError> {
+        let totals: Totals = decoded(TOTALS_FORMAT, body).map_err(|what| self.damaged(what))?;
+        if totals != before {
+            return Err(self.damaged(format!(
+                "it counts {} parts, {} executions, {} records and {} lines, and there are {}, {}, {} and {}",
+                totals.parts,
+                totals.executions,
+                totals.records,
+                totals.lines,
+                before.parts,
+                before.executions,
+                before.records,
+                before.lines
+            )));
+        }
+        let mut more = [0];
+        if read(&mut self.from, &mut more)? > 0 {
+            self.place.at = self.place.end;
+            self.place.end += 1;
+            return Err(self.damaged("there are more bytes after the end"));
+        }
+        self.ended = true;
+        Ok(())
+    }
+
+    /// The next part, whose bytes are those that were written.
+    fn part(&mut self) -> Result<(PartKind, Vec<u8>), BundleError> {
+        self.place.part += 1;
+        self.place.at = self.place.end;
+        self.place.kind = None;
+        let mut bytes = [0; HEADER_BYTES];
+        self.fill(&mut bytes)?;
+        let header = Header::read(bytes).map_err(|what| self.damaged(what))?;
+        self.place.kind = Some(header.kind);
+        let mut stored = Vec::new();
+        // Memory is taken as bytes come, not as a damaged length promises.
+        let came = (&mut self.from).take(header.length.into()).read_to_end(&mut stored)?;
+        self.place.end += came as u64;
+        if came < header.length as usize {
+            return Err(self.cut());
+        }
+        let mut link = [0; LINK_BYTES];
+        self.fill(&mut link)?;
+        let expected = self.link.next(&bytes, &stored);
+        if link != expected.0 {
+            return Err(self.damaged(
+                "a byte here is not the one that was written, or a part is missing or moved (the hash chain breaks)",
+            ));
+        }
+        self.link = expected;
+        self.check_expansion(header.size)?;
+        let body = unpacked(header, stored).map_err(|what| self.damaged(what))?;
+        self.totals.parts += 1;
+        Ok((header.kind, body))
+    }
+
+    /// What is unpacked by then is held against what was read.
+    fn check_expansion(&mut self, size: u32) -> Result<(), BundleError> {
+        self.unpacked += u64::from(size);
+        let Bounds { expansion, bytes } = self.bounds;
+        let read = self.place.end;
+        if self.unpacked <= bytes.max(read.saturating_mul(expansion)) {
+            return Ok(());
+        }
+        Err(BundleError::TooLarge {
+            place: Box::new(self.place.clone()),
+            what: format!(
+                "{read} bytes of it are {}, which is more than {expansion} times as much",
+                self.unpacked
+            ),
+        })
+    }
+
+    fn fill(&mut self, buffer: &mut [u8]) -> Result<(), BundleError> {
+        let came = read(&mut self.from, buffer)?;
+        self.place.end += came as u64;
+        if came < buffer.len() { Err(self.cut()) } else { Ok(()) }
+    }
+
+    fn cut(&self) -> BundleError {
+        self.damaged("the file ends in the middle")
+    }
+
+    fn damaged(&self, what: impl Into<String>) -> BundleError {
+        BundleError::Damaged { place: Box::new(self.place.clone()), what: what.into() }
+    }
+}
+
+/// Reads the first line, and no byte more.
+fn first_line(from: &mut impl Read) -> Result<(), BundleError> {
+    let mut line = Vec::with_capacity(FIRST_LINE_BYTES);
+    let mut byte = [0];
+    while line.last() != Some(&b'\n') && line.len() < FIRST_LINE_BYTES {
+        if read(from, &mut byte)? == 0 {
+            break;
+        }
+        line.push(byte[0]);
+    }
+    if line == FIRST_LINE {
+        return Ok(());
+    }
+    let number = line.strip_prefix(MAGIC).and_then(|rest| rest.strip_suffix(b"\n"));
+    let number =
+        number.filter(|digits| !digits.is_empty() && digits.iter().all(u8::is_ascii_digit));
+    if let Some(digits) = number {
+        return Err(BundleError::Newer { found: String::from_utf8_lossy(digits).into_owned() });
+    }
+    match FIRST_LINE.starts_with(&line) && line.len() >= MAGIC.len() {
+        true => Err(BundleError::Damaged {
+            place: Box::new(Place {
+                part: 0,
+                at: 0,
+                end: line.len() as u64,
+                kind: None,
+                execution: None,
+                record: 0,
+            }),
+            what: "the file ends in the middle".to_owned(),
+        }),
+        false => Err(BundleError::NotABundle),
+    }
+}
+
+/// As many bytes as there are, up to the length of the buffer.
+fn read(from: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match from.read(&mut buffer[filled..]) {
+            Ok(0) => break,
+            Ok(count) => filled += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(filled)
+}

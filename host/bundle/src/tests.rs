@@ -1,0 +1,366 @@
+//! Bundles are read as they were written, and no other way.
+
+use std::sync::Arc;
+
+use segno_core::{
+    id::{CommandIndex, Digest, Holder, PromiseId, Version},
+    invocation::{
+        CommandKind, EngineFacts, LogLevel, Outcome, Record, RecordBody, Request, Seed, StepResult,
+    },
+    promise::{
+        CancelState, HaltReason, Lease, Note, Progress, Promise, PromiseSpec, PromiseState,
+        Settlement, Task, TaskState, TrapKey, Traps, Verdict,
+    },
+    time::{Millis, Timestamp},
+    value::{Bytes, Payload, Tags, Text, Value},
+};
+
+use super::*;
+use crate::part::{FIRST_LINE, Header, unpacked};
+
+const COMPONENT: &[u8] = b"\0asm, or so";
+
+fn head() -> Head {
+    Head {
+        written_by: "segno 0.1.0".to_owned(),
+        made_at_ms: 1_700_000_000_000,
+        tree: true,
+        without_modules: false,
+        redacted: None,
+        engine: EngineFacts { class: 1, canonical_nans: true, ..EngineFacts::default() },
+        limits: [("cpu_ms".to_owned(), 10_000)].into(),
+    }
+}
+
+fn promise(id: &str, state: PromiseState) -> Promise {
+    let spec = PromiseSpec {
+        id: PromiseId::from(id),
+        param: Value {
+            headers: Tags::from([("segno:retry".to_owned(), "{}".to_owned())]),
+            data: Bytes::from(&br#"{"func":"order","args":[{"items":3}]}"#[..]),
+        },
+        tags: Tags::from([("target".to_owned(), "wasm://shop/order".to_owned())]),
+        made_by: Some(PromiseId::from("maker")),
+        timeout_at: Timestamp::NEVER,
+        created_at: Timestamp(7),
+    };
+    Promise { spec: Arc::new(spec), state }
+}
+
+fn task(id: &str, state: TaskState) -> Task {
+    Task {
+        attempt: 1,
+        losses: 2,
+        traps: Some(Traps {
+            key: TrapKey { journal_len: 3, message: Text::from("unreachable") },
+            count: 4,
+        }),
+        note: Some(Note {
+            kind: Text::from("trap"),
+            message: Text::from("unreachable"),
+            details: Bytes::from(&b"{}"[..]),
+        }),
+        progress: Progress { seq: 5, at: Timestamp(6), payload: Some(Bytes::from(&b"7"[..])) },
+        stall_limit: Some(Millis(8)),
+        last_heartbeat: Some(Timestamp(9)),
+        fulfilled_by: Some(Version(10)),
+        cancel: CancelState::Delivered,
+        signals: 11,
+        children: true,
+        ..Task::born(PromiseId::from(id), Version(12), state, Some(Digest::of(COMPONENT)))
+    }
+}
+
+fn records() -> Vec<Record> {
+    let bodies = [
+        RecordBody::Started {
+            function: Text::from("order"),
+            input: Payload::Json(Text::from(r#"{"items":3}"#)),
+            module: Digest::of(COMPONENT),
+            seed: Seed([7; 32]),
+            engine: EngineFacts::default(),
+        },
+        RecordBody::Command {
+            index: CommandIndex(0),
+            kind: CommandKind::Call,
+            name: Text::from("charge"),
+            request: Request::of(&[("input", b"3")]),
+        },
+        RecordBody::Notified {
+            index: CommandIndex(0),
+            outcome: Outcome::Inline(StepResult::Value(Payload::Bytes(Bytes::from(&[0; 200][..])))),
+        },
+        RecordBody::Finished { outcome: Outcome::Own },
+    ];
+    let record = |(seq, body)| Record { seq, at: Timestamp(i64::from(seq)), body };
+    (0..).zip(bodies).map(record).collect()
+}
+
+/// Executions in every state, one with records and lines, one of which only the value is here.
+fn items() -> Vec<Item> {
+    let lease = Lease {
+        holder: Holder { node: "n".into(), incarnation: 1 },
+        nonce: 2,
+        ttl: Millis(3),
+        until: Timestamp(4),
+    };
+    let settled = PromiseState::Settled(Arc::new(Settlement {
+        verdict: Verdict::Resolved,
+        value: Some(Value::of(vec![b'v'; 300])),
+        settled_at: Timestamp(8),
+    }));
+    let states = [
+        TaskState::Pending { since: Timestamp(1), retry_at: Timestamp(2), offered: true },
+        TaskState::Acquired { lease },
+        TaskState::Suspended,
+        TaskState::Halted { reason: HaltReason::Trapped },
+    ];
+    let execution = |role, id: &str, state: &PromiseState, task| {
+        Item::Execution(Box::new(Execution { role, promise: promise(id, state.clone()), task }))
+    };
+    let mut items = Vec::new();
+    items.push(execution(
+        Role::Asked,
+        "order-1",
+        &settled,
+        Some(task("order-1", TaskState::Fulfilled)),
+    ));
+    items.extend(records().into_iter().map(Item::Record));
+    items.extend(["one", "two"].map(|message| {
+        Item::Line(Line { at: Timestamp(3), level: LogLevel::Warn, message: Text::from(message) })
+    }));
+    for (number, state) in states.into_iter().enumerate() {
+        let id = format!("order-1/{number}");
+        items.push(execution(Role::Member, &id, &PromiseState::Pending, Some(task(&id, state))));
+    }
+    items.push(execution(Role::Value, "order-1/9", &settled, None));
+    items.push(Item::Module(Module {
+        digest: Digest::of(COMPONENT),
+        size: COMPONENT.len() as u64,
+        created_at: Timestamp(5),
+        aliases: vec!["shop".to_owned()],
+        description: "{}".to_owned(),
+    }));
+    items.push(Item::Component(COMPONENT.to_vec()));
+    items
+}
+
+fn written(items: &[Item]) -> Vec<u8> {
+    let mut writer = BundleWriter::begin(Vec::new(), &head()).expect("memory takes it");
+    let mut items = items.iter().peekable();
+    while let Some(item) = items.next() {
+        match item {
+            Item::Execution(execution) => writer.execution(execution),
+            Item::Record(record) => writer.record(record),
+            Item::Line(line) => writer.line(line),
+            Item::Module(module) => match items.peek() {
+                Some(Item::Component(component)) => writer.module(module, Some(component)),
+                _ => writer.module(module, None),
+            },
+            Item::Component(_) => Ok(()),
+        }
+        .expect("memory takes it");
+    }
+    writer.end().expect("memory takes it").0
+}
+
+fn read(bytes: &[u8]) -> Result<Vec<Item>, BundleError> {
+    let mut reader = BundleReader::begin(bytes)?;
+    let mut items = Vec::new();
+    while let Some(item) = reader.next_item()? {
+        items.push(item);
+    }
+    Ok(items)
+}
+
+/// Where each part begins, and where the last one ends.
+fn parts(bytes: &[u8]) -> Vec<usize> {
+    let mut at = vec![FIRST_LINE.len()];
+    while let Some(header) = bytes.get(at[at.len() - 1]..).filter(|rest| !rest.is_empty()) {
+        let length = u32::from_le_bytes([header[2], header[3], header[4], header[5]]) as usize;
+        at.push(at[at.len() - 1] + 10 + length + 32);
+    }
+    at
+}
+
+/// The kinds and the unpacked bodies of the parts.
+fn bodies(bytes: &[u8]) -> Vec<(PartKind, Vec<u8>)> {
+    let parts = parts(bytes);
+    let body = |part: &[u8]| {
+        let (header, rest) = part.split_first_chunk().expect("a part has a header");
+        let header = Header::read(*header).expect("it is one");
+        let stored = rest[..header.length as usize].to_vec();
+        (header.kind, unpacked(header, stored).expect("it can be unpacked"))
+    };
+    parts.windows(2).map(|ends| body(&bytes[ends[0]..ends[1]])).collect()
+}
+
+#[test]
+fn what_was_written_is_read() {
+    let items = items();
+    let bytes = written(&items);
+    let read = read(&bytes).expect("it is whole");
+    assert_eq!(format!("{read:?}"), format!("{items:?}"));
+    let reader = BundleReader::begin(&bytes[..]).expect("it is whole");
+    assert_eq!(*reader.head(), head());
+}
+
+#[test]
+fn the_bytes_of_this_format_are_read_for_ever() {
+    const GOLDEN: &[u8] = include_bytes!("../tests/golden/bundle-1.segno-bundle");
+    let read = read(GOLDEN).expect("a bundle of format 1 is readable");
+    assert_eq!(format!("{read:?}"), format!("{:?}", items()));
+    // How well a body is compressed is no part of the format.
+    assert!(bodies(&written(&items())) == bodies(GOLDEN), "what is written is not as it was");
+}
+
+#[test]
+fn every_changed_bit_is_refused_at_its_part() {
+    let bytes = written(&items());
+    let parts = parts(&bytes);
+    for offset in 0..bytes.len() {
+        for bit in 0..8 {
+            let mut damaged = bytes.clone();
+            damaged[offset] ^= 1 << bit;
+            let error = read(&damaged).expect_err("a bit differs");
+            let part = parts.partition_point(|begin| *begin <= offset);
+            match &error {
+                BundleError::NotABundle | BundleError::Newer { .. } => assert_eq!(part, 0),
+                _ => {
+                    let place = error.place().expect("the damage has a place");
+                    assert_eq!(place.part, part as u64, "byte {offset}: {error}");
+                    assert_eq!(place.at, parts[part - 1] as u64, "byte {offset}: {error}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn every_beginning_is_refused_at_its_end() {
+    let bytes = written(&items());
+    let parts = parts(&bytes);
+    for length in 0..bytes.len() {
+        let error = read(&bytes[..length]).expect_err("it is cut");
+        let Some(place) = error.place() else {
+            assert!(length < FIRST_LINE.len(), "{length}: {error}");
+            continue;
+        };
+        let part = parts.partition_point(|begin| *begin <= length);
+        assert_eq!(place.part, part as u64, "{length}: {error}");
+        assert_eq!(place.end, length as u64, "{length}: {error}");
+    }
+}
+
+#[test]
+fn parts_that_are_missing_moved_or_added_are_refused_at_their_place() {
+    let bytes = written(&items());
+    let parts = parts(&bytes);
+    let part = |number: usize| &bytes[parts[number - 1]..parts[number]];
+    let rebuilt = |numbers: &[usize]| {
+        let mut file = FIRST_LINE.to_vec();
+        numbers.iter().for_each(|number| file.extend_from_slice(part(*number)));
+        file
+    };
+    let count = parts.len() - 1;
+    let all: Vec<usize> = (1..=count).collect();
+    assert!(rebuilt(&all) == bytes);
+    for number in 1..=count {
+        let without: Vec<usize> = all.iter().copied().filter(|other| *other != number).collect();
+        let twice: Vec<usize> =
+            all.iter().flat_map(|other| vec![*other; 1 + usize::from(*other == number)]).collect();
+        let mut swapped = all.clone();
+        if number < count {
+            swapped.swap(number - 1, number);
+        }
+        let place = |file: &[u8]| match read(file) {
+            Err(error) => error.place().map(|place| place.part),
+            Ok(_) => None,
+        };
+        assert_eq!(place(&rebuilt(&without)), Some(number as u64), "without part {number}");
+        // What follows the end is no part any more.
+        let again = if number == count { number } else { number + 1 };
+        assert_eq!(place(&rebuilt(&twice)), Some(again as u64), "part {number} twice");
+        if number < count {
+            assert_eq!(place(&rebuilt(&swapped)), Some(number as u64), "part {number} moved");
+        }
+    }
+}
+
+/// Whoever writes a chain of his own is held to what the parts say of each other.
+#[test]
+fn parts_with_a_chain_of_their_own_are_held_against_each_other() {
+    let says = |items: Vec<Item>| read(&written(&items)).expect_err("it is no bundle").to_string();
+    let without = |left_out: fn(&Item) -> bool| {
+        items().into_iter().filter(|item| !left_out(item)).collect::<Vec<_>>()
+    };
+    let gap = without(|item| matches!(item, Item::Record(record) if record.seq == 1));
+    assert!(says(gap).contains("record 2 stands where record 1 belongs"));
+    let lost =
+        without(|item| matches!(item, Item::Execution(execution) if execution.role == Role::Asked));
+    assert!(says(lost).contains("the record belongs to no execution"));
+    let mut twice = items();
+    twice.extend(items());
+    assert!(says(twice).contains("`order-1` comes twice"));
+    let mut of_a_value = items();
+    let value = of_a_value.iter().position(
+        |item| matches!(item, Item::Execution(execution) if execution.role == Role::Value),
+    );
+    of_a_value.insert(value.expect("there is one") + 1, Item::Record(records().remove(0)));
+    assert!(says(of_a_value).contains("the record belongs to no execution"));
+    let mut other_code = items();
+    other_code.pop();
+    other_code.push(Item::Component(b"other".to_vec()));
+    assert!(says(other_code).contains("its bytes have not the digest"));
+}
+
+#[test]
+fn a_newer_format_is_named_and_another_file_refused() {
+    let newer = read(b"SEGNO BUNDLE 2\nand what that is").expect_err("it is newer").to_string();
+    assert!(newer.contains("format 2") && newer.contains("up to 1"), "{newer}");
+    for other in
+        [&b""[..], b"SEGNO STORE 1\n", b"PK\x03\x04", b"SEGNO BUNDLE one\n", b"SEGNO BUNDLE 1\r\n"]
+    {
+        let error = read(other).expect_err("it is something else");
+        assert!(matches!(error, BundleError::NotABundle), "{error}");
+    }
+}
+
+#[test]
+fn a_claimed_size_takes_no_memory() {
+    for (length, size) in [(u32::MAX, u32::MAX), (8, 200 << 20), (250 << 20, 250 << 20)] {
+        for packing in [0, 1] {
+            let mut file = FIRST_LINE.to_vec();
+            file.extend([PartKind::Component as u8, packing]);
+            file.extend(length.to_le_bytes());
+            file.extend(size.to_le_bytes());
+            file.extend([0; 64]);
+            let error = read(&file).expect_err("nothing of that is there");
+            assert_eq!(error.place().map(|place| place.part), Some(1), "{error}");
+        }
+    }
+}
+
+#[test]
+fn what_unpacks_to_more_than_is_allowed_is_refused() {
+    let mut writer = BundleWriter::begin(Vec::new(), &head()).expect("memory takes it");
+    let large = promise("large", PromiseState::Pending);
+    let spec = PromiseSpec { param: Value::of(vec![0; 1 << 20]), ..(*large.spec).clone() };
+    let promise = Promise { spec: Arc::new(spec), state: PromiseState::Pending };
+    let large = Execution { role: Role::Asked, promise, task: None };
+    writer.execution(&large).expect("memory takes it");
+    let bytes = writer.end().expect("memory takes it").0;
+    let bounds = Bounds { expansion: 10, bytes: 1 << 16 };
+    let mut reader = BundleReader::bounded(&bytes[..], bounds).expect("the head is small");
+    let error = reader.next_item().expect_err("it is large");
+    assert!(matches!(error, BundleError::TooLarge { .. }), "{error}");
+    assert!(read(&bytes).is_ok(), "the usual bounds allow it");
+}
+
+/// Writes the golden file: run once for a format, never again.
+#[test]
+#[ignore = "writes the golden file of this format"]
+fn write_the_golden_file() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/bundle-1.segno-bundle");
+    std::fs::write(path, written(&items())).expect("the file can be written");
+}

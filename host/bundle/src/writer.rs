@@ -1,0 +1,134 @@
+//! Writes a bundle.
+
+use std::{collections::BTreeSet, io::Write};
+
+use segno_core::{
+    id::Digest,
+    invocation::{Record, RecordBody, encode_records},
+};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    BundleError, Execution, Head, Line, Link, Module, PartKind,
+    part::{FIRST_LINE, Stored},
+};
+
+/// What a bundle holds, as its last part says.
+///
+/// ```text
+/// end = format: u8 (1), then in postcard: parts: u64 (all before it), executions: u64, records: u64, lines: u64
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Totals {
+    pub(crate) parts: u64,
+    pub(crate) executions: u64,
+    pub(crate) records: u64,
+    pub(crate) lines: u64,
+}
+
+pub(crate) const TOTALS_FORMAT: u8 = 1;
+
+/// What was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// Executions, and promises whose values journals refer to.
+    pub executions: u64,
+    /// Records of their journals.
+    pub records: u64,
+    /// The last link, which stands for the whole bundle.
+    pub seal: Link,
+}
+
+/// Writes the parts of a bundle, in their order: executions, each followed by its records and lines;
+/// modules; the end.
+pub struct BundleWriter<W> {
+    out: W,
+    link: Link,
+    totals: Totals,
+    modules: BTreeSet<Digest>,
+}
+
+impl<W: Write> BundleWriter<W> {
+    /// Begins a bundle.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn begin(mut out: W, head: &Head) -> Result<Self, BundleError> {
+        out.write_all(FIRST_LINE)?;
+        let link = Link::first(FIRST_LINE);
+        let (totals, modules) = (Totals::default(), BTreeSet::new());
+        let mut writer = Self { out, link, totals, modules };
+        let head = serde_json::to_vec(head).map_err(std::io::Error::from)?;
+        writer.part(PartKind::Head, &head)?;
+        Ok(writer)
+    }
+
+    /// Adds an execution. The records and lines that follow are its own.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn execution(&mut self, execution: &Execution) -> Result<(), BundleError> {
+        self.modules.extend(execution.task.as_ref().and_then(|task| task.module));
+        self.totals.executions += 1;
+        self.part(PartKind::Execution, &execution.encode())
+    }
+
+    /// Adds the next record of the execution.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn record(&mut self, record: &Record) -> Result<(), BundleError> {
+        if let RecordBody::Started { module, .. } = &record.body {
+            self.modules.insert(*module);
+        }
+        self.totals.records += 1;
+        self.part(PartKind::Record, &encode_records([record]))
+    }
+
+    /// Adds the next line of the execution.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn line(&mut self, line: &Line) -> Result<(), BundleError> {
+        self.totals.lines += 1;
+        self.part(PartKind::Line, &line.encode())
+    }
+
+    /// The modules that the executions run, and that their journals began on.
+    pub fn modules(&self) -> &BTreeSet<Digest> {
+        &self.modules
+    }
+
+    /// Adds a module, with its component unless that is left out.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn module(&mut self, module: &Module, component: Option<&[u8]>) -> Result<(), BundleError> {
+        self.part(PartKind::Module, &module.encode())?;
+        match component {
+            Some(component) => self.part(PartKind::Component, component),
+            None => Ok(()),
+        }
+    }
+
+    /// Ends the bundle.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn end(mut self) -> Result<(W, Written), BundleError> {
+        let totals = self.totals;
+        let body = postcard::to_extend(&totals, vec![TOTALS_FORMAT]);
+        self.part(PartKind::End, &body.expect("numbers are nothing that postcard refuses"))?;
+        self.out.flush()?;
+        let Totals { executions, records, .. } = totals;
+        Ok((self.out, Written { executions, records, seal: self.link }))
+    }
+
+    fn part(&mut self, kind: PartKind, body: &[u8]) -> Result<(), BundleError> {
+        let part = Stored::new(kind, body, self.link).ok_or(BundleError::Oversized)?;
+        self.out.write_all(&part.bytes)?;
+        self.link = part.link;
+        self.totals.parts += 1;
+        Ok(())
+    }
+}

@@ -1,0 +1,56 @@
+//! Requests for bundles.
+
+use std::time::Duration;
+
+use reqwest::{Method, Response};
+use segno_model::BundleQuery;
+
+use super::{Client, ClientError};
+
+/// A bundle of all that is in flight takes a while.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// A bundle that is being received.
+pub struct Download {
+    client: Client,
+    response: Response,
+}
+
+impl Client {
+    /// Asks for a bundle of an invocation.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn bundle(&self, id: &str, query: &BundleQuery) -> Result<Download, ClientError> {
+        self.download(&["v1", "invocations", id, "bundle"], query).await
+    }
+
+    /// Asks for a bundle of all that is in flight of a module.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn bundle_in_flight(
+        &self,
+        module: &str,
+        query: &BundleQuery,
+    ) -> Result<Download, ClientError> {
+        self.download(&["v1", "modules", module, "bundle"], query).await
+    }
+
+    async fn download(&self, path: &[&str], query: &BundleQuery) -> Result<Download, ClientError> {
+        let request = self.request_with(Method::GET, path, query);
+        let response = self.send(self.patient(request, PATIENCE)).await?;
+        Ok(Download { client: self.clone(), response })
+    }
+}
+
+impl Download {
+    /// The next bytes; none at the end.
+    ///
+    /// # Errors
+    /// The host broke off: what came before is not complete.
+    pub async fn chunk(&mut self) -> Result<Option<Vec<u8>>, ClientError> {
+        let chunk = self.response.chunk().await.map_err(|error| self.client.broken(error))?;
+        Ok(chunk.map(|bytes| bytes.to_vec()))
+    }
+}

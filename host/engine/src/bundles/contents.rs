@@ -1,0 +1,232 @@
+//! What one bundle holds, or several together.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io::Read,
+};
+
+use segno_bundle::{BundleError, BundleReader, Execution, Head, Item, Line, Link, Module, Role};
+use segno_core::{
+    id::{Digest, PromiseId},
+    invocation::{AppendRefused, EngineFacts, Outline, Record, RecordBody},
+    time::Timestamp,
+};
+
+/// The contents of bundles. Of an execution that is in several of them, the newest is taken; one
+/// with its journal comes before one of which only the value is there.
+#[derive(Debug, Default)]
+pub struct Contents {
+    pub(super) executions: BTreeMap<PromiseId, Held>,
+    pub(super) modules: BTreeMap<Digest, HeldModule>,
+    heads: Vec<Head>,
+    seals: Vec<Link>,
+}
+
+/// An execution.
+#[derive(Debug)]
+pub(super) struct Held {
+    pub(super) execution: Execution,
+    pub(super) records: Vec<Record>,
+    pub(super) lines: Vec<Line>,
+    made_at: Timestamp,
+}
+
+/// A module.
+#[derive(Debug)]
+pub(super) struct HeldModule {
+    pub(super) module: Module,
+    pub(super) component: Option<Vec<u8>>,
+    made_at: Timestamp,
+}
+
+/// Why a bundle was not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum ContentsError {
+    /// The file is no bundle, or damaged.
+    #[error(transparent)]
+    Bundle(#[from] BundleError),
+    /// Its records are no journal.
+    #[error("the records of `{id}` in the bundle are no journal: {refused}")]
+    NoJournal {
+        /// The execution.
+        id: PromiseId,
+        /// What is wrong with them.
+        refused: AppendRefused,
+    },
+}
+
+impl Contents {
+    /// Adds what a bundle holds; nothing of one that is refused.
+    ///
+    /// # Errors
+    /// [`ContentsError`].
+    pub fn add(&mut self, from: impl Read) -> Result<(), ContentsError> {
+        let mut reader = BundleReader::begin(from)?;
+        let made_at = reader.head().made_at();
+        let mut executions: Vec<Held> = Vec::new();
+        let mut modules: Vec<HeldModule> = Vec::new();
+        while let Some(item) = reader.next_item()? {
+            match item {
+                Item::Execution(execution) => {
+                    let (records, lines) = (Vec::new(), Vec::new());
+                    executions.push(Held { execution: *execution, records, lines, made_at });
+                }
+                Item::Record(record) => {
+                    if let Some(held) = executions.last_mut() {
+                        held.records.push(record);
+                    }
+                }
+                Item::Line(line) => {
+                    if let Some(held) = executions.last_mut() {
+                        held.lines.push(line);
+                    }
+                }
+                Item::Module(module) => {
+                    modules.push(HeldModule { module, component: None, made_at });
+                }
+                Item::Component(component) => {
+                    if let Some(held) = modules.last_mut() {
+                        held.component = Some(component);
+                    }
+                }
+            }
+        }
+        for held in &executions {
+            Outline::of(&held.records).map_err(|refused| ContentsError::NoJournal {
+                id: held.execution.id().clone(),
+                refused,
+            })?;
+        }
+        executions.into_iter().for_each(|held| self.hold(held));
+        modules.into_iter().for_each(|held| self.hold_module(held));
+        self.seals.push(reader.seal());
+        self.heads.push(reader.head().clone());
+        Ok(())
+    }
+
+    /// Adds a component that the bundles lack. Whether they speak of it.
+    pub fn supply(&mut self, component: Vec<u8>) -> bool {
+        let Some(held) = self.modules.get_mut(&Digest::of(&component)) else { return false };
+        held.component = Some(component);
+        true
+    }
+
+    /// The heads, one a bundle.
+    pub fn heads(&self) -> &[Head] {
+        &self.heads
+    }
+
+    /// The last links, one a bundle.
+    pub fn seals(&self) -> &[Link] {
+        &self.seals
+    }
+
+    /// The executions that were asked for when the bundles were made, by id.
+    pub fn asked(&self) -> impl Iterator<Item = &PromiseId> {
+        let asked = |(_, held): &(&PromiseId, &Held)| held.execution.role == Role::Asked;
+        self.executions.iter().filter(asked).map(|(id, _)| id)
+    }
+
+    /// Whether an execution is here with its journal (true), or only with its value (false); none:
+    /// it is not here.
+    pub fn is_whole(&self, id: &PromiseId) -> Option<bool> {
+        self.executions.get(id).map(|held| held.execution.role != Role::Value)
+    }
+
+    /// The number of executions that are here with their journals, those without records included.
+    pub fn whole(&self) -> usize {
+        self.executions.values().filter(|held| held.execution.role != Role::Value).count()
+    }
+
+    /// The number of their records.
+    pub fn records(&self) -> usize {
+        self.executions.values().map(|held| held.records.len()).sum()
+    }
+
+    /// The modules whose components are not here.
+    pub fn missing(&self) -> impl Iterator<Item = Digest> {
+        self.modules.iter().filter(|(_, held)| held.component.is_none()).map(|(digest, _)| *digest)
+    }
+
+    /// The module on which a replay of an execution runs, unless another is named.
+    pub fn module_of(&self, id: &PromiseId) -> Option<Digest> {
+        let held = self.executions.get(id)?;
+        let began_on = held.records.first().and_then(|record| match &record.body {
+            RecordBody::Started { module, .. } => Some(*module),
+            _ => None,
+        });
+        held.execution.task.as_ref().and_then(|task| task.module).or(began_on)
+    }
+
+    /// Whether the component of a module is here.
+    pub fn has_component(&self, module: Digest) -> bool {
+        self.modules.get(&module).is_some_and(|held| held.component.is_some())
+    }
+
+    /// The names that stand for modules, with their modules. A name by which an execution was called
+    /// may stand for a newer module by now, which the bundles need not have: it stands for that of
+    /// the execution.
+    pub(super) fn aliases(&self) -> BTreeMap<String, Digest> {
+        let called = self.executions.values().filter_map(|held| {
+            let name = held.execution.promise.module_name();
+            Some((name, held.execution.task.as_ref()?.module?)).filter(|(name, _)| !name.is_empty())
+        });
+        let mut by_age: Vec<&HeldModule> = self.modules.values().collect();
+        by_age.sort_by_key(|held| held.made_at);
+        let named = by_age.into_iter().flat_map(|held| {
+            held.module.aliases.iter().map(|alias| (alias.clone(), held.module.digest))
+        });
+        called.chain(named).collect()
+    }
+
+    /// The instant at which replays take place: when the newest bundle was made.
+    pub(super) fn made_at(&self) -> Timestamp {
+        self.heads.iter().map(Head::made_at).max().unwrap_or_default()
+    }
+
+    /// The settings under which the executions began, and those of the hosts.
+    pub(super) fn facts(&self) -> Vec<EngineFacts> {
+        let began = self.executions.values().filter_map(|held| match &held.records.first()?.body {
+            RecordBody::Started { engine, .. } => Some(*engine),
+            _ => None,
+        });
+        began.chain(self.heads.iter().map(|head| head.engine)).collect()
+    }
+
+    /// The largest that any host allowed of a limit.
+    pub(super) fn limit(&self, name: &str) -> Option<u64> {
+        self.heads.iter().filter_map(|head| head.limits.get(name)).max().copied()
+    }
+
+    fn hold(&mut self, held: Held) {
+        let id = held.execution.id().clone();
+        let rank = |held: &Held| (held.execution.role != Role::Value, held.made_at);
+        if self.executions.get(&id).is_none_or(|before| rank(before) < rank(&held)) {
+            self.executions.insert(id, held);
+        }
+    }
+
+    fn hold_module(&mut self, mut held: HeldModule) {
+        match self.modules.remove(&held.module.digest) {
+            Some(before) if before.made_at > held.made_at => {
+                let component = before.component.or(held.component);
+                self.modules.insert(before.module.digest, HeldModule { component, ..before });
+            }
+            Some(before) => {
+                held.component = held.component.or(before.component);
+                self.modules.insert(held.module.digest, held);
+            }
+            None => drop(self.modules.insert(held.module.digest, held)),
+        }
+    }
+
+    /// The ids in the order in which the promises were made.
+    pub(super) fn in_order(&self) -> Vec<&PromiseId> {
+        let known: BTreeSet<(Timestamp, &PromiseId)> = self
+            .executions
+            .iter()
+            .map(|(id, held)| (held.execution.promise.spec.created_at, id))
+            .collect();
+        known.into_iter().map(|(_, id)| id).collect()
+    }
+}

@@ -1,0 +1,152 @@
+//! A host over the contents of bundles: its store is in memory, its time stands still at the instant
+//! at which the newest bundle was made, and it has no worker and no network.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use segno_core::{
+    config::Config,
+    delta::{Append, Delta},
+    id::Digest,
+    invocation::{JournalHead, LogLine, Outline},
+    value::Text,
+};
+use segno_env::{DebugClock, Env};
+use segno_guest::{
+    Compiler, ComponentSource, GuestError, Limits, NoGuests, Policy, Wasm, WasmConfig,
+};
+use segno_model::ModuleDescription;
+use segno_store::{MemoryStore, NewModule, Store as _, StoreError};
+
+use super::Contents;
+use crate::{host::Host, notifier::CommitNotifier};
+
+/// Instances alive at once: each takes address space of its largest memory.
+const INSTANCES: u32 = 32;
+
+/// Why bundles were not opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The wasm engine cannot be set up.
+    #[error(transparent)]
+    Guest(#[from] GuestError),
+    /// The store in memory failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Opens a host over these contents. Nothing that it does lasts. The wasm engine is returned as
+/// well, for candidates that are checked. Compiled code is not kept.
+///
+/// # Errors
+/// [`OpenError`].
+pub async fn open(
+    contents: &Contents,
+    compiler: Compiler,
+    env: Env,
+) -> Result<(Host, Arc<Wasm>), OpenError> {
+    let clock = DebugClock::new(env.clock.clone());
+    clock.set(Some(contents.made_at()));
+    let env = Env { clock, ..env };
+    let notifier = Arc::new(CommitNotifier::default());
+    let store = MemoryStore::new(Config::default(), env.clone(), notifier.clone());
+    fill(contents, &store).await?;
+    let wasm = Arc::new(Wasm::new(WasmConfig {
+        limits: limits(contents),
+        policy: Policy::default(),
+        cache_dir: None,
+        compiler,
+        fair: true,
+        source: Arc::new(Components(store.clone())),
+    })?);
+    let outbound = Arc::new(NoGuests);
+    let host = Host::new(env, Config::default(), store, wasm.clone(), outbound, notifier);
+    Ok((host, wasm))
+}
+
+/// The components that are there.
+struct Components(Arc<MemoryStore>);
+
+#[async_trait]
+impl ComponentSource for Components {
+    async fn component(&self, digest: Digest) -> anyhow::Result<Option<Arc<[u8]>>> {
+        let component = self.0.modules().component(digest).await?;
+        Ok(component.filter(|component| !component.is_empty()))
+    }
+}
+
+/// No smaller than those of the hosts: a limit only ever stops a guest. What a guest can observe of
+/// memory and tables, it is given again as its execution began.
+fn limits(contents: &Contents) -> Limits {
+    let usual = Limits::default();
+    let named = |name: &str, usual: u64| contents.limit(name).unwrap_or_default().max(usual);
+    let small =
+        |name: &str, usual: u32| u32::try_from(named(name, usual.into())).unwrap_or(u32::MAX);
+    let large =
+        |name: &str, usual: usize| usize::try_from(named(name, usual as u64)).unwrap_or(usize::MAX);
+    let facts = contents.facts();
+    let memory_bytes = facts.iter().map(|facts| facts.memory_limit_bytes).max();
+    let table_elements = facts.iter().map(|facts| facts.table_limit).max().unwrap_or_default();
+    Limits {
+        memory_bytes: memory_bytes.unwrap_or_default().max(usual.memory_bytes),
+        table_elements: u32::try_from(table_elements).unwrap_or(u32::MAX).max(usual.table_elements),
+        // Every instance has a stack: a file must not claim all memory for them.
+        stack_bytes: small("stack_bytes", usual.stack_bytes).min(64 << 20),
+        cpu_ms: named("cpu_ms", usual.cpu_ms),
+        output_bytes: large("output_bytes", usual.output_bytes),
+        component_bytes: large("component_bytes", usual.component_bytes),
+        component_functions: small("component_functions", usual.component_functions),
+        compile_ms: named("compile_ms", usual.compile_ms),
+        instances: INSTANCES,
+        computing: INSTANCES,
+        ..usual
+    }
+}
+
+/// Puts the contents into an empty store.
+async fn fill(contents: &Contents, store: &MemoryStore) -> Result<(), StoreError> {
+    for held in contents.modules.values() {
+        let module = &held.module;
+        // A module whose component is not here has its names all the same.
+        let component: Arc<[u8]> = held.component.as_deref().unwrap_or_default().into();
+        let plain = NewModule::plain(module.digest, component, module.created_at);
+        // What cannot be read of a description is left out: it is for people.
+        let described = serde_json::from_str::<ModuleDescription>(&module.description);
+        let module = match described {
+            Ok(known) => {
+                NewModule { facts: known.facts(), description: module.description.clone(), ..plain }
+            }
+            Err(_) => plain,
+        };
+        store.modules().put(module).await?;
+    }
+    for id in contents.in_order() {
+        let held = &contents.executions[id];
+        let mut delta = Delta::default();
+        delta.promises.insert(id.clone(), held.execution.promise.clone());
+        if let Some(task) = &held.execution.task {
+            delta.tasks.insert(id.clone(), task.clone());
+        }
+        // They are a journal: that was looked at when they were read.
+        let head = Outline::of(&held.records).map(|outline| outline.head()).unwrap_or_default();
+        if head.len > 0 {
+            delta.appends.push(Append {
+                invocation: id.clone(),
+                before: JournalHead::default(),
+                after: head,
+                records: held.records.clone(),
+            });
+        }
+        let line = |line: &segno_bundle::Line| {
+            let (at, level, message) = (line.at, line.level, line.message.clone());
+            (id.clone(), LogLine { seq: 0, level, at, message })
+        };
+        delta.logs.extend(held.lines.iter().map(line));
+        store.write(&delta, Vec::new());
+    }
+    let mut names = Delta::default();
+    let aliases = contents.aliases();
+    names.aliases.extend(aliases.into_iter().map(|(name, module)| (Text::from(name), module)));
+    store.write(&names, Vec::new());
+    Ok(())
+}

@@ -1,0 +1,226 @@
+//! Bundles, opened as a host in this process: commands ask it as they ask any other.
+
+use std::{
+    fs::{self, File},
+    io::{BufReader, Read as _},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use async_trait::async_trait;
+use segno_bundle::{EXTENSION, is_bundle};
+use segno_core::id::PromiseId;
+
+use super::{CliError, Console, build::other, compile, deploy::read_component, show::plain};
+use crate::{
+    api::{Access, Api, LocalApi},
+    bundles::{self, Contents, ContentsError},
+    client::{Client, LocalHost},
+    guest::Limits,
+    runtime::Env,
+};
+
+/// Ids that are named in an error.
+const NAMED: usize = 8;
+
+/// Bundles that were read.
+pub struct Bundled {
+    contents: Contents,
+}
+
+/// The bundle that an argument names, if it names one rather than an invocation: a file that ends
+/// like a bundle, or that begins like one.
+pub fn named(argument: &str) -> Option<PathBuf> {
+    let path = Path::new(argument);
+    let ends = path.extension().is_some_and(|extension| extension == EXTENSION);
+    let begins = || {
+        let mut beginning = Vec::new();
+        let file = File::open(path).ok().filter(|_| path.is_file())?;
+        file.take(16).read_to_end(&mut beginning).ok()?;
+        is_bundle(&beginning).then_some(())
+    };
+    (ends || begins().is_some()).then(|| path.to_owned())
+}
+
+impl Bundled {
+    /// Reads bundles, and those in folders.
+    ///
+    /// # Errors
+    /// Which file cannot be read, or is damaged, and where.
+    pub fn read(paths: &[PathBuf]) -> Result<Self, CliError> {
+        let mut contents = Contents::default();
+        for file in files(paths)? {
+            let from = File::open(&file).map_err(|source| cannot_read(&file, source))?;
+            contents.add(BufReader::new(from)).map_err(|error| refused(&file, &error))?;
+        }
+        Ok(Self { contents })
+    }
+
+    /// Adds a component, for executions whose bundle was made without it.
+    pub fn supply(&mut self, component: &[u8]) {
+        self.contents.supply(component.to_vec());
+    }
+
+    /// The execution to replay: the one named, or the only one that was asked for when the bundle was
+    /// made.
+    ///
+    /// # Errors
+    /// It is not in the bundle with its journal; or none is named, and there are several.
+    pub fn subject(&self, id: Option<&str>) -> Result<String, CliError> {
+        let Some(id) = id else { return self.only() };
+        match self.contents.is_whole(&PromiseId::from(id)) {
+            Some(true) => Ok(id.to_owned()),
+            Some(false) => Err(CliError::Other {
+                code: "value-only",
+                message: format!(
+                    "of `{}` the bundle has only the value that another journal refers to: make one with --tree, or of \
+                     `{}` itself",
+                    plain(id),
+                    plain(id)
+                ),
+            }),
+            None => Err(CliError::Other {
+                code: "not-in-bundle",
+                message: format!("`{}` is not in the bundle; it has {}", plain(id), self.ids()),
+            }),
+        }
+    }
+
+    fn only(&self) -> Result<String, CliError> {
+        let mut asked = self.contents.asked();
+        match (asked.next(), asked.next()) {
+            (Some(only), None) => Ok(only.to_string()),
+            (None, _) => Err(CliError::Other {
+                code: "not-in-bundle",
+                message: "the bundle has no execution".to_owned(),
+            }),
+            (Some(_), Some(_)) => Err(CliError::Usage(format!(
+                "the bundle has several executions: name one after the file; it has {}",
+                self.ids()
+            ))),
+        }
+    }
+
+    fn ids(&self) -> String {
+        let mut ids: Vec<String> = self
+            .contents
+            .asked()
+            .take(NAMED)
+            .map(|id| format!("`{}`", plain(id.as_str())))
+            .collect();
+        if self.contents.asked().nth(NAMED).is_some() {
+            ids.push("others".to_owned());
+        }
+        ids.join(", ")
+    }
+
+    /// Refuses a replay for which the component is missing.
+    ///
+    /// # Errors
+    /// Which one is missing, and what to do.
+    fn check_component(&self, id: &str) -> Result<(), CliError> {
+        let Some(module) = self.contents.module_of(&PromiseId::from(id)) else { return Ok(()) };
+        if self.contents.has_component(module) {
+            return Ok(());
+        }
+        Err(CliError::Other {
+            code: "no-component",
+            message: format!(
+                "the bundle does not hold the code of `{}`, module {module}: give the component with --module FILE.wasm, \
+                 or make the bundle with it",
+                plain(id)
+            ),
+        })
+    }
+
+    /// Says what has to be known of every result.
+    pub fn remarks(&self, console: &mut Console) {
+        let redacted = self.contents.heads().iter().find_map(|head| head.redacted.as_ref());
+        if let Some(redaction) = redacted {
+            console.warn(&format!("the bundle is redacted: {}", plain(&redaction.note)));
+        }
+    }
+
+    /// A client of a host over the bundles.
+    ///
+    /// # Errors
+    /// The engine cannot be set up here.
+    pub async fn client(&self) -> Result<Client, CliError> {
+        let opened = bundles::open(&self.contents, compile::compiler(), Env::system()).await;
+        let (host, wasm) = opened.map_err(|error| other("not-opened", &error))?;
+        let address = ([127, 0, 0, 1], 0).into();
+        let access = Access::new(address, None, false, Vec::new())
+            .map_err(|error| other("not-opened", &error))?;
+        let limit = wasm.limits().component_bytes.max(Limits::default().component_bytes);
+        let api = LocalApi::new(Api::new(host, wasm, access, limit));
+        Ok(Client::local(Arc::new(Local(api)))?)
+    }
+}
+
+/// A client over the bundle in `file`, and the execution to replay.
+///
+/// # Errors
+/// The bundle, the execution or its code is missing or damaged.
+pub async fn for_replay(
+    file: &Path,
+    id: Option<&str>,
+    module: Option<&str>,
+    console: &mut Console,
+) -> Result<(Client, String), CliError> {
+    let mut bundled = Bundled::read(&[file.to_owned()])?;
+    let id = bundled.subject(id)?;
+    match module {
+        None => bundled.check_component(&id)?,
+        Some(path) if path.ends_with(".wasm") => bundled.supply(&read_component(Path::new(path))?),
+        Some(_) => {}
+    }
+    bundled.remarks(console);
+    Ok((bundled.client().await?, id))
+}
+
+/// The host, as the client knows it.
+struct Local(LocalApi);
+
+#[async_trait]
+impl LocalHost for Local {
+    async fn answer(
+        &self,
+        request: http::Request<Vec<u8>>,
+    ) -> Result<http::Response<Vec<u8>>, String> {
+        self.0.answer(request).await.map_err(|error| error.to_string())
+    }
+}
+
+/// The files, and those of folders, by name.
+fn files(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CliError> {
+    let mut files = Vec::new();
+    for path in paths {
+        if !path.is_dir() {
+            files.push(path.clone());
+            continue;
+        }
+        let failed = |source| cannot_read(path, source);
+        let mut inside = Vec::new();
+        for entry in fs::read_dir(path).map_err(failed)? {
+            let file = entry.map_err(failed)?.path();
+            if file.extension().is_some_and(|extension| extension == EXTENSION) {
+                inside.push(file);
+            }
+        }
+        if inside.is_empty() {
+            let path = path.display();
+            return Err(CliError::Usage(format!("the folder `{path}` has no file *.{EXTENSION}")));
+        }
+        inside.sort();
+        files.extend(inside);
+    }
+    Ok(files)
+}
+
+fn cannot_read(path: &Path, source: std::io::Error) -> CliError {
+    CliError::File { what: "read", path: path.display().to_string(), source }
+}
+
+fn refused(path: &Path, error: &ContentsError) -> CliError {
+    CliError::BadBundle { path: path.display().to_string(), reason: error.to_string() }
+}

@@ -1,0 +1,59 @@
+//! Gathering over a connection whose transaction sees one instant.
+
+use segno_core::{id::PromiseId, invocation::Record};
+
+use super::{Dialect, Session as _, call_tree, failed, journal, list, promises};
+use crate::{
+    Child, GatherError, GatherSink, InvocationFilter, InvocationRow, LogRow, Page, Parent,
+    PromiseRow, Selection, StoreError, call_tree::in_order, gather::Instant,
+};
+
+const NAME: &str = "gather executions";
+
+/// The connection.
+struct Gathering<'a, D: Dialect>(&'a mut D::Connection);
+
+/// As [`crate::Scan::gather`], as the transaction sees it.
+pub(crate) async fn gather<D: Dialect>(
+    connection: &mut D::Connection,
+    selection: &Selection,
+    sink: &mut dyn GatherSink,
+) -> Result<(), GatherError> {
+    connection.without_time_limit().await.map_err(failed::<D, _>(NAME))?;
+    crate::gather::gather(&mut Gathering::<D>(connection), selection, sink).await
+}
+
+impl<D: Dialect> Instant for Gathering<'_, D> {
+    async fn promises(&mut self, ids: &[PromiseId]) -> Result<Vec<Option<PromiseRow>>, StoreError> {
+        promises::promises(&mut *self.0, ids).await.map_err(failed::<D, _>(NAME))
+    }
+
+    /// Records of active claims may be anywhere at that instant, whatever is known of them now.
+    async fn records(
+        &mut self,
+        id: &PromiseId,
+        from: u32,
+        limit: u32,
+    ) -> Result<Vec<Record>, StoreError> {
+        let records = journal::records(&mut *self.0, id, from, limit, true).await;
+        records.map_err(failed::<D, _>(NAME))
+    }
+
+    async fn lines(
+        &mut self,
+        id: &PromiseId,
+        from: u32,
+        limit: u32,
+    ) -> Result<Vec<LogRow>, StoreError> {
+        journal::logs(&mut *self.0, id, from, limit).await.map_err(failed::<D, _>(NAME))
+    }
+
+    async fn children(&mut self, parent: Parent, each: u32) -> Result<Vec<Child>, StoreError> {
+        let children = call_tree::children(&mut *self.0, &[parent], each, false).await;
+        Ok(in_order(children.map_err(failed::<D, _>(NAME))?, each))
+    }
+
+    async fn list(&mut self, filter: &InvocationFilter) -> Result<Page<InvocationRow>, StoreError> {
+        list::page(&mut *self.0, filter, None).await.map_err(failed::<D, _>(NAME))
+    }
+}

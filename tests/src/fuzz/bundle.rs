@@ -1,0 +1,84 @@
+//! Fuzzing of bundles: as they come, and with a chain that fits, so that what parts hold is reached.
+
+use segno::bundles::Contents;
+use segno_bundle::{BundleReader, BundleWriter, Head, Item, redacted};
+use segno_core::id::Digest;
+
+/// The golden bundle of the format.
+const BUNDLE: &[u8] = include_bytes!("../../../host/bundle/tests/golden/bundle-1.segno-bundle");
+
+/// The first line, after which the parts begin.
+const FIRST_LINE: &[u8] = b"SEGNO BUNDLE 1\n";
+/// Bytes of a header, and where it has the length of the body.
+const HEADER: usize = 10;
+const LINK: usize = 32;
+
+/// Maximum size of an input, in bytes: it bounds the time of one input.
+const LONGEST: usize = 64 << 10;
+
+/// A bundle. What is read is written and read alike, and hidden without a panic.
+pub(super) fn read(bytes: &[u8]) {
+    if bytes.len() > LONGEST {
+        return;
+    }
+    let _ = Contents::default().add(bytes);
+    let chained = chained(bytes);
+    let _ = Contents::default().add(&chained[..]);
+    let Some((head, read)) = items(&chained) else { return };
+    let again = written(&head, &read);
+    let (head_again, read_again) = items(&again).expect("what was written is read");
+    assert_eq!(head_again, head);
+    assert_eq!(format!("{read_again:?}"), format!("{read:?}"));
+    read.into_iter().for_each(|item| drop(redacted(item)));
+}
+
+pub(super) fn seeds() -> Vec<Vec<u8>> {
+    vec![BUNDLE.to_vec()]
+}
+
+/// The same parts with links that fit, as far as there are whole parts.
+fn chained(bytes: &[u8]) -> Vec<u8> {
+    let mut chained = FIRST_LINE.to_vec();
+    let mut link = Digest::of(FIRST_LINE).0;
+    let mut rest = bytes.get(FIRST_LINE.len()..).unwrap_or_default();
+    while let Some((header, after)) = rest.split_at_checked(HEADER) {
+        let length = u32::from_le_bytes([header[2], header[3], header[4], header[5]]) as usize;
+        let Some((body, after)) = after.split_at_checked(length) else { break };
+        link = Digest::of(&[&link[..], header, body].concat()).0;
+        chained.extend([header, body, &link[..]].concat());
+        rest = after.get(LINK..).unwrap_or_default();
+    }
+    chained.extend_from_slice(rest);
+    chained
+}
+
+fn items(bytes: &[u8]) -> Option<(Head, Vec<Item>)> {
+    let mut reader = BundleReader::begin(bytes).ok()?;
+    let mut items = Vec::new();
+    while let Some(item) = reader.next_item().ok()? {
+        items.push(item);
+    }
+    Some((reader.head().clone(), items))
+}
+
+fn written(head: &Head, items: &[Item]) -> Vec<u8> {
+    let mut writer = BundleWriter::begin(Vec::new(), head).expect("memory takes it");
+    let mut items = items.iter().peekable();
+    while let Some(item) = items.next() {
+        match item {
+            Item::Execution(execution) => writer.execution(execution),
+            Item::Record(record) => writer.record(record),
+            Item::Line(line) => writer.line(line),
+            Item::Module(module) => {
+                let component = match items.peek() {
+                    Some(Item::Component(component)) => Some(component.as_slice()),
+                    _ => None,
+                };
+                writer.module(module, component)
+            }
+            Item::Component(_) => Ok(()),
+        }
+        .expect("memory takes it");
+    }
+    writer.end().expect("memory takes it").0
+}
