@@ -2,13 +2,18 @@
 //! from there, for a report, and for tests.
 
 mod check;
+mod held_journal;
+mod open_places;
 mod rehearsal;
 mod replayer;
 mod report;
 mod stored_journal;
 
 pub use check::{Checked, Verdict, check};
+pub use held_journal::HeldJournal;
+pub use open_places::{OpenPlace, open_places};
 pub use rehearsal::Rehearsal;
+pub(crate) use rehearsal::{find_workflow, why_not};
 pub use replayer::{JournalSource, ReplayStopped, Replayer, Start};
 pub use report::{ReplayError, ReplayReport, replay, replay_to};
 pub use stored_journal::{NotRead, StoredJournal};
