@@ -31,6 +31,7 @@ mod doctor;
 mod endpoint;
 mod events;
 mod export;
+mod fork;
 mod graph;
 mod halt;
 mod import;
@@ -67,6 +68,7 @@ mod settle;
 mod signal;
 mod size;
 mod start;
+mod step;
 mod store_address;
 mod task;
 mod tree;
@@ -195,6 +197,7 @@ enum Command {
     Halt(halt::Halt),
     Continue(proceed::Continue),
     Restart(restart::Restart),
+    Fork(fork::Fork),
     Remove(remove::Remove),
     Replay(replay::Replay),
     Recovery(recovery::Recovery),
@@ -287,6 +290,7 @@ impl Cli {
             Command::Halt(command) => command.run(&client()?, console).await,
             Command::Continue(command) => command.run(&client()?, console).await,
             Command::Restart(command) => command.run(&client()?, console).await,
+            Command::Fork(command) => command.run(&client()?, console).await,
             Command::Remove(command) => command.run(&client()?, console).await,
             Command::Replay(command) => command.run(&client()?, console).await,
             Command::Recovery(command) => command.run(console),
