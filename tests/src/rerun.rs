@@ -60,6 +60,7 @@ pub async fn rerun(
     let (prefix, rest) = journal.split_at(cut);
     let identity = Identity {
         id: id.clone(),
+        made_at: promise.spec.created_at,
         module: target::module_of(promise),
         object: target::object_of(promise).map(|object| (object, turn_in(promise).is_some())),
         functions: guests.describe(*module).await?,

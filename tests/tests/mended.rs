@@ -1,7 +1,10 @@
 //! Mended code reaches what is stuck; what ended is started once more, and removed.
 
 use segno::{
-    api::model::{InvocationState, ReplayVerdict, RestartInvocation},
+    api::model::{
+        DryEnd, ForkInvocation, ForkedFrom, GivenResult, InvocationQuery, InvocationState,
+        ReplayVerdict, RestartInvocation,
+    },
     client::ClientError,
 };
 use serde_json::json;
@@ -115,4 +118,50 @@ async fn an_execution_is_started_once_more_and_the_old_one_removed() {
     assert_eq!(refusal(client.remove("enc-r1").await).0, "unknown-invocation");
     let again = client.restart("enc", &on).await.expect("the id is free");
     assert!(again.created && again.id == "enc-r1", "{again:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_execution_goes_on_from_a_record_as_another_one() {
+    let host = TestHost::start(SEGNO).await;
+    host.deploy("tune", fixtures::fixture("tune-one")).await;
+    host.start_as("ply", "tune/play", json!("waltz")).await.expect("it starts");
+    host.until("ply", "waiting", |seen| !seen.waits.is_empty() && seen.journal_len > 2).await;
+    let client = host.client();
+    // What an open command waits for is where its code says.
+    let why = client.why("ply").await.expect("it is there");
+    let place = why.chain.last().and_then(|link| link.place.clone()).expect("it waits in its code");
+    assert!(place.to_string().contains("play"), "{place}");
+    client.resolve("ply/p/go", json!(true)).await.expect("it waits for it");
+    let ended = host.ended("ply").await;
+    let at = ended.journal_len - 1;
+    let from = ForkInvocation { at, ..Default::default() };
+    let tried = ForkInvocation { dry_run: true, ..from.clone() };
+    let tried = client.fork("ply", &tried).await.expect("it is tried").dry_run.expect("it was");
+    assert_eq!((tried.end, tried.same_end), (DryEnd::Ended, true));
+    let forked = client.fork("ply", &from).await.expect("it goes on from there");
+    assert!(forked.created && forked.id == "ply-f1", "{forked:?}");
+    assert_eq!(host.ended("ply-f1").await.output, ended.output);
+    let same = ForkInvocation { id: Some("ply-f1".to_owned()), ..from.clone() };
+    assert!(!client.fork("ply", &same).await.expect("it is there").created);
+    let listed = client.list(&InvocationQuery::default()).await.expect("there are some").items;
+    let origin = ForkedFrom { id: "ply".to_owned(), records: at, set: Vec::new() };
+    let shown = listed.iter().find(|item| item.id == "ply-f1").expect("it is listed");
+    assert_eq!(shown.forked_from.as_ref(), Some(&origin));
+
+    let refused = async |fork: ForkInvocation| refusal(client.fork("ply", &fork).await).0;
+    let with = |at| ForkInvocation { at, id: Some("new".to_owned()), ..Default::default() };
+    assert_eq!(refused(with(0)).await, "no-fork-there");
+    assert_eq!(refused(with(at + 1)).await, "no-fork-there");
+    assert_eq!(refused(with(at + 9)).await, "no-such-record");
+    let given = GivenResult { command: 99, value: Some(json!(1)), failure: None };
+    assert_eq!(refused(ForkInvocation { set: vec![given], ..with(at) }).await, "no-such-command");
+    let neither = GivenResult { command: 0, value: None, failure: None };
+    assert_eq!(refused(ForkInvocation { set: vec![neither], ..with(at) }).await, "invalid-field");
+    let taken = ForkInvocation { id: Some("ply".to_owned()), ..from.clone() };
+    assert_eq!(refused(taken).await, "exists");
+    host.deploy("tune2", fixtures::fixture("tune-two")).await;
+    let other = ForkInvocation { module: Some("tune2".to_owned()), ..with(at) };
+    assert_eq!(refused(other).await, "diverges");
+    assert_eq!(refusal(client.fork("nobody", &from).await).0, "unknown-invocation");
+    assert_eq!(refusal(client.invocation("new").await).0, "unknown-invocation");
 }

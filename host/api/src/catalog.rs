@@ -197,6 +197,18 @@ impl Api {
         self.misfits_of((module, function.name.clone(), None), schema, input)
     }
 
+    /// Where `output` does not match the schema of what the function returns.
+    pub(super) fn output_misfits(
+        &self,
+        module: Digest,
+        function: &Function,
+        output: &Value,
+    ) -> Vec<Misfit> {
+        let Some(schema) = &function.output_schema else { return Vec::new() };
+        let of = Some(("output", String::new()));
+        self.misfits_of((module, function.name.clone(), of), schema, output)
+    }
+
     /// Where the value of a message does not match its schema.
     pub(super) fn message_misfits(
         &self,

@@ -6,19 +6,18 @@ use axum::{Json, extract::State};
 use segno_core::{
     command::Command, id::PromiseId, promise::TaskStatus, reply::Reply, tags, time::Timestamp,
 };
+use segno_engine::stuck::circle;
 use segno_store::{InvocationFilter, StateCounts};
 
 use super::{
     Api, ApiError, behind,
     body::{Query, Segment},
-    deadlock,
-    model::{
-        Invocation, InvocationCounts, InvocationPage, InvocationQuery, InvocationState,
-        UnreadableRow,
-    },
+    fork,
+    model::{Invocation, InvocationCounts, InvocationPage, InvocationQuery, InvocationState},
     openapi::Refusals,
     page,
     state::{promise_id, refused, unexpected},
+    stuck,
     values::input_of,
     view,
 };
@@ -35,7 +34,9 @@ pub async fn list(
     State(api): State<Api>,
     Query(query): Query<InvocationQuery>,
 ) -> Result<Json<InvocationPage>, ApiError> {
-    let stuck = query.stuck == Some(true);
+    if query.stuck == Some(true) {
+        return stuck::list(&api, query).await.map(Json);
+    }
     let asks_for_counts = query.counts == Some(true);
     let filter = filter(query)?;
     let store = api.look().await?;
@@ -45,10 +46,7 @@ pub async fn list(
         false => None,
     };
     drop(store);
-    let mut unreadable = view::unreadable("promise", page.unreadable);
-    if stuck && filter.after.is_none() {
-        unreadable.extend(quarantined(&api, filter.prefix.as_deref()));
-    }
+    let unreadable = view::unreadable("promise", page.unreadable);
     Ok(Json(InvocationPage {
         items: page.items.iter().map(view::summary).collect(),
         unreadable,
@@ -62,18 +60,8 @@ fn counted(counts: StateCounts) -> InvocationCounts {
     InvocationCounts { states: states.collect(), newest_only: counts.newest_only }
 }
 
-/// The quarantined rows of this host whose ids have this prefix.
-fn quarantined(api: &Api, prefix: Option<&str>) -> Vec<UnreadableRow> {
-    let cases = api.host.quarantine.cases().into_iter();
-    let rows = cases.map(|(subject, case)| UnreadableRow {
-        kind: subject.kind().to_owned(),
-        id: subject.id().to_owned(),
-        reason: case.reason,
-    });
-    rows.filter(|row| prefix.is_none_or(|prefix| row.id.starts_with(prefix))).collect()
-}
-
-fn filter(query: InvocationQuery) -> Result<InvocationFilter, ApiError> {
+/// What a query asks of the store.
+pub(super) fn filter(query: InvocationQuery) -> Result<InvocationFilter, ApiError> {
     if let Some(state) = &query.state
         && InvocationState::parse(state).is_none()
     {
@@ -81,19 +69,13 @@ fn filter(query: InvocationQuery) -> Result<InvocationFilter, ApiError> {
         let reason = format!("is not a state: `{state}`; there are {known}");
         return Err(ApiError::BadField { field: "state", reason });
     }
-    let stuck = query.stuck == Some(true);
-    if stuck && query.state.is_some() {
-        let reason = "says nothing beside a state: leave one of them out".to_owned();
-        return Err(ApiError::BadField { field: "stuck", reason });
-    }
-    let halted = || InvocationState::Halted.as_str().to_owned();
     let label = query.label.as_deref().map(page::label).transpose()?;
     let after = query.after.as_deref().map(page::cursor).transpose()?;
     let limit = page::LISTING.of(query.limit)?;
     Ok(InvocationFilter {
         module: query.module,
         function: query.function,
-        state: if stuck { Some(halted()) } else { query.state },
+        state: query.state,
         holder: None,
         prefix: query.prefix,
         label,
@@ -135,7 +117,7 @@ pub(super) async fn look_at(api: &Api, id: &PromiseId) -> Result<Invocation, Api
     let children = store.read().list(&of_this).await?;
     let facts = store.read().facts(id).await?;
     let deadlock = match found.task.status() {
-        TaskStatus::Suspended => deadlock::circle(&*store, id).await?,
+        TaskStatus::Suspended => circle(&*store, id).await?,
         _ => Vec::new(),
     };
     let limit = behind::limit(&*store, &found.promise, api.host.env.clock.now()).await?;
@@ -170,6 +152,7 @@ pub(super) async fn look_at(api: &Api, id: &PromiseId) -> Result<Invocation, Api
         awaited_by: waits.awaited_by.iter().map(ToString::to_string).collect(),
         parent: view::caller(promise),
         schedule: spec.tags.get(tags::SCHEDULE).cloned(),
+        forked_from: fork::origin(&spec.tags),
         children: children.items.iter().map(view::summary).collect(),
         sagas: sagas.into_iter().collect(),
         labels: view::labels(&spec.tags),

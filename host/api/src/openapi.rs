@@ -11,9 +11,9 @@ use utoipa::{
 };
 
 use super::{
-    bundle, check, control, events, graphs, health, index, invocations, journal, limits, metrics,
-    migrate, model::Problem, modules, object_promises, objects, promises, queries, remove, replay,
-    resources, restart, sagas, schedules, start, tasks, tree, updates, wait, why,
+    bundle, check, control, events, fork, graphs, health, index, invocations, journal, limits,
+    metrics, migrate, model::Problem, modules, object_promises, objects, promises, queries, remove,
+    replay, resources, restart, sagas, schedules, shadow, start, tasks, tree, updates, wait, why,
 };
 
 /// The characters of an id, as a pattern: no control characters, and no text that vanishes from a
@@ -65,7 +65,7 @@ pub enum Refusals {
     /// The object's state does not allow the operation: `already-settled`, `wrong-state`,
     /// `is-an-invocation`, `id-taken`, `no-journal`, `journal-damaged`, `resource-busy`, `object-busy`, `ran-already`,
     /// `stale-token`, `not-a-graph-run`, `is-a-graph-run`, `already-sent`, `no-handlers`,
-    /// `journal-grew`.
+    /// `journal-grew`, `exists`, `no-such-record`, `no-such-command`, `no-fork-there`, `diverges`.
     #[response(status = 409, content_type = "application/problem+json")]
     Conflict(Problem),
     /// `body-too-large`.
@@ -74,7 +74,7 @@ pub enum Refusals {
     /// `unsupported-media-type`.
     #[response(status = 415, content_type = "application/problem+json")]
     MediaType(Problem),
-    /// `invalid-input`, `invalid-limit`, `invalid-plan`, `query-failed`, `query-trapped`, `update-refused`, or the fault of an uploaded module.
+    /// `invalid-input`, `invalid-limit`, `invalid-plan`, `invalid-result`, `query-failed`, `query-trapped`, `update-refused`, or the fault of an uploaded module.
     #[response(status = 422, content_type = "application/problem+json")]
     Unfit(Problem),
     /// `internal`.
@@ -103,7 +103,7 @@ pub enum Refusals {
         modules::describe,
         modules::undeploy,
         modules::component,
-        check::check,
+        check::check, shadow::shadow,
         bundle::in_flight,
         start::start,
         invocations::list,
@@ -127,6 +127,7 @@ pub enum Refusals {
         migrate::proceed,
         migrate::relocate,
         restart::restart,
+        fork::fork,
         remove::remove,
         remove::remove_journal,
         control::halt,

@@ -10,14 +10,16 @@ use segno_core::{
 };
 use segno_engine::worker::{
     self, TrapReport,
-    replay::{ReplayError, ReplayReport},
+    replay::{ReplayError, ReplayReport, open_places},
 };
 use segno_guest::GuestError;
 
 use super::{
     Api, ApiError,
     body::{Body, Segment},
-    model::{DivergenceView, FieldDifference, Note, Replay, ReplayRequest, ReplayVerdict},
+    model::{
+        DivergenceView, FieldDifference, Note, OpenPlaceView, Replay, ReplayRequest, ReplayVerdict,
+    },
     openapi::Refusals,
     state::{promise_id, refused, unexpected},
     view,
@@ -41,13 +43,34 @@ pub async fn replay(
         Some(name) => Some(api.digest(name).await?),
         None => None,
     };
-    match worker::replay_to(&api.host, &id, module, request.at).await {
-        Ok(report) => Ok(Json(found(&id, &report))),
+    let mut replay = match worker::replay_to(&api.host, &id, module, request.at).await {
+        Ok(report) => found(&id, &report),
         Err(ReplayError::Guest { matched, error }) => {
-            failed(&api, &id, module, matched, error).await.map(Json)
+            failed(&api, &id, module, matched, error).await?
         }
-        Err(error) => Err(not_replayed(error)),
+        Err(error) => return Err(not_replayed(error)),
+    };
+    if request.at.is_some() {
+        replay.open = open(&api, &id, request.at).await?;
     }
+    Ok(Json(replay))
+}
+
+/// What was open after the first records, and where in the code it was issued.
+async fn open(api: &Api, id: &PromiseId, at: Option<u32>) -> Result<Vec<OpenPlaceView>, ApiError> {
+    let places = match open_places(&api.host, id, at, None).await {
+        Ok(places) => places,
+        // The code that runs it cannot be run: the replay on another module says what it can.
+        Err(ReplayError::Guest { .. }) => Vec::new(),
+        Err(error) => return Err(not_replayed(error)),
+    };
+    let shown = places.into_iter().map(|place| OpenPlaceView {
+        index: place.index.0,
+        command: place.kind.name().to_owned(),
+        promise: place.promise.map(|promise| promise.to_string()),
+        details: place.stack.details(),
+    });
+    Ok(shown.collect())
 }
 
 /// Why nothing could be replayed.
@@ -76,6 +99,7 @@ pub(super) fn found(id: &PromiseId, report: &ReplayReport) -> Replay {
         journal_len: report.records,
         running: report.running,
         divergence: report.divergence.as_ref().map(|divergence| shown(divergence, report)),
+        open: Vec::new(),
         error: None,
         note: report.note.as_ref().map(view::note),
     }
@@ -135,6 +159,7 @@ pub(super) fn failure(
         journal_len: of,
         running: false,
         divergence: None,
+        open: Vec::new(),
         error: Some(error.message()),
         note: Some(Note {
             kind: "trap".to_owned(),

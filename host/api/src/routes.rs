@@ -8,7 +8,7 @@ use axum::{
 };
 
 use super::{
-    Api, access, bundle, check, control, error::ApiError, events, graphs, health, index,
+    Api, access, bundle, check, control, error::ApiError, events, fork, graphs, health, index,
     invocations, journal, limits, metrics, migrate, modules, object_promises, objects, openapi,
     promises, queries, remove, replay, resources, restart, sagas, schedules, shadow, start, tasks,
     tree, updates, wait, why,
@@ -37,6 +37,7 @@ pub fn router(api: Api) -> Router {
         .route("/invocations/{id}/continue", post(migrate::proceed))
         .route("/invocations/{id}/move", post(migrate::relocate))
         .route("/invocations/{id}/restart", post(restart::restart))
+        .route("/invocations/{id}/fork", post(fork::fork))
         .route("/invocations/{id}/halt", post(control::halt))
         .route("/invocations/{id}/release", post(control::release))
         .route("/invocations/{id}/signals", post(control::signal))

@@ -15,6 +15,7 @@ use segno_engine::values;
 use segno_store::{InvocationRow, PromiseRow, Unreadable};
 
 use super::{
+    fork,
     model::{
         CancelProgress, FailureView, InvocationOutcome, InvocationState, InvocationSummary, Lease,
         Note, Progress, PromiseState, PromiseView, UnreadableRow, Wait, WaitKind,
@@ -219,7 +220,9 @@ pub fn summary(row: &InvocationRow) -> InvocationSummary {
         note: short_note(&row.promise, &row.task),
         parent: caller(&row.promise),
         schedule: spec.tags.get(tags::SCHEDULE).cloned(),
+        forked_from: fork::origin(&spec.tags),
         labels: labels(&spec.tags),
+        stuck: None,
         journal_len: row.journal_len,
         created_at_ms: spec.created_at.0,
         settled_at_ms: row.promise.settlement().map(|settlement| settlement.settled_at.0),

@@ -2,6 +2,8 @@
 
 use axum::{Json, extract::State};
 use segno_core::id::PromiseId;
+use segno_engine::worker::replay::open_places;
+use serde_json::Value;
 
 use super::{
     Api, ApiError,
@@ -45,7 +47,18 @@ pub async fn why(State(api): State<Api>, Segment(id): Segment) -> Result<Json<Wh
         };
         why.chain.push(link);
     }
+    if let Some(last) = why.chain.last_mut() {
+        last.place = place(&api, last).await;
+    }
     Ok(Json(why))
+}
+
+/// Where in its code a workflow waits that is suspended; none: a replay does not tell.
+async fn place(api: &Api, link: &WhyLink) -> Option<Value> {
+    let on = link.on.as_ref().filter(|_| link.state == InvocationState::Suspended)?;
+    let (id, on) = (PromiseId::from(link.id.as_str()), PromiseId::from(on.as_str()));
+    let places = open_places(&api.host, &id, None, Some(&on)).await.ok()?;
+    places.into_iter().find_map(|place| place.stack.details())
 }
 
 /// What keeps an invocation from going on at the instant `now`.
@@ -63,6 +76,7 @@ fn link(seen: &Invocation, now: i64) -> WhyLink {
         note: seen.note.clone(),
         lease: None,
         limit: None,
+        place: None,
         commands: Vec::new(),
     };
     let id = seen.id.as_str();

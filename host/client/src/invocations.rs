@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use reqwest::Method;
 use segno_model::{
-    Accepted, ContinueInvocation, Continued, Invocation, InvocationOutcome, InvocationPage,
-    InvocationQuery, JournalPage, JournalRecord, LogPage, MoveInvocation, Moved, QueryAnswer,
-    RangeQuery, Removed, Replay, ReplayRequest, RestartInvocation, SagaPage, SendQuery, SendSignal,
-    SendUpdate, SignalAccepted, StartInvocation, Started, UpdateAnswer, WaitQuery, Why,
+    Accepted, ContinueInvocation, Continued, ForkInvocation, Forked, Invocation, InvocationOutcome,
+    InvocationPage, InvocationQuery, JournalPage, JournalRecord, LogPage, MoveInvocation, Moved,
+    QueryAnswer, RangeQuery, Removed, Replay, ReplayRequest, RestartInvocation, SagaPage,
+    SendQuery, SendSignal, SendUpdate, SignalAccepted, StartInvocation, Started, UpdateAnswer,
+    WaitQuery, Why,
 };
 
 use super::{Client, ClientError};
@@ -131,6 +132,16 @@ impl Client {
         restart: &RestartInvocation,
     ) -> Result<Started, ClientError> {
         self.post(&["v1", "invocations", id, "restart"], restart).await
+    }
+
+    /// Starts a new invocation from the first records of this one's journal, or tries what it would
+    /// do.
+    ///
+    /// # Errors
+    /// See [`ClientError`]; that there can be no fork at that place, or that the module does not repeat
+    /// the records.
+    pub async fn fork(&self, id: &str, fork: &ForkInvocation) -> Result<Forked, ClientError> {
+        self.post(&["v1", "invocations", id, "fork"], fork).await
     }
 
     /// Removes an invocation that has ended, with everything that it made.

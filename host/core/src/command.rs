@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use crate::{
+    fork::Fork,
     graph::NodeRow,
     id::{
         Claim, CommandIndex, Digest, Holder, NodeName, ObjectId, PromiseId, ResourceName,
@@ -84,6 +85,9 @@ pub enum Command {
         /// What is done under the claim, in order: fences, and a suspension or a fulfillment.
         first: Vec<Command>,
     },
+    /// Makes an invocation that begins with records of another one, and is offered. What those
+    /// records tell is not done again; what was open at that place, its holder does anew.
+    InvocationFork(Box<Fork>),
     /// Takes a pending task, offered at this version.
     TaskAcquire {
         /// The task and the version it was offered at.
@@ -508,6 +512,7 @@ impl Command {
             Self::TaskGet { .. } => "task-get",
             Self::TaskCreate { .. } => "task-create",
             Self::TaskBegin { .. } => "task-begin",
+            Self::InvocationFork(_) => "invocation-fork",
             Self::TaskAcquire { .. } => "task-acquire",
             Self::TaskHeartbeat { .. } => "task-heartbeat",
             Self::WorkerHeartbeat { .. } => "worker-heartbeat",

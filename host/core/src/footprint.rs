@@ -136,6 +136,11 @@ pub fn footprint(command: &Command) -> Footprint {
             rows.create(new);
             first.iter().for_each(|command| rows.merge(footprint(command)));
         }
+        Command::InvocationFork(fork) => {
+            rows.create(&fork.new);
+            rows.modules.extend(fork.module);
+            rows.composites.extend(fork.promises());
+        }
         Command::RegisterCallback { awaited, awaiter } => {
             rows.composite(awaited);
             rows.composite(awaiter);
@@ -250,6 +255,10 @@ pub fn widen(view: &View, command: &Command, named: &Footprint) -> Footprint {
         Command::TaskCreate { new, .. } => {
             wider.joins(view, new, None);
             wider.takes_turn(view, &new.id);
+        }
+        Command::InvocationFork(fork) => {
+            wider.joins(view, &fork.new, None);
+            wider.repeated(view, &fork.new.id, &fork.records);
         }
         Command::TaskAcquire { claim, .. } => wider.takes_turn(view, &claim.id),
         Command::RegisterCallback { awaiter, .. } => {

@@ -23,6 +23,7 @@ pub mod tags;
 pub mod time;
 pub mod value;
 
+pub mod fork;
 pub mod graph;
 pub mod invocation;
 pub mod limit;

@@ -45,6 +45,9 @@ pub const OBJECT: &str = "segno:object";
 pub const LIMIT: &str = "segno:limit";
 /// The priority behind that limit, if it is not 0; the engine alone sets it.
 pub const PRIORITY: &str = "segno:priority";
+/// The invocation whose journal the promise's own began with ([`crate::fork::Forked`]); the engine
+/// alone sets it.
+pub const FORK: &str = "segno:fork";
 /// The alias of the module whose functions a graph run names without a module.
 pub const MODULE: &str = "segno:module";
 /// The names above but those that begin with `segno:`: where tags are exchanged with others, these carry a prefix that

@@ -17,6 +17,7 @@ pub mod recovery;
 pub mod resend;
 pub mod services;
 pub mod slots;
+pub mod stuck;
 pub mod target;
 pub mod traces;
 pub mod values;

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::{BehindLimit, FailureView};
+use super::{BehindLimit, FailureView, ForkedFrom};
 
 /// The state of an invocation: the task's until it ends, the promise's afterwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -169,6 +169,17 @@ fn is_false(flag: &bool) -> bool {
     !flag
 }
 
+/// Why an invocation cannot go on by itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct StuckView {
+    /// A word for programs: `halted`, `diverged`, `trapped`, `exhausted`, `claims-lost`, `damaged`,
+    /// `waits-for-nothing`, `module-missing`, `deadlocked`, `limit-closed`, `no-worker`, `failing` or
+    /// `unsettled`.
+    pub reason: String,
+    /// A sentence for people.
+    pub why: String,
+}
+
 /// An invocation in a listing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct InvocationSummary {
@@ -195,9 +206,15 @@ pub struct InvocationSummary {
     /// The schedule that started the invocation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule: Option<String>,
+    /// Where it comes from, if it began with records of another invocation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forked_from: Option<ForkedFrom>,
     /// The labels of the invocation.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub labels: BTreeMap<String, String>,
+    /// Why it cannot go on by itself, if such invocations were asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stuck: Option<StuckView>,
     /// Number of records in the journal.
     pub journal_len: u32,
     /// When the invocation was created.
@@ -330,6 +347,9 @@ pub struct Invocation {
     /// The schedule that started the invocation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule: Option<String>,
+    /// Where it comes from, if it began with records of another invocation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forked_from: Option<ForkedFrom>,
     /// The called invocations, newest first (at most 100).
     pub children: Vec<InvocationSummary>,
     /// The names of its sagas that have something to undo, or had; `/sagas` shows them.

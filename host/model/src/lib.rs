@@ -7,6 +7,7 @@ mod bundle;
 mod check;
 mod cloud;
 mod event;
+mod fork;
 mod graph;
 mod handler;
 mod health;
@@ -37,6 +38,10 @@ pub use check::{
 };
 pub use cloud::{CloudEvent, EventId};
 pub use event::{AcknowledgeEvents, Acknowledged, EventPage, EventQuery};
+pub use fork::{
+    DryAnswer, DryEnd, DryRun, DryStep, ForkInvocation, Forked, ForkedFrom, GivenResult,
+    LeftOutCommand,
+};
 pub use graph::{
     GraphChecked, GraphNode, GraphNodeState, GraphPersistence, GraphQuery, GraphRun, GraphStarted,
     RetryGraph, StartGraph,
@@ -48,7 +53,8 @@ pub use handler::{
 pub use health::{Health, Index, Readiness};
 pub use invocation::{
     CancelProgress, Invocation, InvocationCounts, InvocationOutcome, InvocationPage,
-    InvocationState, InvocationSummary, Lease, Note, Progress, UnreadableRow, Wait, WaitKind,
+    InvocationState, InvocationSummary, Lease, Note, Progress, StuckView, UnreadableRow, Wait,
+    WaitKind,
 };
 pub use journal::{JournalPage, JournalRecord, OutcomeView, RecordKind};
 pub use limit::{
@@ -73,7 +79,9 @@ pub use promise::{
     PromiseSummary, PromiseView, RejectPromise, ResolvePromise,
 };
 pub use query::{DeployQuery, InvocationQuery, RangeQuery, WaitQuery};
-pub use replay::{DivergenceView, FieldDifference, Replay, ReplayRequest, ReplayVerdict};
+pub use replay::{
+    DivergenceView, FieldDifference, OpenPlaceView, Replay, ReplayRequest, ReplayVerdict,
+};
 pub use resource::{ResourceLeaseView, ResourceView, TakeResource, WriteResource};
 pub use saga::{SagaPage, SagaState, SagaStepState, SagaStepView, SagaView, UndoState, UndoView};
 pub use schedule::{

@@ -17,8 +17,9 @@ pub struct InvocationQuery {
         pattern = "^(pending|acquired|suspended|halted|resolved|rejected|cancelled|timed-out)$"
     )]
     pub state: Option<String>,
-    /// Only invocations that wait for a person: halted ones, and those that this host has put into
-    /// quarantine.
+    /// Only invocations that cannot go on by themselves, each with the reason (`stuck`): halted ones
+    /// first, then those that nobody takes, then those that wait; and what this host has put into
+    /// quarantine. A page may hold fewer than `limit`, or none, and have a `next`.
     pub stuck: Option<bool>,
     /// Prefix of ids.
     pub prefix: Option<String>,

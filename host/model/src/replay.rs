@@ -60,6 +60,22 @@ pub struct ReplayRequest {
     pub at: Option<u32>,
 }
 
+/// A command that is open at the end of a replay, and the place in the code that issued it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct OpenPlaceView {
+    /// The index of the command.
+    pub index: u32,
+    /// The kind of the command.
+    pub command: String,
+    /// The promise that completes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub promise: Option<String>,
+    /// The stack of the code: `frames`, the author's own, and `backtrace`, all of it as text. Absent if it is
+    /// not known, and beyond the first commands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub details: Option<Value>,
+}
+
 /// The answer to a replay, which changes nothing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Replay {
@@ -81,6 +97,10 @@ pub struct Replay {
     /// The first difference.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub divergence: Option<DivergenceView>,
+    /// With `at`: the commands that were open at that place, and where in the code of the module that runs the
+    /// invocation they were issued.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub open: Vec<OpenPlaceView>,
     /// Why the module could not be run to the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::InvocationState;
+use super::{ForkedFrom, InvocationState};
 
 /// The kind of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -62,6 +62,9 @@ pub struct TreeNode {
     /// The failure, the reason of a halt, or the last error, in one line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// Where the node comes from, if it began with records of another invocation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub forked_from: Option<ForkedFrom>,
     /// Whether the node may outlive its parent.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub detached: bool,

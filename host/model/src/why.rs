@@ -1,6 +1,7 @@
 //! Why an execution does not go on.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::{BehindLimit, InvocationState, Lease, Note};
@@ -74,6 +75,9 @@ pub struct WhyLink {
     /// The limit that it waits behind.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<BehindLimit>,
+    /// Where in its code it waits, if it is a workflow of a module and the last of the chain: `frames` and `backtrace`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<Value>,
     /// What moves it, as commands of `segno`.
     pub commands: Vec<String>,
 }

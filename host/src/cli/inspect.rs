@@ -132,6 +132,9 @@ fn head(invocation: &Invocation, console: &mut Console) -> Result<(), CliError> 
     if let Some(parent) = &invocation.parent {
         lines.push(("called by", parent.clone()));
     }
+    if let Some(from) = &invocation.forked_from {
+        lines.push(("forked", show::forked_from(from)));
+    }
     if let Some(schedule) = &invocation.schedule {
         lines.push(("schedule", plain(schedule)));
     }

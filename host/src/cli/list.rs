@@ -7,7 +7,7 @@ use super::{
     console::{CYAN, DIM},
     input::read_label,
     pages::{self, Pages},
-    show::{function, plain, plain_lines, state_cell},
+    show::{forked_from, function, plain, plain_lines, state_cell},
     table::{Cell, Column, Table},
     time::{day_and_minute, length, now_ms, occurrence, read_since, relative},
 };
@@ -27,7 +27,8 @@ use crate::{
 Examples:
   segno list
   segno list --since 2h
-  segno list --state halted    # calls as well, and why
+  segno list --stuck           # what cannot go on by itself, and why; calls as well
+  segno list --stuck --json | jq -r '.items[] | [.id, .stuck.reason] | @tsv'
   segno list --module shop --label customer=42
   segno list --prefix order- --limit 1000 --json | jq -r '.items[].id'
   segno list --all             # every one, calls as well
@@ -36,8 +37,8 @@ pub struct List {
     /// State of the invocations
     #[arg(long, value_name = "STATE", value_parser = state_parser())]
     state: Option<String>,
-    /// Only invocations that wait for a person: halted ones, and those that the host has put into
-    /// quarantine
+    /// Only invocations that cannot go on by themselves, and why: halted, deadlocked, taken by
+    /// nobody, behind a limit that is closed, failing again and again; and rows in quarantine
     #[arg(long, conflicts_with = "state")]
     stuck: bool,
     /// Alias of the module through which they were called
@@ -148,6 +149,7 @@ fn table(page: &InvocationPage) -> Table {
     let mut columns = vec![Column::id("ID")];
     let is_scheduled = page.items.iter().any(|item| due(&item.id).is_some());
     columns.extend(is_scheduled.then_some(Column::whole("DUE (UTC)").rank(1)));
+    let has_forks = page.items.iter().any(|item| item.forked_from.is_some());
     columns.extend([
         Column::text("FUNCTION"),
         Column::whole("STATE"),
@@ -156,6 +158,7 @@ fn table(page: &InvocationPage) -> Table {
         Column::number("RECORDS").rank(5),
         Column::number("RETRIES").rank(4),
     ]);
+    columns.extend(has_forks.then_some(Column::text("FORKED")));
     let mut table = Table::new(&columns);
     for item in &page.items {
         let took = length(item.settled_at_ms.unwrap_or(now) - item.created_at_ms);
@@ -169,19 +172,28 @@ fn table(page: &InvocationPage) -> Table {
             Cell::from(item.journal_len),
             Cell::from(item.attempt),
         ]);
+        let forked = item.forked_from.as_ref().map(forked_from).unwrap_or_default();
+        row.extend(has_forks.then(|| Cell::from(forked)));
         table.row(row);
     }
     table
 }
 
-/// Prints why invocations are halted.
+/// Prints why invocations are halted, or stuck.
 fn why(items: &[InvocationSummary], console: &mut Console) -> Result<(), CliError> {
-    let halted = items.iter().filter(|item| item.state == InvocationState::Halted);
-    for (place, item) in halted.enumerate() {
+    let is_told =
+        |item: &&InvocationSummary| item.state == InvocationState::Halted || item.stuck.is_some();
+    for (place, item) in items.iter().filter(is_told).enumerate() {
         if place == 0 {
             console.line("")?;
         }
         let note = item.note.as_ref().map(|note| format!("{}: {}", note.kind, note.message));
+        let stuck = item.stuck.as_ref().map(|stuck| format!("{}: {}", stuck.reason, stuck.why));
+        // A note says more than its reason does.
+        let note = match item.state {
+            InvocationState::Halted => note,
+            _ => stuck,
+        };
         let note = note.unwrap_or_else(|| "halted by hand".to_owned());
         let id = console.paint(CYAN, &plain(&item.id));
         console.paragraph(&format!("{id}  "), &plain_lines(&note, 0), 2)?;

@@ -35,6 +35,7 @@ mod doctor;
 mod endpoint;
 mod events;
 mod export;
+mod fork;
 mod graph;
 mod halt;
 mod import;
@@ -72,6 +73,7 @@ mod shadow;
 mod signal;
 mod size;
 mod start;
+mod step;
 mod store_address;
 mod task;
 mod tree;
@@ -201,6 +203,7 @@ enum Command {
     Halt(halt::Halt),
     Continue(proceed::Continue),
     Restart(restart::Restart),
+    Fork(fork::Fork),
     Remove(remove::Remove),
     Replay(replay::Replay),
     Bundle(bundle::Bundle),
@@ -295,6 +298,7 @@ impl Cli {
             Command::Halt(command) => command.run(&client()?, console).await,
             Command::Continue(command) => command.run(&client()?, console).await,
             Command::Restart(command) => command.run(&client()?, console).await,
+            Command::Fork(command) => command.run(&client()?, console).await,
             Command::Remove(command) => command.run(&client()?, console).await,
             Command::Replay(command) => command.run(client, console).await,
             Command::Bundle(command) => command.run(&client()?, console).await,

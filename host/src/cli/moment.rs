@@ -5,21 +5,48 @@ use std::collections::BTreeMap;
 use super::{
     CliError, Console,
     console::{BOLD, DIM},
-    logs,
+    logs, show,
     timeline::record_line,
 };
 use crate::{
-    api::model::{JournalRecord, LogLine, RecordKind},
+    api::model::{JournalRecord, LogLine, OpenPlaceView, RecordKind},
     client::Client,
 };
 
 /// Lines of the log that are shown.
 const LINES: usize = 10;
 
-/// Prints which commands were open after the first `at` records, and what was logged by then.
-pub(super) async fn show(
-    client: &Client,
-    id: &str,
+/// What is known of a moment beside the records.
+pub(super) struct Moment {
+    /// The commands that were open, and where in the code they were issued.
+    pub places: Vec<OpenPlaceView>,
+    /// All lines of the log.
+    pub log: Vec<LogLine>,
+}
+
+impl Moment {
+    /// Reads the log of an execution, for a moment with these open commands.
+    pub(super) async fn read(
+        client: &Client,
+        id: &str,
+        places: Vec<OpenPlaceView>,
+    ) -> Result<Self, CliError> {
+        Ok(Self { places, log: whole_log(client, id).await? })
+    }
+
+    /// Prints which commands were open after the first `at` records, and what was logged by then.
+    pub(super) fn show(
+        &self,
+        records: &[JournalRecord],
+        at: u32,
+        console: &mut Console,
+    ) -> Result<(), CliError> {
+        show(self, records, at, console)
+    }
+}
+
+fn show(
+    moment: &Moment,
     records: &[JournalRecord],
     at: u32,
     console: &mut Console,
@@ -33,10 +60,12 @@ pub(super) async fn show(
     for record in open {
         let line = record_line(record, began_at_ms, console);
         console.line(line)?;
+        let place = moment.places.iter().find(|place| Some(place.index) == record.index);
+        show::frames(place.and_then(|place| place.details.as_ref()), console)?;
     }
     let then = records.iter().take_while(|record| record.seq < at).last();
     let then = then.map_or(i64::MAX, |record| record.at_ms);
-    let lines = whole_log(client, id).await?;
+    let lines = &moment.log;
     // Lines have the time of the record that the code was told before it logged them.
     let by_then: Vec<_> = lines.iter().filter(|line| line.at_ms <= then).collect();
     console.line("")?;

@@ -8,8 +8,9 @@ use super::{
     CliError, Console, Exit, bundled,
     console::{BOLD, DIM, GREEN, RED},
     deploy::read_component,
-    moment,
+    moment::Moment,
     show::{self, plain_lines, short_digest},
+    step,
     table::{Cell, Column, Table},
     timeline::record_line,
 };
@@ -31,6 +32,8 @@ Examples:
   segno replay order-1001 --quiet && echo identical
   segno replay order-1001 --at 7                 # as it was when its journal had 7 records
   segno replay order-1001.segno-bundle           # a bundle: no host, no network
+  segno replay order-1001 --step                 # from the first record on; --at 7: from there
+  printf 'g 7\\nn\\nq\\n' | segno replay order-1001 --step
 
 The exit code is 0 if the replay is identical and 7 if it diverges.")]
 pub struct Replay {
@@ -46,6 +49,9 @@ pub struct Replay {
     /// Replay the first N records only, and show what was open then and what was logged by then
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     at: Option<u32>,
+    /// Go forward and back through the records: each line of the input is a key (n, p, g N, q)
+    #[arg(long, conflicts_with_all = ["quiet", "module"])]
+    step: bool,
     /// Print only the verdict, not the records
     #[arg(long, short)]
     quiet: bool,
@@ -75,6 +81,13 @@ impl Replay {
     }
 
     async fn replayed(self, client: &Client, console: &mut Console) -> Result<Exit, CliError> {
+        if self.step {
+            if console.json() {
+                let message = "--step is for people: `--at N --json` tells the same".to_owned();
+                return Err(CliError::Usage(message));
+            }
+            return step::of_host(client, &self.id, self.at.unwrap_or(1), console).await;
+        }
         let module = match &self.module {
             Some(path) if path.ends_with(".wasm") => {
                 let deployed = client.deploy(read_component(Path::new(path))?, None).await?;
@@ -98,7 +111,8 @@ impl Replay {
         }
         verdict(&replay, console)?;
         if let Some(at) = self.at {
-            moment::show(client, &self.id, &records, at, console).await?;
+            let moment = Moment::read(client, &self.id, replay.open).await?;
+            moment.show(&records, at, console)?;
         }
         Ok(exit(replay.verdict))
     }

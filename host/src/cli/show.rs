@@ -11,7 +11,7 @@ use super::{
     table::Cell,
 };
 use crate::{
-    api::model::{FailureView, InvocationState, Note, PromiseState},
+    api::model::{FailureView, ForkedFrom, InvocationState, Note, PromiseState},
     guest::Frame,
 };
 
@@ -98,6 +98,13 @@ pub fn function(target: &str, function: Option<&str>) -> String {
 /// A digest in the form for people: long enough to distinguish modules.
 pub fn short_digest(digest: &str) -> &str {
     digest.get(..12).unwrap_or(digest)
+}
+
+/// Where an invocation comes from that began with records of another one.
+pub fn forked_from(from: &ForkedFrom) -> String {
+    let set: Vec<String> = from.set.iter().map(|command| format!("#{command}")).collect();
+    let given = if set.is_empty() { String::new() } else { format!(", given {}", set.join(" ")) };
+    format!("from record {} of {}{given}", from.records, plain(&from.id))
 }
 
 /// A value as the text of a fact: on one line.

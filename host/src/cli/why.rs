@@ -46,6 +46,11 @@ impl Why {
         if let Some(note) = last.note.as_ref().filter(|_| last.reason != WhyReason::Ended) {
             show::note(note, console)?;
         }
+        if last.place.is_some() {
+            let head = console.paint(DIM, "in its code:");
+            console.line(format!("  {head}"))?;
+            show::frames(last.place.as_ref(), console)?;
+        }
         for command in &last.commands {
             let lead = console.paint(YELLOW, "→");
             console.line(format!("  {lead} {}", plain(command)))?;

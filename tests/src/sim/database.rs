@@ -257,6 +257,7 @@ fn subject(command: &Command) -> String {
         | Command::RetryDue { id }
         | Command::HostRelease { id, .. }
         | Command::Reconcile { id } => id.to_string(),
+        Command::InvocationFork(fork) => format!("{} <- {}", fork.new.id, fork.of),
         _ => String::new(),
     }
 }

@@ -9,6 +9,7 @@ mod claims;
 mod commands;
 mod concurrency;
 mod damage;
+mod forks;
 mod graphs;
 mod halts;
 mod journal;

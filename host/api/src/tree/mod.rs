@@ -17,6 +17,7 @@ use segno_store::{PromiseRow, Store};
 use super::{
     Api, ApiError,
     body::{Query, Segment},
+    fork,
     model::{InvocationState, NodeKind, PromiseState, TreeNode, TreePage, TreeQuery},
     openapi::Refusals,
     page::PageSize,
@@ -156,6 +157,7 @@ fn node(seen: &Seen) -> TreeNode {
         waits: seen.waits.iter().map(ToString::to_string).collect(),
         waits_more: seen.waits_more,
         error: error(promise, task),
+        forked_from: fork::origin(&spec.tags),
         detached: tags::is_detached(&spec.tags),
         children: seen.children,
         left_out: seen.left_out,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Found, Predicate, each, step::StepView, unless};
 use crate::{
+    fork,
     id::PromiseId,
     limit::{Bounds, Bucket, LimitName, PartitionId, Place, PlaceState, Room, Rule, Standing},
     promise::{Message, OutboxKey, Promise, TaskStatus},
@@ -110,7 +111,9 @@ fn only_the_admitted_begin(rows: &Snapshot) -> Found {
     each(&rows.promises, |id, promise| {
         tags::limit(&promise.spec.tags).filter(|_| promise.is_pending())?;
         let acquired = rows.tasks.get(id).is_some_and(|task| task.status() == TaskStatus::Acquired);
-        let begun = acquired || rows.journals.get(id).is_some_and(|journal| journal.head.len > 0);
+        let born_with = fork::born_with(promise);
+        let begun =
+            acquired || rows.journals.get(id).is_some_and(|journal| journal.head.len > born_with);
         let place = rows.places.get(id).map(|place| place.state);
         unless(!begun || place == Some(PlaceState::Admitted), || {
             format!("it has begun, and behind its limit it is {place:?}")

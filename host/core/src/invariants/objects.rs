@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use super::{Found, Predicate};
 use crate::{
+    fork,
     id::{ObjectId, PromiseId},
-    promise::TaskStatus,
+    promise::{Promise, TaskStatus},
     snapshot::Snapshot,
     tags,
     transition::turn_in,
@@ -21,15 +22,17 @@ pub(super) const PREDICATES: &[Predicate] = &[
 
 /// Of all executions that need the turn of an object, only the holder has begun.
 fn one_holder_an_object(rows: &Snapshot) -> Found {
-    let begun = |id: &PromiseId| {
+    let begun = |promise: &Promise| {
+        let id = promise.id();
         let acquired = rows.tasks.get(id).is_some_and(|task| task.status() == TaskStatus::Acquired);
-        acquired || rows.journals.get(id).is_some_and(|journal| journal.head.len > 0)
+        let born_with = fork::born_with(promise);
+        acquired || rows.journals.get(id).is_some_and(|journal| journal.head.len > born_with)
     };
     let pending = rows.promises.values().filter(|promise| promise.is_pending());
     let wrong = pending.filter_map(|promise| {
         let (id, object) = (promise.id(), turn_in(promise)?);
         let holder = rows.lines.get(&object).and_then(|line| line.holder.as_ref());
-        (begun(id) && holder != Some(id))
+        (begun(promise) && holder != Some(id))
             .then(|| (vec![id.clone()], format!("it has begun, and {holder:?} holds `{object}`")))
     });
     wrong.collect()

@@ -2,6 +2,7 @@
 
 use super::{Found, Predicate, each, unless};
 use crate::{
+    fork,
     invocation::{CommandKind, RecordBody},
     promise::{PromiseState, Verdict},
     snapshot::Snapshot,
@@ -97,11 +98,12 @@ fn makers_are_kept(rows: &Snapshot) -> Found {
 
 /// A promise that a journal's command names by the invocation's own id was made by that invocation,
 /// unless another owner made it after the command was recorded: a command that was refused leaves
-/// its id free.
+/// its id free. Of a fork's first records, nothing was ever tried.
 fn minted_by_owner(rows: &Snapshot) -> Found {
     let mut found = Found::new();
     for (invocation, journal) in &rows.journals {
-        for record in &journal.records {
+        let born_with = rows.promises.get(invocation).map_or(0, fork::born_with) as usize;
+        for record in journal.records.iter().skip(born_with) {
             let RecordBody::Command { index, kind, .. } = &record.body else { continue };
             let id = invocation.command(*index);
             if makes_a_promise(*kind)

@@ -100,6 +100,9 @@ pub enum Conflict {
         /// Number of records that there are.
         current: u32,
     },
+    /// The id is another one's.
+    #[error("`{0}` exists already: give the new one another id")]
+    Exists(PromiseId),
     /// The promise has its outcome.
     #[error("the promise `{0}` is settled")]
     PromiseSettled(PromiseId),
@@ -195,6 +198,7 @@ impl Refusal {
             Self::Conflict(Conflict::WrongState { .. }) => "wrong-state",
             Self::Conflict(Conflict::StaleVersion { .. }) => "stale-version",
             Self::Conflict(Conflict::JournalGrew { .. }) => "journal-grew",
+            Self::Conflict(Conflict::Exists(_)) => "exists",
             Self::Conflict(Conflict::PromiseSettled(_)) => "promise-settled",
             Self::Conflict(Conflict::NotHolder(_)) => "not-holder",
             Self::Conflict(Conflict::Busy { .. }) => "resource-busy",

@@ -41,6 +41,8 @@ pub(super) fn wide_alphabet(world: &World, ids: &[&str]) -> Vec<Step> {
     steps.extend(graph::steps(world).into_iter().map(Step::Command));
     steps.extend(objects::steps(world, &["x", "y"]).into_iter().map(Step::Command));
     steps.extend(runs::steps(world, &["r", "s"]).into_iter().map(Step::Command));
+    let forks = ids.iter().flat_map(|id| forks(world, id)).map(Step::Command);
+    steps.extend(forks);
     let limited = limits::steps(world, &["p", "q"], &["pack", "mail"]);
     steps.extend(limited.into_iter().map(Step::Command));
     steps
@@ -91,6 +93,31 @@ fn scheduled(world: &World) -> Vec<Step> {
     ];
     let steps = commands.into_iter().map(Step::Command);
     steps.chain([Step::Wait(60_000), Step::Wait(200_000)]).collect()
+}
+
+/// Invocations that begin with records of this one: under its own id, which is refused, under
+/// another, and with a limit.
+fn forks(world: &World, name: &str) -> Vec<Command> {
+    let Some(journal) = world.snapshot.journals.get(&PromiseId::from(name)) else {
+        return Vec::new();
+    };
+    let records = &journal.records;
+    let half = &records[..records.len().div_ceil(2)];
+    vec![
+        world::fork(
+            world::new(name, &[(tags::TARGET, "wasm://shop/order")], Timestamp::NEVER),
+            name,
+            records,
+        ),
+        world::fork(
+            world::new("c", &[(tags::TARGET, "wasm://shop/order")], Timestamp::NEVER),
+            name,
+            half,
+        ),
+        world::fork(world::keyed_new("c", "add"), name, half),
+        world::fork(world::limited("c", "pack", "k", 1), name, half),
+        world::fork(world::limited("c", "only", "k", 1), name, half),
+    ]
 }
 
 /// The ids of two promises that the schedule made.

@@ -25,6 +25,9 @@ pub(super) enum Maker<'a> {
     Starter(Timestamp),
     /// That of an invocation, under a claim on it.
     Invocation(&'a Task),
+    /// A client's, of an invocation that goes on from records of another; it runs this module, else
+    /// the one that its target names.
+    Fork { module: Option<Digest> },
     /// That of a schedule, for an occurrence; it counts as made at this instant, and its task begins
     /// after that of `after`.
     Schedule { at: Timestamp, after: Option<&'a PromiseId> },
@@ -44,7 +47,9 @@ impl Draft<'_> {
         request: Option<&ClaimRequest>,
     ) -> Result<(), Refusal> {
         match maker {
-            Maker::Client | Maker::Starter(_) => fits("the id of the promise", new.id.as_str())?,
+            Maker::Client | Maker::Starter(_) | Maker::Fork { .. } => {
+                fits("the id of the promise", new.id.as_str())?;
+            }
             Maker::Invocation(task) => fits_under(&task.id, &new.id)?,
             // What it makes was looked at when it was made; one that is older goes on.
             Maker::Schedule { .. } => {}
@@ -78,16 +83,19 @@ impl Draft<'_> {
         }
         let overdue = new.timeout_at <= self.now;
         let (mut tags, made_by) = match maker {
-            Maker::Client | Maker::Starter(_) | Maker::Schedule { .. } => (new.tags.clone(), None),
+            Maker::Client | Maker::Starter(_) | Maker::Fork { .. } | Maker::Schedule { .. } => {
+                (new.tags.clone(), None)
+            }
             Maker::Invocation(task) => {
-                (self.minted_tags(new, &task.id, address.as_ref()), Some(task.id.clone()))
+                let tags = self.minted_tags(&new.tags, &task.id, &new.id, address.as_ref());
+                (tags, Some(task.id.clone()))
             }
         };
         let limited = match &address {
             Some(address) => self.limited(new, address, module.as_ref(), maker)?,
             None => None,
         };
-        [tags::TURN, tags::RUN, tags::LIMIT, tags::PRIORITY]
+        [tags::TURN, tags::RUN, tags::LIMIT, tags::PRIORITY, tags::FORK]
             .iter()
             .for_each(|tag| drop(tags.remove(*tag)));
         if let Some(Limited { partition, priority }) = &limited {
@@ -110,11 +118,13 @@ impl Draft<'_> {
             timeout_at: new.timeout_at,
             created_at: match maker {
                 Maker::Schedule { at, .. } => at,
-                Maker::Client | Maker::Starter(_) | Maker::Invocation(_) if overdue => {
+                Maker::Client | Maker::Starter(_) | Maker::Fork { .. } | Maker::Invocation(_)
+                    if overdue =>
+                {
                     new.timeout_at
                 }
                 Maker::Starter(at) => at.min(self.now),
-                Maker::Client | Maker::Invocation(_) => self.now,
+                Maker::Client | Maker::Fork { .. } | Maker::Invocation(_) => self.now,
             },
         };
         let promise = Promise { spec: Arc::new(spec), state: PromiseState::Pending };
@@ -269,6 +279,9 @@ impl Draft<'_> {
             return self.module_of_run(of_run, maker);
         }
         let Some((module, function)) = address.named() else { return Ok(None) };
+        if let Maker::Fork { module: Some(module) } = maker {
+            return self.known(&ModuleRef::Exact(module)).map(Some);
+        }
         match (&module, maker) {
             (ModuleRef::Own, Maker::Invocation(Task { module: Some(module), .. })) => {
                 Ok(Some(*module))
@@ -296,7 +309,10 @@ impl Draft<'_> {
                 }
             },
             (None, Maker::Invocation(task)) => Ok(task.module),
-            (None, Maker::Client | Maker::Starter(_) | Maker::Schedule { .. }) => Ok(None),
+            (
+                None,
+                Maker::Client | Maker::Starter(_) | Maker::Fork { .. } | Maker::Schedule { .. },
+            ) => Ok(None),
         }
     }
 
@@ -320,12 +336,18 @@ impl Draft<'_> {
     }
 
     /// The tags of a promise made by an invocation say where it stands in the tree.
-    fn minted_tags(&self, new: &NewPromise, maker: &PromiseId, address: Option<&Address>) -> Tags {
+    pub(super) fn minted_tags(
+        &self,
+        tags: &Tags,
+        maker: &PromiseId,
+        id: &PromiseId,
+        address: Option<&Address>,
+    ) -> Tags {
         let of_maker =
             |name: &str| self.promise(maker).and_then(|promise| promise.spec.tags.get(name));
         let origin = of_maker(tags::ORIGIN).cloned().unwrap_or_else(|| maker.to_string());
-        let branch = if address.is_some() { new.id.to_string() } else { maker.to_string() };
-        let mut tags = new.tags.clone();
+        let branch = if address.is_some() { id.to_string() } else { maker.to_string() };
+        let mut tags = tags.clone();
         tags.insert(tags::PARENT.to_owned(), maker.to_string());
         tags.insert(tags::ORIGIN.to_owned(), origin);
         tags.insert(tags::BRANCH.to_owned(), branch);
@@ -359,8 +381,9 @@ fn narrowly_fine(
         reachable(address)?;
     }
     // What invocations make stands where the engine says.
-    let mut lineage =
-        tags::LINEAGE.iter().filter(|_| matches!(maker, Maker::Client | Maker::Starter(_)));
+    let mut lineage = tags::LINEAGE
+        .iter()
+        .filter(|_| matches!(maker, Maker::Client | Maker::Starter(_) | Maker::Fork { .. }));
     let stray = lineage
         .find_map(|tag| Some((tag, new.tags.get(*tag)?)).filter(|(_, root)| !id.lies_under(root)));
     match stray {

@@ -4,7 +4,8 @@
 use std::ops::Range;
 
 use super::{
-    append::progressed, create::Maker, draft::Draft, promises::for_clients, signals::signal,
+    append::progressed, create::Maker, draft::Draft, fork::is_fork, promises::for_clients,
+    signals::signal,
 };
 use crate::{
     command::{FenceAct, FenceAction},
@@ -99,6 +100,10 @@ impl Draft<'_> {
                 self.acted(id, changed)
             }
             FenceAct::Cancel { id } => {
+                // Its command had ended where the fork began.
+                if self.promise(id).is_none() && id.is_minted_by(&task.id) && is_fork(self, task) {
+                    return Ok(Acted::Done);
+                }
                 if self.existing(id)?.spec.made_by.as_ref() != Some(&task.id) {
                     let message = format!("`{}` did not make `{id}` and cannot cancel it", task.id);
                     return Err(Refusal::Unprocessable(message));

@@ -18,6 +18,7 @@ mod deploy;
 mod draft;
 mod dues;
 mod fence;
+mod fork;
 mod heartbeat;
 mod hosts;
 mod journals;
@@ -99,6 +100,7 @@ fn decide(draft: &mut Draft<'_>, command: &Command) -> Result<Reply, Refusal> {
             let claim = Claim::first(new.id.clone(), *born);
             begin::begin(draft, new, request, *module, *at, &claim, first)
         }
+        Command::InvocationFork(new) => fork::fork(draft, new),
         Command::TaskAcquire { claim, request, stall_limit } => {
             tasks::acquire(draft, claim, request, *stall_limit)
         }

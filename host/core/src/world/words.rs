@@ -6,6 +6,7 @@ use super::MODULE;
 use crate::{
     address::GRAPH_RUN,
     command::{ClaimRequest, Command, FenceAct, FenceAction},
+    fork::{Fork, Kept},
     graph::{NodeRow, NodeState},
     id::{Claim, CommandIndex, Holder, NodeName, ObjectId, PromiseId, ScheduleId, Version},
     invocation::{
@@ -130,10 +131,25 @@ pub(crate) fn begin(id: &str, first: &[Command]) -> Command {
     }
 }
 
+/// An invocation that begins with these records of another, and keeps a step of its saga.
+pub(crate) fn fork(new: NewPromise, of: &str, records: &[Record]) -> Command {
+    let id = new.id.named("step");
+    let (verdict, value) = (Verdict::Resolved, Some(Value::of(&b"1"[..])));
+    let kept = vec![Kept { id, tags: tagged(&step("0")), verdict, value }];
+    let (of, records) = (PromiseId::from(of), records.to_vec());
+    let set = Vec::new();
+    Command::InvocationFork(Box::new(Fork { new, module: None, of, set, records, kept }))
+}
+
 /// An execution of an object's function.
 pub(crate) fn keyed(id: &str, function: &str) -> Command {
+    Command::PromiseCreate(keyed_new(id, function))
+}
+
+/// The promise of that execution.
+pub(crate) fn keyed_new(id: &str, function: &str) -> NewPromise {
     let target = format!("wasm://shop/Cart@ada/{function}");
-    Command::PromiseCreate(new(id, &[(tags::TARGET, &target)], Timestamp::NEVER))
+    new(id, &[(tags::TARGET, &target)], Timestamp::NEVER)
 }
 
 /// The run of a key, or another function of that object.

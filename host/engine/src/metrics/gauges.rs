@@ -17,6 +17,7 @@ pub struct Gauges {
     ready: Gauge,
     outbox: Family<super::Label, Gauge>,
     orphans: Family<super::Label, Gauge>,
+    stuck: Family<super::Label, Gauge>,
     unreadable: Family<super::Label, Gauge>,
     warm_instances: Gauge,
     warm_bytes: Gauge,
@@ -32,6 +33,7 @@ impl Gauges {
             ready: Gauge::default(),
             outbox: Family::default(),
             orphans: Family::default(),
+            stuck: Family::default(),
             unreadable: Family::default(),
             warm_instances: Gauge::default(),
             warm_bytes: Gauge::default(),
@@ -51,6 +53,11 @@ impl Gauges {
             "orphans",
             "Orphans found by the last reconcile round of this host, by class",
             gauges.orphans.clone(),
+        );
+        registry.register(
+            "stuck_executions",
+            "Executions that cannot go on by themselves, as the last round of this host counted them, by reason",
+            gauges.stuck.clone(),
         );
         registry.register(
             "quarantined_rows",
@@ -105,6 +112,11 @@ impl Gauges {
         for (kind, count) in counts {
             self.unreadable.get_or_create(&[("kind", kind)]).set(whole(*count as u64));
         }
+    }
+
+    /// Sets how many executions cannot go on for this reason.
+    pub fn stuck(&self, reason: &'static str, count: u64) {
+        self.stuck.get_or_create(&[("reason", reason)]).set(whole(count));
     }
 
     /// Sets how many orphans of this class a reconcile round found.

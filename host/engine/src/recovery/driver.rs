@@ -16,7 +16,7 @@ use super::{
     retention::{self, Retention},
     timers,
 };
-use crate::host::Host;
+use crate::{host::Host, stuck};
 
 /// The interval between two log lines for the same failure.
 const TOLD_AGAIN: Millis = Millis(60_000);
@@ -83,6 +83,18 @@ pub fn duties() -> Vec<Duty> {
             begin: |_| {
                 let round = Arc::default();
                 Box::new(move |host| Box::pin(reconcile::turn(host, Arc::clone(&round))))
+            },
+            hint: |_| Box::pin(std::future::pending()),
+        },
+        Duty {
+            name: "stuck",
+            purpose: "goes round counting executions that cannot go on by themselves, by the reason",
+            period: |_| stuck::PERIOD,
+            round_pause: Some(stuck::ROUND_PAUSE),
+            page: stuck::PAGE,
+            begin: |_| {
+                let round = Arc::default();
+                Box::new(move |host| Box::pin(stuck::turn(host, Arc::clone(&round))))
             },
             hint: |_| Box::pin(std::future::pending()),
         },

@@ -19,6 +19,7 @@ mod start;
 
 // The guest's journal.
 pub mod commands;
+pub mod fork;
 pub mod recording;
 pub mod replay;
 

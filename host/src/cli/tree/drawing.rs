@@ -9,7 +9,7 @@ use crate::{
     cli::{
         Console,
         console::{BOLD, CYAN, DIM, RED, YELLOW},
-        show::{function, plain, state_style},
+        show::{forked_from, function, plain, state_style},
         text,
         time::{length, now_ms, relative},
     },
@@ -244,6 +244,7 @@ fn note(node: &TreeNode) -> String {
         | InvocationState::Cancelled
         | InvocationState::TimedOut => {}
     }
+    notes.extend(node.forked_from.as_ref().map(|from| format!("forked {}", forked_from(from))));
     if node.detached {
         notes.push("detached".to_owned());
     }

@@ -8,12 +8,13 @@ pub(super) type Seen = BTreeSet<(&'static str, bool)>;
 
 /// Every kind of command, and whether it is ever refused. What the engine asks of itself is not: it
 /// looks again.
-const KINDS: [(&str, bool); 45] = [
+const KINDS: [(&str, bool); 46] = [
     ("cancel", true),
     ("deploy", true),
     ("fenced-put", true),
     ("host-release", false),
     ("host-start", false),
+    ("invocation-fork", true),
     ("journal-remove", true),
     ("kill", true),
     ("lease-due", false),

@@ -3,6 +3,7 @@
 
 use segno_core::{
     command::{ClaimRequest, Command, FenceAct, FenceAction, HeartbeatItem},
+    fork::{Fork, Kept},
     graph::{NodeRow, NodeState},
     id::{
         Claim, CommandIndex, Digest, Holder, NodeName, ObjectId, PromiseId, ResourceName,
@@ -70,7 +71,8 @@ pub(super) fn command(dice: &mut Dice, seen: &Snapshot, now: Timestamp) -> Comma
     let id = pick(dice, seen);
     let other = pick(dice, seen);
     let task = seen.tasks.get(&id);
-    match dice.roll(97) {
+    match dice.roll(100) {
+        97..=99 => fork(dice, seen, id),
         90..=96 => runs::command(dice, seen, now),
         75..=89 => admissions::command(dice, seen, now, id),
         73..=74 => update(dice, seen, id),
@@ -132,6 +134,42 @@ pub(super) fn command(dice: &mut Dice, seen: &Snapshot, now: Timestamp) -> Comma
             None => Command::PromiseCreate(promise(dice, now)),
         },
     }
+}
+
+/// An invocation that begins with records of another, mostly under an id that is free.
+fn fork(dice: &mut Dice, seen: &Snapshot, id: PromiseId) -> Command {
+    let Some(nth) = seen.journals.len().checked_sub(1).map(|last| dice.roll(last + 1)) else {
+        return Command::PromiseGet { id };
+    };
+    let (of, journal) = seen.journals.iter().nth(nth).expect("below their number");
+    let records = journal.records[..dice.roll(journal.records.len() + 1)].to_vec();
+    let id = match dice.once_in(4) {
+        true => id,
+        false => PromiseId::new(format!("i{}", dice.roll(1_000))),
+    };
+    let target = dice.of(&TARGETS[..5]);
+    let owns = records.iter().filter_map(|record| match &record.body {
+        RecordBody::Notified { index, outcome: Outcome::Own } => Some(id.command(*index)),
+        _ => None,
+    });
+    let step = [(tags::SAGA, "trip"), (tags::SEQ, "0"), (tags::COMPENSATE, "ship")];
+    let step = step.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let mut kept: Vec<Kept> = owns
+        .map(|id| Kept {
+            id,
+            tags: Tags::from(step.clone()),
+            verdict: verdict(dice),
+            value: Some(value(dice)),
+        })
+        .collect();
+    if dice.once_in(3) {
+        let id = id.named("x");
+        kept.push(Kept { id, tags: Tags::new(), verdict: Verdict::TimedOut, value: None });
+    }
+    let new = new(id.as_str(), &[(tags::TARGET, target)], Timestamp::NEVER);
+    let module = dice.of(&[None, Some(MODULE), Some(Digest([9; 32]))]);
+    let set = vec![CommandIndex(0)];
+    Command::InvocationFork(Box::new(Fork { new, module, of: of.clone(), set, records, kept }))
 }
 
 /// An update, mostly of a workflow that had seen all that there is.

@@ -54,7 +54,7 @@ impl Draft<'_> {
     ) -> Result<Option<Limited>, Refusal> {
         let caller = match maker {
             Maker::Invocation(task) => self.promise(&task.id).map(Promise::module_name),
-            Maker::Client | Maker::Starter(_) | Maker::Schedule { .. } => None,
+            Maker::Client | Maker::Starter(_) | Maker::Fork { .. } | Maker::Schedule { .. } => None,
         };
         let Some(name) = limit_name(address, caller.as_deref()) else { return Ok(None) };
         let known = self.limit(&name).cloned();

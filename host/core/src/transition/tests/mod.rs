@@ -5,6 +5,7 @@ mod begin;
 mod cost;
 mod edges;
 mod fence;
+mod forks;
 mod graphs;
 mod journals;
 mod limits;

@@ -76,6 +76,15 @@ impl Fields {
         }
     }
 
+    /// The same fields with another id in the place of this one, wherever a text has it.
+    pub fn renamed(self, from: &str, to: &str) -> Self {
+        let renamed = |(name, value)| match String::from_utf8(value) {
+            Ok(text) => (name, text.replace(from, to).into_bytes()),
+            Err(bytes) => (name, bytes.into_bytes()),
+        };
+        Self(self.0.into_iter().map(renamed).collect())
+    }
+
     /// The fields as a record keeps them.
     pub fn into_request(self) -> Request {
         let fields: Vec<(&str, &[u8])> =

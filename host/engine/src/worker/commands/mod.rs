@@ -137,3 +137,15 @@ pub fn asked(rules: &dyn Rules) -> Asked {
     rules.fields(&mut fields);
     Asked { kind: rules.kind(), name: rules.name(), request: fields.into_request() }
 }
+
+/// A command of the invocation `own` as it would be asked if that had the id `other`.
+pub fn asked_under(rules: &dyn Rules, own: &PromiseId, other: &PromiseId) -> Asked {
+    let mut fields = Fields::default();
+    rules.fields(&mut fields);
+    let (own, other) = (own.as_str(), other.as_str());
+    Asked {
+        kind: rules.kind(),
+        name: Text::from(rules.name().replace(own, other)),
+        request: fields.renamed(own, other).into_request(),
+    }
+}

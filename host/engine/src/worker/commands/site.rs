@@ -13,6 +13,8 @@ use segno_guest::{FunctionDescription, Outbound};
 pub struct Identity {
     /// The invocation.
     pub id: PromiseId,
+    /// When the invocation was made. Only the first records of a fork are older.
+    pub made_at: Timestamp,
     /// The alias under which the module was started: policies know the module by this name.
     pub module: String,
     /// The object whose function is executed, and whether the execution has its turn.

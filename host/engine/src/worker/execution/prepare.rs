@@ -236,6 +236,7 @@ async fn identity(preparation: &Preparation, module: Digest) -> Result<Identity,
     let (host, promise) = (&preparation.worker.host, &preparation.work.acquired.promise);
     Ok(Identity {
         id: promise.id().clone(),
+        made_at: promise.spec.created_at,
         module: target::module_of(promise),
         object: target::object_of(promise).map(|object| (object, turn_in(promise).is_some())),
         functions: host.guests.describe(module).await?,

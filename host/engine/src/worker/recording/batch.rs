@@ -75,6 +75,7 @@ mod tests {
         for ask in [log, Publish { topic: "t".into(), payload }.into()] {
             let identity = Identity {
                 id: PromiseId::from("order-1"),
+                made_at: Timestamp(1),
                 module: "orders".into(),
                 object: None,
                 functions: Arc::default(),

@@ -2,12 +2,14 @@
 //! while records are left, and collected after the last one. Nothing here does I/O.
 
 mod batch;
+mod ledger;
 mod object_state;
 mod open_commands;
 mod recorder;
 mod requests;
 
 pub use batch::Batch;
+pub use ledger::Ledger;
 pub use object_state::{Found, Lookup, ObjectState};
 pub use open_commands::{Open, OpenCommands};
 pub use recorder::{Recorder, SharedRecorder, StoredEvent};

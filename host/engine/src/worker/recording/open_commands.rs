@@ -87,6 +87,11 @@ impl OpenCommands {
         self.by_index.values().filter_map(|open| open.completion.promise())
     }
 
+    /// All open commands with their indices, in that order.
+    pub fn entries(&self) -> impl Iterator<Item = (u32, &Open)> {
+        self.by_index.iter().map(|(index, open)| (*index, open))
+    }
+
     /// All open commands, in the order of their indices.
     pub fn iter(&self) -> impl Iterator<Item = &Open> {
         self.by_index.values()

@@ -20,7 +20,7 @@ use segno_core::{
 };
 use segno_guest::{Completion, Event, Failure, Outcome, Signal, Stop};
 
-use super::{Batch, Found, Lookup, ObjectState, OpenCommands};
+use super::{Batch, Found, Ledger, Lookup, ObjectState, OpenCommands};
 use crate::{values::journals, worker::commands::Identity};
 
 /// A recorder that an execution and its guest's imports share.
@@ -53,6 +53,10 @@ pub struct Recorder {
     pub(super) stored_lines: u32,
     pub(super) finished: Option<Outcome>,
     pub(super) divergence: Option<Box<Divergence>>,
+    /// Kept for a guest that repeats records of an invocation with another id.
+    pub(super) ledger: Option<Ledger>,
+    /// The command at which the guest is stopped, to see where it is.
+    pub(super) halt_at: Option<u32>,
 }
 
 impl Recorder {
@@ -92,7 +96,31 @@ impl Recorder {
             stored_lines: 0,
             finished: None,
             divergence: None,
+            ledger: None,
+            halt_at: None,
         }
+    }
+
+    /// Keeps a ledger of the commands: the records are those of an invocation with another id.
+    pub fn with_ledger(mut self, ledger: Ledger) -> Self {
+        self.ledger = Some(ledger);
+        self
+    }
+
+    /// Stops the guest at this command, instead of answering it.
+    pub fn halt_at(&mut self, command: u32) {
+        self.halt_at = Some(command);
+    }
+
+    /// The commands of a guest that repeats records of an invocation with another id.
+    pub fn ledger(&self) -> Option<&Ledger> {
+        self.ledger.as_ref()
+    }
+
+    /// The promise that is or was to complete a command.
+    pub fn promise_of(&self, command: u32) -> PromiseId {
+        let by_index = || self.identity.id.command(CommandIndex(command));
+        self.named.get(&command).cloned().unwrap_or_else(by_index)
     }
 
     /// Whether the guest of a replay without effects stands exactly at the end of its journal: it

@@ -3,7 +3,7 @@
 use segno_core::{
     command::FenceAct,
     id::CommandIndex,
-    invocation::{self, Asked, Ending, LogLine, RecordBody},
+    invocation::{self, Asked, CursorError, Ending, LogLine, RecordBody},
 };
 use segno_guest::{Answer, Ask, GuestCommand, Journal, Level, Outcome, Stop};
 
@@ -54,12 +54,22 @@ impl Journal for Recorder {
 impl Recorder {
     fn command(&mut self, command: &GuestCommand) -> Result<Answer, Stop> {
         let rules = commands::rules(command);
+        if self.halt_at == Some(self.commands) {
+            return Err(Stop::Contract("it is stopped at this command".to_owned()));
+        }
         let asked = commands::asked(rules);
         let mut live = true;
         // Whether the journal has the command's completion as well.
         let mut completed = false;
         if let Some(cursor) = &mut self.cursor {
-            match cursor.answer(&asked) {
+            let answered = match (cursor.answer(&asked), &self.ledger) {
+                (Err(CursorError::Diverged(divergence)), Some(ledger)) => {
+                    let translated = cursor.answer(&ledger.translate(rules));
+                    translated.map_err(|_| CursorError::Diverged(divergence))
+                }
+                (answered, _) => answered,
+            };
+            match answered {
                 Err(error) => return Err(self.stopped(error)),
                 Ok(invocation::Answer::Recorded { notified, .. }) => {
                     live = false;
@@ -69,7 +79,12 @@ impl Recorder {
             }
         }
         let index = self.commands;
-        let site = Site { identity: &self.identity, index, at: self.at, named: &self.named };
+        if let Some(ledger) = &mut self.ledger {
+            ledger.note(asked.clone(), rules);
+        }
+        // Of a fork, what was open at its beginning is begun then.
+        let at = self.at.max(self.identity.made_at);
+        let site = Site { identity: &self.identity, index, at, named: &self.named };
         let acts = !completed && !self.read_only;
         let act = if acts { rules.act(&site)? } else { None };
         let completion = rules.completion(&site);

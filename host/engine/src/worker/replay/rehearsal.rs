@@ -9,7 +9,7 @@ use segno_core::{
     invocation::{Outline, RecordBody},
     promise::{Note, Task},
 };
-use segno_guest::{FunctionKind, GuestError, Workflow};
+use segno_guest::{FunctionDescription, FunctionKind, GuestError, Workflow};
 use segno_store::PromiseRow;
 
 use super::{NotRead, ReplayError, Replayer, Start, StoredJournal};
@@ -89,21 +89,17 @@ impl<'a> Rehearsal<'a> {
         let module = module.unwrap_or(own);
 
         let failed = |error: GuestError| ReplayError::Guest { matched: 0, error };
-        let functions = host.guests.describe(module).await.map_err(failed)?;
-        let name = address::function_of(&start.function);
-        let is_there = |known: &segno_guest::FunctionDescription| {
-            known.name == name && known.kind == FunctionKind::Workflow
-        };
-        if !functions.iter().any(is_there) {
-            let known: Vec<&str> = functions.iter().map(|known| known.name.as_str()).collect();
-            let (kind, known) = ("workflow", known.join(", "));
-            let function = start.function;
-            return Err(failed(GuestError::NoSuchFunction { kind, function, known }));
-        }
+        let functions = find_workflow(host, module, &start.function).await.map_err(failed)?;
         let module_name = target::module_of(&row.promise);
         let object = target::object_of(&row.promise).map(|object| (object, false));
-        let identity =
-            Identity { id: id.clone(), module: module_name, object, functions, outbound: None };
+        let identity = Identity {
+            id: id.clone(),
+            made_at: row.promise.spec.created_at,
+            module: module_name,
+            object,
+            functions,
+            outbound: None,
+        };
         let recorder = Recorder::over(identity, outline.clone(), true);
         let instance =
             host.guests.instantiate(module, recorder.engine_facts()).await.map_err(failed)?;
@@ -125,13 +121,35 @@ impl<'a> Rehearsal<'a> {
     }
 }
 
+/// The functions of a module that has this workflow.
+///
+/// # Errors
+/// The module is not stored, cannot be prepared, or has no such workflow.
+pub(crate) async fn find_workflow(
+    host: &Host,
+    module: Digest,
+    function: &str,
+) -> Result<Arc<Vec<FunctionDescription>>, GuestError> {
+    let functions = host.guests.describe(module).await?;
+    let name = address::function_of(function);
+    let is_there =
+        |known: &FunctionDescription| known.name == name && known.kind == FunctionKind::Workflow;
+    if functions.iter().any(is_there) {
+        return Ok(functions);
+    }
+    let known: Vec<&str> = functions.iter().map(|known| known.name.as_str()).collect();
+    let (kind, function, known) = ("workflow", function.to_owned(), known.join(", "));
+    Err(GuestError::NoSuchFunction { kind, function, known })
+}
+
 /// The note of an attempt that failed, and that no other has made good.
 pub(super) fn failed_attempt(row: &PromiseRow) -> Option<&Note> {
     let task = row.task.as_ref().filter(|task| task.attempt > 0 && row.promise.is_pending())?;
     task.note.as_ref()
 }
 
-fn why_not(row: &PromiseRow) -> String {
+/// Why an invocation has no journal that could be replayed.
+pub(crate) fn why_not(row: &PromiseRow) -> String {
     let removed = row.task.as_ref().and_then(Task::journal_removed);
     if let Some(note) = removed {
         return note.message.to_string();

@@ -10,6 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use segno_core::{
+    fork::born_with,
     id::PromiseId,
     limit::{PartitionId, PlaceState},
     promise::TaskStatus,
@@ -26,10 +27,10 @@ const LISTED: u32 = 1_000;
 
 /// The circle in which `of` is stuck, or that it waits for: each waits for the next, the last one
 /// for the first. Empty: there is none.
-pub(super) async fn circle(
-    store: &dyn Store,
-    of: &PromiseId,
-) -> Result<Vec<PromiseId>, StoreError> {
+///
+/// # Errors
+/// The store did not answer.
+pub async fn circle(store: &dyn Store, of: &PromiseId) -> Result<Vec<PromiseId>, StoreError> {
     let mut waits: BTreeMap<PromiseId, Vec<PromiseId>> = BTreeMap::new();
     let mut free: BTreeSet<PromiseId> = BTreeSet::new();
     let mut next = vec![of.clone()];
@@ -93,13 +94,15 @@ async fn admitted_before(store: &dyn Store, id: &PromiseId) -> Result<Vec<Promis
     // One that was not admitted has no journal.
     let suspended = store.read().list(&filter).await?.items.into_iter().filter(|row| {
         let tags = &row.promise.spec.tags;
-        row.journal_len > 0 && tags::limit(tags).is_some_and(|(key, _)| takes_room(&key))
+        row.journal_len > born_with(&row.promise)
+            && tags::limit(tags).is_some_and(|(key, _)| takes_room(&key))
     });
     let found: Vec<PromiseId> = suspended.map(|row| row.promise.id().clone()).collect();
     Ok(if found.len() as u64 == running { found } else { Vec::new() })
 }
 
-fn waits_for_others(row: &PromiseRow) -> bool {
+/// Whether it is an execution that waits for others.
+pub(super) fn waits_for_others(row: &PromiseRow) -> bool {
     let status = row.task.as_ref().map(|task| task.status());
     row.promise.is_pending() && status == Some(TaskStatus::Suspended)
 }

@@ -1,0 +1,250 @@
+//! Forking an invocation: a new one begins with the first records of its journal, with results of
+//! one's choice, on the same module or another that repeats them.
+
+use axum::{Json, extract::State, http::StatusCode};
+use segno_core::{
+    command::Command,
+    fork::Forked as Stored,
+    id::{Digest, PromiseId},
+    invocation::CommandKind,
+    reply::Reply,
+    value::Tags,
+};
+use segno_engine::{
+    values,
+    worker::{
+        commands,
+        fork::{self, Answered, DryRun as Run, End, ForkError, Given, Origin, Prefix, Rehearsed},
+    },
+};
+use segno_guest::{Failure, Outcome, Payload};
+
+use super::{
+    Api, ApiError,
+    body::{Body, Segment},
+    model::{
+        DryAnswer, DryEnd, DryRun, DryStep, FailureView, ForkInvocation, Forked, ForkedFrom,
+        GivenResult, LeftOutCommand, OutcomeView,
+    },
+    openapi::Refusals,
+    replay::{found, not_replayed},
+    state::{new_id, promise_id, refused, unexpected},
+};
+
+/// Maximum number of forks that are numbered for the client.
+const NUMBERED: u32 = 1_000;
+
+/// Starts a new invocation from the first records of this one's journal, which stays as it is. What
+/// those records tell is not done again; what was open there is begun anew. The module repeats the
+/// records first: nothing is started if it does not.
+#[utoipa::path(
+    post, path = "/v1/invocations/{id}/fork", tag = "invocations",
+    params(("id" = String, Path, description = "The invocation; a slash is written %2F")),
+    request_body = ForkInvocation,
+    responses(
+        (status = 200, body = Forked, description = "This fork exists, or was tried only"),
+        (status = 201, body = Forked, description = "Started"),
+        Refusals,
+    ),
+)]
+pub async fn fork(
+    State(api): State<Api>,
+    Segment(id): Segment,
+    Body(request, _room): Body<ForkInvocation>,
+) -> Result<(StatusCode, Json<Forked>), ApiError> {
+    let id = promise_id(id)?;
+    let given = request.set.iter().map(given).collect::<Result<Vec<_>, _>>()?;
+    let mut prefix = Prefix::read(&api.host, &id, request.at).await.map_err(not_forked)?;
+    let pinned = prefix.row.task.as_ref().and_then(|task| task.module);
+    let (module, alias) = match &request.module {
+        None => (pinned.ok_or_else(|| no_module(&id))?, None),
+        Some(name) => {
+            let digest = api.digest(name).await?;
+            let modules = api.modules().await?;
+            (digest, modules.aliases().contains(name).then_some(name.as_str()))
+        }
+    };
+    for given in &given {
+        prefix.give(given).map_err(not_forked)?;
+        fits(&api, &prefix, module, given).await?;
+    }
+    let new = match request.id {
+        Some(new) => new_id(new)?,
+        None => free(&api, &id).await?,
+    };
+    let now = api.host.env.clock.now();
+    let origin = Origin::of(&prefix.row.promise, new.clone(), module, alias, now);
+    let rehearsed = Rehearsed::new(&api.host, &prefix, origin).await.map_err(not_forked)?;
+    let mut forked = Forked {
+        id: new.to_string(),
+        forked_from: ForkedFrom {
+            id: id.to_string(),
+            records: u32::try_from(prefix.records.len()).unwrap_or(u32::MAX),
+            set: prefix.set.iter().map(|index| index.0).collect(),
+        },
+        module: module.to_string(),
+        created: false,
+        dry_run: None,
+    };
+    if request.dry_run {
+        let run = fork::forward(&api.host, &prefix, rehearsed).await.map_err(not_forked)?;
+        forked.dry_run = Some(shown(run));
+        return Ok((StatusCode::OK, Json(forked)));
+    }
+    let fork = rehearsed.into_fork(&api.host, &prefix).await.map_err(not_forked)?;
+    match api.execute(Command::InvocationFork(Box::new(fork))).await? {
+        Reply::Promise { changed, .. } => {
+            forked.created = changed;
+            let status = if changed { StatusCode::CREATED } else { StatusCode::OK };
+            Ok((status, Json(forked)))
+        }
+        Reply::Refused(refusal) => Err(refused(&new, refusal)),
+        other => Err(unexpected(&other)),
+    }
+}
+
+/// Where an invocation comes from, if it began with records of another one.
+pub(super) fn origin(tags: &Tags) -> Option<ForkedFrom> {
+    let Stored { of, records, set } = Stored::of(tags)?;
+    Some(ForkedFrom { id: of, records, set })
+}
+
+fn given(given: &GivenResult) -> Result<Given, ApiError> {
+    let outcome = match (&given.value, &given.failure) {
+        (Some(value), None) => Outcome::Success(Payload::Json(value.to_string())),
+        (None, Some(FailureView { code, message, details })) => Outcome::Failure(Failure {
+            code: *code,
+            message: message.clone(),
+            details: details.as_ref().map(|details| Payload::Json(details.to_string())),
+        }),
+        _ => {
+            let reason =
+                format!("gives command {} a value or a failure, and one of them", given.command);
+            return Err(ApiError::BadField { field: "set", reason });
+        }
+    };
+    Ok(Given { command: given.command, outcome })
+}
+
+/// Checks that the function which a call names may have such a value.
+async fn fits(api: &Api, prefix: &Prefix, module: Digest, given: &Given) -> Result<(), ApiError> {
+    let Outcome::Success(Payload::Json(text)) = &given.outcome else { return Ok(()) };
+    let Some((CommandKind::Call, name)) = prefix.command(given.command) else { return Ok(()) };
+    let modules = api.modules().await?;
+    let known = modules.find(&module.to_string()).and_then(|entry| entry.function(name));
+    let Some(function) = known else { return Ok(()) };
+    let value = serde_json::from_str(text).unwrap_or_default();
+    let errors = api.output_misfits(module, function, &value);
+    match errors.is_empty() {
+        true => Ok(()),
+        false => Err(ApiError::BadInput {
+            target: format!("the result of command {} (`{name}`)", given.command),
+            errors,
+        }),
+    }
+}
+
+fn no_module(id: &PromiseId) -> ApiError {
+    ApiError::Refused {
+        status: StatusCode::CONFLICT,
+        code: "no-journal",
+        reason: format!("`{id}` runs on no module: only what this host executes is forked"),
+    }
+}
+
+fn not_forked(error: ForkError) -> ApiError {
+    let (status, code) = match error {
+        ForkError::Replay(error) => return not_replayed(error),
+        ForkError::Impossible(_) => (StatusCode::CONFLICT, "no-fork-there"),
+        ForkError::Diverges { ref id, ref report } => {
+            let replay = found(id, report);
+            let message = replay.divergence.map(|divergence| divergence.message);
+            return ApiError::Refused {
+                status: StatusCode::CONFLICT,
+                code: "diverges",
+                reason: format!(
+                    "the module does not repeat the first {} records of `{id}`: {}",
+                    report.records,
+                    message.unwrap_or_default()
+                ),
+            };
+        }
+        ForkError::NoSuchCommand { .. } => (StatusCode::CONFLICT, "no-such-command"),
+        ForkError::GivenTwice(_) => (StatusCode::BAD_REQUEST, "invalid-field"),
+        ForkError::CannotHave { .. } => (StatusCode::UNPROCESSABLE_ENTITY, "invalid-result"),
+    };
+    ApiError::Refused { status, code, reason: error.to_string() }
+}
+
+/// The first of `{id}-f1`, `{id}-f2`, … that nothing has.
+async fn free(api: &Api, id: &PromiseId) -> Result<PromiseId, ApiError> {
+    for number in 1..=NUMBERED {
+        let new = PromiseId::new(format!("{id}-f{number}"));
+        if api.host.store.read().promise(&new).await?.is_none() {
+            return Ok(new);
+        }
+    }
+    Err(ApiError::Refused {
+        status: StatusCode::CONFLICT,
+        code: "id-taken",
+        reason: format!("`{id}-f1` to `{id}-f{NUMBERED}` are taken: name the id of the new one"),
+    })
+}
+
+fn shown(run: Run) -> DryRun {
+    let same_end = run.ends_as_recorded();
+    let named = |name: &str| Some(name.to_owned()).filter(|name| !name.is_empty());
+    let steps = run.steps.into_iter().map(|step| {
+        let (answered, of_command) = match step.answered.as_ref().map(|(by, _)| *by) {
+            Some(Answered::Recorded(index)) => (DryAnswer::Recorded, Some(index.0)),
+            Some(Answered::Clock) => (DryAnswer::Clock, None),
+            Some(Answered::LeftOut) => (DryAnswer::LeftOut, None),
+            None => (DryAnswer::Open, None),
+        };
+        DryStep {
+            index: step.index.0,
+            command: step.asked.kind.name().to_owned(),
+            name: named(&step.asked.name),
+            request: commands::display(&step.asked.request),
+            answered,
+            of_command,
+            outcome: step.answered.as_ref().map(|(_, told)| outcome(told)),
+            recorded: step.is_recorded,
+        }
+    });
+    let left_out = run.left_out.into_iter().map(|(index, asked)| LeftOutCommand {
+        index: index.0,
+        command: asked.kind.name().to_owned(),
+        name: named(&asked.name),
+    });
+    let (end, ended, error) = match run.end {
+        End::Ended(told) => (DryEnd::Ended, Some(outcome(&told)), None),
+        End::Waits => (DryEnd::Waits, None, None),
+        End::Failed(error) => (DryEnd::Failed, None, Some(error.message())),
+    };
+    DryRun {
+        steps: steps.collect(),
+        end,
+        outcome: ended,
+        error,
+        recorded_outcome: run.recorded_end.as_ref().map(outcome),
+        same_end,
+        left_out: left_out.collect(),
+    }
+}
+
+fn outcome(outcome: &Outcome) -> OutcomeView {
+    match outcome {
+        Outcome::Success(payload) => {
+            OutcomeView { value: Some(values::payload_json(payload)), failure: None }
+        }
+        Outcome::Failure(Failure { code, message, details }) => OutcomeView {
+            value: None,
+            failure: Some(FailureView {
+                code: *code,
+                message: message.clone(),
+                details: details.as_ref().map(values::payload_json),
+            }),
+        },
+    }
+}

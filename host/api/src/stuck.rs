@@ -1,0 +1,88 @@
+//! Listing what cannot go on by itself, with the reason.
+
+use segno_engine::stuck::{STATES, look};
+use segno_store::InvocationFilter;
+
+use super::{
+    Api, ApiError,
+    invocations::filter,
+    model::{InvocationPage, InvocationQuery, StuckView, UnreadableRow},
+    page, view,
+};
+
+/// Invocations that are read at once.
+const READ: u32 = 500;
+/// Invocations that are looked at for a page: most may go on.
+const LOOKED_AT: usize = 5_000;
+
+/// Lists those of the invocations that the query takes which cannot go on by themselves: halted
+/// ones first, then those that nobody takes, then those that wait. The newest of each come first.
+pub(super) async fn list(api: &Api, query: InvocationQuery) -> Result<InvocationPage, ApiError> {
+    if query.state.is_some() {
+        let reason = "says nothing beside a state: leave one of them out".to_owned();
+        return Err(ApiError::BadField { field: "stuck", reason });
+    }
+    let limit = page::LISTING.of(query.limit)? as usize;
+    let is_first = query.after.is_none();
+    let (mut state, after) = query.after.as_deref().map(cursor).transpose()?.unwrap_or((0, None));
+    let plain = InvocationQuery { after: None, limit: None, ..query };
+    let mut filter = InvocationFilter { after, limit: READ, ..filter(plain)? };
+    let mut page =
+        InvocationPage { items: Vec::new(), unreadable: Vec::new(), next: None, counts: None };
+    let mut looked_at = 0;
+    while let Some(name) = STATES.get(state) {
+        filter.state = Some((*name).to_owned());
+        let room = limit.saturating_sub(page.items.len());
+        if room == 0 || looked_at >= LOOKED_AT {
+            page.next = Some(format!("{state}.{}", filter.after.unwrap_or_default()));
+            break;
+        }
+        // What is found on a page is shown whole: of a state that is stuck as a rule, no more is read
+        // than fits.
+        filter.limit = if state == 0 { READ.min(room as u32) } else { READ };
+        let store = api.look().await?;
+        let read = store.read().list(&filter).await?;
+        let found = look(&*store, &read.items, api.host.env.clock.now()).await?;
+        drop(store);
+        looked_at += read.items.len();
+        for (row, stuck) in read.items.iter().zip(found) {
+            let Some(stuck) = stuck else { continue };
+            let stuck = StuckView { reason: stuck.reason.name().to_owned(), why: stuck.why };
+            let mut summary = view::summary(row);
+            summary.stuck = Some(stuck);
+            page.items.push(summary);
+        }
+        page.unreadable.extend(view::unreadable("promise", read.unreadable));
+        filter.after = read.next;
+        if read.next.is_none() {
+            state += 1;
+        }
+    }
+    if is_first {
+        page.unreadable.extend(quarantined(api, filter.prefix.as_deref()));
+    }
+    Ok(page)
+}
+
+/// The state that is looked through, and the place in it, from the cursor of the page before.
+fn cursor(after: &str) -> Result<(usize, Option<i64>), ApiError> {
+    let parsed = after.split_once('.').and_then(|(state, after)| {
+        let state = state.parse().ok().filter(|state| *state < STATES.len())?;
+        Some((state, Some(after.parse::<i64>().ok()?).filter(|after| *after != 0)))
+    });
+    parsed.ok_or_else(|| ApiError::BadField {
+        field: "after",
+        reason: "is not a cursor from an earlier page".to_owned(),
+    })
+}
+
+/// The quarantined rows of this host whose ids have this prefix.
+fn quarantined(api: &Api, prefix: Option<&str>) -> Vec<UnreadableRow> {
+    let cases = api.host.quarantine.cases().into_iter();
+    let rows = cases.map(|(subject, case)| UnreadableRow {
+        kind: subject.kind().to_owned(),
+        id: subject.id().to_owned(),
+        reason: case.reason,
+    });
+    rows.filter(|row| prefix.is_none_or(|prefix| row.id.starts_with(prefix))).collect()
+}

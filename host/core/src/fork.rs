@@ -1,0 +1,280 @@
+//! A fork: a new invocation that begins with the first records of another one's journal, and goes on
+//! by itself from there. What those records tell is not done again.
+//!
+//! The records say how commands ended, so nothing of the other invocation is needed any more. What
+//! was open at that place is open again, for the new invocation: whoever runs it finds the promises of
+//! open commands missing, and makes them under its own ids, as after a host that died between a record
+//! and its action.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    id::{CommandIndex, Digest, PromiseId},
+    invocation::{CommandKind, Outcome, Record, RecordBody},
+    promise::{NewPromise, Promise, Verdict},
+    tags, update,
+    value::{Payload, Tags, Text, Value},
+};
+
+/// The most records that a fork begins with: it is one transaction.
+pub const FORK_RECORDS: usize = 50_000;
+
+/// An invocation that begins with records of another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fork {
+    /// The new invocation; it has a target.
+    pub new: NewPromise,
+    /// The module that it runs, which was shown to repeat the records; none: the one that its target
+    /// names now.
+    pub module: Option<Digest>,
+    /// The invocation whose journal they were.
+    pub of: PromiseId,
+    /// Commands whose recorded results were replaced.
+    pub set: Vec<CommandIndex>,
+    /// The records, as the new invocation's own: the first is `Started`, the last is not `Finished`.
+    pub records: Vec<Record>,
+    /// Promises of their commands that the invocation may come back to, or whose values the records
+    /// refer to.
+    pub kept: Vec<Kept>,
+}
+
+/// A promise of the other invocation that has settled, under the id that it has for the new one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// Its id, below that of the new invocation.
+    pub id: PromiseId,
+    /// Its marks of a saga and its labels; a target is left out: nobody produces the value again.
+    pub tags: Tags,
+    /// Which way it went.
+    pub verdict: Verdict,
+    /// The value; none after a deadline.
+    pub value: Option<Value>,
+}
+
+/// Where an invocation comes from, as its tag [`tags::FORK`] says:
+/// `{"of":"order-1","records":7,"set":[3]}`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Forked {
+    /// The invocation whose journal it began with.
+    pub of: String,
+    /// Number of records that it began with.
+    pub records: u32,
+    /// The commands whose results were replaced, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub set: Vec<u32>,
+}
+
+/// A place at which no fork can begin.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Impossible {
+    /// No record comes before it.
+    #[error("a fork begins after at least one record: `segno restart {0}` begins anew")]
+    AtTheStart(PromiseId),
+    /// The invocation had ended.
+    #[error(
+        "with {records} records `{id}` had ended, and nothing is left to do: {} are the most a fork begins with",
+        .records.saturating_sub(1)
+    )]
+    AfterTheEnd {
+        /// The invocation.
+        id: PromiseId,
+        /// The number of records.
+        records: usize,
+    },
+    /// One transaction does not hold the records.
+    #[error("a fork begins with {FORK_RECORDS} records at most, and not with {0}")]
+    TooMany(usize),
+    /// It has the turn of an object.
+    #[error(
+        "`{id}` has the turn of the object `{object}`: what it read and wrote there is not as it was"
+    )]
+    HoldsTurn {
+        /// The invocation.
+        id: PromiseId,
+        /// The object.
+        object: String,
+    },
+    /// An update that was told has no answer yet.
+    #[error(
+        "record {seq} tells `{id}` of the update `{name}`, which it had not answered: whoever sent it waits for that one"
+    )]
+    InUpdate {
+        /// The invocation.
+        id: PromiseId,
+        /// The record.
+        seq: u32,
+        /// The update.
+        name: String,
+    },
+}
+
+impl Fork {
+    /// What the new invocation says of where it comes from.
+    pub fn forked(&self) -> Forked {
+        Forked {
+            of: self.of.to_string(),
+            records: u32::try_from(self.records.len()).unwrap_or(u32::MAX),
+            set: self.set.iter().map(|index| index.0).collect(),
+        }
+    }
+
+    /// The signals that the records tell of, in order: name and value.
+    pub fn signals(&self) -> impl Iterator<Item = (&Text, Value)> {
+        self.records.iter().filter_map(|record| match &record.body {
+            RecordBody::Signal { name, payload } => Some((name, Value::of(payload.as_bytes()))),
+            _ => None,
+        })
+    }
+
+    /// The promises that it makes beside the invocation's own: all of them settled.
+    pub fn promises(&self) -> impl Iterator<Item = PromiseId> {
+        let signals = (0..).zip(self.signals()).map(|(n, _)| self.new.id.signal(n));
+        self.kept.iter().map(|kept| kept.id.clone()).chain(signals)
+    }
+
+    /// Why it makes no sense, whatever is stored.
+    pub(crate) fn flaw(&self) -> Option<String> {
+        let id = &self.new.id;
+        if id.as_str().is_empty() {
+            return Some("the id of a promise must not be empty".to_owned());
+        }
+        if tags::target(&self.new.tags).is_none() || tags::is_timer(&self.new.tags) {
+            return Some(format!("`{id}` has no task: a fork goes on with a function"));
+        }
+        if let Some(place) = impossible_among(&self.of, &self.records) {
+            return Some(place.to_string());
+        }
+        if let Some(stray) = self.kept.iter().find(|kept| !kept.id.is_minted_by(id)) {
+            return Some(format!(
+                "`{}` does not lie below `{id}`, and cannot be kept for it",
+                stray.id
+            ));
+        }
+        let refers = self.records.iter().find_map(|record| match &record.body {
+            RecordBody::Notified { index, outcome: Outcome::Own } => Some(id.command(*index)),
+            _ => None,
+        });
+        refers.filter(|id| self.kept.iter().all(|kept| kept.id != *id)).map(|missing| {
+            format!("the records refer to the value of `{missing}`, which is not kept")
+        })
+    }
+}
+
+impl Forked {
+    /// Where an invocation with these tags comes from; none: it is no fork.
+    pub fn of(tags: &Tags) -> Option<Self> {
+        serde_json::from_str(tags.get(tags::FORK)?).ok()
+    }
+
+    /// The value of the tag.
+    pub fn to_tag(&self) -> String {
+        serde_json::to_string(self).expect("texts and numbers are JSON")
+    }
+}
+
+/// Number of records with which an invocation was made, before anybody ran it.
+pub fn born_with(promise: &Promise) -> u32 {
+    Forked::of(&promise.spec.tags).map_or(0, |forked| forked.records)
+}
+
+/// Why no fork of `promise`'s invocation can begin with these first records of its journal.
+pub fn impossible(promise: &Promise, records: &[Record]) -> Option<Impossible> {
+    let id = promise.id();
+    if let Some(object) = tags::turn(&promise.spec.tags) {
+        return Some(Impossible::HoldsTurn { id: id.clone(), object: object.to_owned() });
+    }
+    impossible_among(id, records).or_else(|| open_update(id, records))
+}
+
+fn impossible_among(id: &PromiseId, records: &[Record]) -> Option<Impossible> {
+    let count = records.len();
+    match records.last().map(|record| &record.body) {
+        None => Some(Impossible::AtTheStart(id.clone())),
+        Some(RecordBody::Finished { .. }) => {
+            Some(Impossible::AfterTheEnd { id: id.clone(), records: count })
+        }
+        Some(_) => (count > FORK_RECORDS).then_some(Impossible::TooMany(count)),
+    }
+}
+
+/// The first update that the records tell of and do not answer.
+fn open_update(id: &PromiseId, records: &[Record]) -> Option<Impossible> {
+    let answers = |promise: &str| {
+        records.iter().any(|record| match &record.body {
+            RecordBody::Command { kind: CommandKind::Settle, name, .. } => name.as_str() == promise,
+            _ => false,
+        })
+    };
+    let mut n = 0;
+    records.iter().find_map(|record| {
+        let RecordBody::Signal { name, payload } = &record.body else { return None };
+        let answer = answer_in(payload).unwrap_or_else(|| id.answer(n).to_string());
+        n += 1;
+        let name = name.strip_prefix(update::SIGNAL)?;
+        let (id, name) = (id.clone(), name.to_owned());
+        (!answers(&answer)).then_some(Impossible::InUpdate { id, seq: record.seq, name })
+    })
+}
+
+/// The promise that a signal of an update names for its answer.
+fn answer_in(payload: &Payload) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Told {
+        promise: String,
+    }
+    serde_json::from_slice::<Told>(payload.as_bytes()).ok().map(|told| told.promise)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{invocation::Request, time::Timestamp, world};
+
+    fn record(seq: u32, body: RecordBody) -> Record {
+        Record { seq, at: Timestamp(1_000), body }
+    }
+
+    fn told(seq: u32, answer: &str) -> Record {
+        let payload = Payload::Json(Text::from(format!(r#"{{"promise":"{answer}","input":1}}"#)));
+        record(seq, RecordBody::Signal { name: update::signal_name("add"), payload })
+    }
+
+    fn answered(seq: u32, index: u32, answer: &str) -> Record {
+        let body = RecordBody::Command {
+            index: CommandIndex(index),
+            kind: CommandKind::Settle,
+            name: Text::from(answer),
+            request: Request::of(&[]),
+        };
+        record(seq, body)
+    }
+
+    #[test]
+    fn an_update_is_open_until_it_is_answered() {
+        let id = PromiseId::from("w");
+        let records = [
+            world::started(),
+            told(1, "w/a/0"),
+            told(2, "old/a/1"),
+            answered(3, 0, "w/a/0"),
+            answered(4, 1, "old/a/1"),
+        ];
+        let open = |count: usize| match open_update(&id, &records[..count]) {
+            Some(Impossible::InUpdate { seq, name, .. }) => Some((seq, name)),
+            _ => None,
+        };
+        let add = |seq| Some((seq, "add".to_owned()));
+        assert_eq!([1, 2, 3, 4, 5].map(open), [None, add(1), add(1), add(2), None]);
+    }
+
+    #[test]
+    fn the_tag_says_where_a_fork_comes_from() {
+        let forked = Forked { of: "a \"b\"".to_owned(), records: 7, set: vec![3] };
+        let tags = Tags::from([(tags::FORK.to_owned(), forked.to_tag())]);
+        assert_eq!(Forked::of(&tags), Some(forked));
+        let plain = Forked { of: "a".to_owned(), records: 1, set: vec![] };
+        // What is stored by this version is read by all later ones.
+        assert_eq!(plain.to_tag(), r#"{"of":"a","records":1}"#);
+        assert_eq!(Forked::of(&Tags::new()), None);
+    }
+}

@@ -1,0 +1,113 @@
+//! Making an invocation that begins with records of another one. It is made as any other, waits its
+//! turn and behind its limit, and is offered; its journal and what its commands left behind are there
+//! from the first moment on.
+
+use std::sync::Arc;
+
+use super::{
+    append::{Batch, progressed},
+    create::Maker,
+    draft::Draft,
+    promises::record,
+};
+use crate::{
+    fork::{Fork, Forked, Kept},
+    id::PromiseId,
+    promise::{Promise, PromiseSpec, PromiseState, Settlement, Task, Verdict},
+    reply::{Conflict, Refusal, Reply},
+    tags,
+    time::Timestamp,
+    value::Value,
+};
+
+/// See [`Command::InvocationFork`](crate::command::Command::InvocationFork).
+pub(super) fn fork(draft: &mut Draft<'_>, fork: &Fork) -> Result<Reply, Refusal> {
+    let id = &fork.new.id;
+    draft.touch(id);
+    if let Some(flaw) = fork.flaw() {
+        return Err(Refusal::BadRequest(flaw));
+    }
+    if draft.promise(id).is_some() {
+        return match draft.is_this_fork(fork) {
+            true => record(draft, id, false),
+            false => Err(Conflict::Exists(id.clone()).into()),
+        };
+    }
+    if fork.new.timeout_at <= draft.now {
+        return Err(Refusal::BadRequest(format!("the deadline of `{id}` has come already")));
+    }
+    let mark = draft.mark();
+    let made = draft.make_fork(fork);
+    if made.is_err() {
+        draft.go_back(mark);
+    }
+    made
+}
+
+impl Draft<'_> {
+    /// Whether the answer to an earlier try was lost: what is there was made by this very command.
+    fn is_this_fork(&mut self, fork: &Fork) -> bool {
+        let there = self.promise(&fork.new.id);
+        let forked = there.and_then(|promise| Forked::of(&promise.spec.tags));
+        let is_longer = self.head(&fork.new.id).len as usize >= fork.records.len();
+        forked == Some(fork.forked())
+            && is_longer
+            && self.append(&fork.new.id, &fork.records, &[]) == Ok(Batch::Stored)
+    }
+
+    fn make_fork(&mut self, fork: &Fork) -> Result<Reply, Refusal> {
+        let id = &fork.new.id;
+        self.make(&fork.new, Maker::Fork { module: fork.module }, None)?;
+        let made = self.existing(id)?;
+        if !made.is_pending() {
+            return Err(Refusal::Unprocessable(format!(
+                "`{id}` is not to begin: its limit lets another execution begin in its place"
+            )));
+        }
+        let mut spec = PromiseSpec::clone(&made.spec);
+        spec.tags.insert(tags::FORK.to_owned(), fork.forked().to_tag());
+        self.put_promise(Promise { spec: Arc::new(spec), state: PromiseState::Pending });
+        let batch = self.append(id, &fork.records, &[])?;
+        let mut task = self.existing_task(id)?.clone();
+        progressed(&mut task, batch, &fork.records);
+        self.put_task(task);
+        for kept in &fork.kept {
+            self.keep(id, kept)?;
+        }
+        for (name, value) in fork.signals() {
+            let task = self.existing_task(id)?.clone();
+            self.send(&task, name, &value)?;
+        }
+        record(self, id, true)
+    }
+
+    /// Makes a promise of the invocation that has settled; facts of sagas follow from that as ever.
+    fn keep(&mut self, invocation: &PromiseId, kept: &Kept) -> Result<(), Refusal> {
+        if self.promise(&kept.id).is_some() {
+            return Err(Refusal::IdTaken { id: kept.id.clone() });
+        }
+        crate::id::fits_under(invocation, &kept.id)?;
+        let timed_out = kept.verdict == Verdict::TimedOut;
+        let mut tags = self.minted_tags(&kept.tags, invocation, &kept.id, None);
+        tags.remove(tags::TARGET);
+        let spec = PromiseSpec {
+            id: kept.id.clone(),
+            param: Value::default(),
+            tags,
+            made_by: Some(invocation.clone()),
+            timeout_at: if timed_out { self.now } else { Timestamp::NEVER },
+            created_at: self.now,
+        };
+        self.put_promise(Promise { spec: Arc::new(spec), state: PromiseState::Pending });
+        let value = kept.value.clone().filter(|_| !timed_out);
+        let settlement = Settlement { verdict: kept.verdict, value, settled_at: self.now };
+        self.settle(&kept.id, settlement, None);
+        Ok(())
+    }
+}
+
+/// Whether the invocation of a task goes on from records of another: commands among those have no
+/// promise of their own.
+pub(super) fn is_fork(draft: &Draft<'_>, task: &Task) -> bool {
+    draft.promise(&task.id).is_some_and(|promise| promise.spec.tags.contains_key(tags::FORK))
+}

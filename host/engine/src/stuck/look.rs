@@ -1,0 +1,167 @@
+//! Looking at a page of executions.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use segno_core::{
+    id::{Digest, PromiseId},
+    limit::{PartitionId, PlaceState, Rule},
+    promise::{Promise, TaskStatus},
+    tags,
+    time::Timestamp,
+};
+use segno_store::{InvocationRow, PromiseRow, Store, StoreError};
+
+use super::{
+    Reason, Stuck,
+    deadlock::{self, waits_for_others},
+    reason::UNSETTLED,
+};
+
+/// The states in which an execution may be stuck, in the order in which they are looked through.
+pub const STATES: [&str; 3] = ["halted", "pending", "suspended"];
+/// An execution that waits for this number of promises or more may be set going by any of them.
+const AWAITS: u32 = 16;
+/// Maximum number of executions of a page for which a circle is looked for.
+const CIRCLES: usize = 50;
+
+/// Says of each of these executions why it cannot go on by itself; none: it can.
+///
+/// # Errors
+/// The store did not answer.
+pub async fn look(
+    store: &dyn Store,
+    rows: &[InvocationRow],
+    now: Timestamp,
+) -> Result<Vec<Option<Stuck>>, StoreError> {
+    let stored = stored_modules(store, rows).await?;
+    let mut found = Vec::with_capacity(rows.len());
+    for row in rows {
+        found.push(match row.task.module.filter(|module| !stored.contains(module)) {
+            Some(module) => Some(Stuck::new(
+                Reason::ModuleMissing,
+                format!("the module {module} is not stored"),
+            )),
+            None => Stuck::by_row(&row.promise, &row.task, now),
+        });
+    }
+    suspended(store, rows, &mut found, now).await?;
+    Ok(found)
+}
+
+/// The modules of these executions that are stored.
+async fn stored_modules(
+    store: &dyn Store,
+    rows: &[InvocationRow],
+) -> Result<BTreeSet<Digest>, StoreError> {
+    if rows.iter().all(|row| row.task.module.is_none()) {
+        return Ok(BTreeSet::new());
+    }
+    Ok(store.modules().list().await?.into_iter().map(|module| module.digest).collect())
+}
+
+/// What follows from what the suspended ones wait for.
+async fn suspended(
+    store: &dyn Store,
+    rows: &[InvocationRow],
+    found: &mut [Option<Stuck>],
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let places: Vec<usize> = (0..rows.len())
+        .filter(|place| found[*place].is_none())
+        .filter(|place| rows[*place].task.status() == TaskStatus::Suspended)
+        .collect();
+    let ids: Vec<PromiseId> =
+        places.iter().map(|place| rows[*place].promise.id().clone()).collect();
+    if ids.is_empty() {
+        return Ok(());
+    }
+    let neighbours = store.call_tree().neighbours(&ids, 0, AWAITS).await?;
+    let awaits: Vec<Vec<PromiseId>> = neighbours
+        .into_iter()
+        .map(|found| found.map(|found| found.awaits).unwrap_or_default())
+        .collect();
+    let all: BTreeSet<&PromiseId> = awaits.iter().flatten().collect();
+    let all: Vec<PromiseId> = all.into_iter().cloned().collect();
+    let awaited: BTreeMap<PromiseId, PromiseRow> =
+        store.read().promises(&all).await?.into_iter().flatten().map(by_id).collect();
+    let mut circles = 0;
+    for (place, awaits) in places.into_iter().zip(awaits) {
+        let promise = &rows[place].promise;
+        let waits: Vec<&PromiseRow> = awaits.iter().filter_map(|id| awaited.get(id)).collect();
+        if waits.is_empty() {
+            found[place] = closed_limit(store, promise).await?;
+        } else if awaits.len() < AWAITS as usize && waits.iter().all(|row| waits_for_others(row)) {
+            circles += 1;
+            if circles <= CIRCLES {
+                found[place] = deadlock(store, promise.id()).await?;
+            }
+        } else if promise.spec.created_at + UNSETTLED <= now
+            && waits.iter().all(|row| is_ownerless(promise, row, now))
+        {
+            let why = format!(
+                "waits for the promise `{}`, which has no owner and no deadline, since {}",
+                waits[0].promise.id(),
+                waits[0].promise.spec.created_at.in_utc()
+            );
+            found[place] = Some(Stuck::new(Reason::Unsettled, why));
+        }
+    }
+    Ok(())
+}
+
+fn by_id(row: PromiseRow) -> (PromiseId, PromiseRow) {
+    (row.promise.id().clone(), row)
+}
+
+/// Whether nobody is known who settles a promise, and has not been for long. A signal may come at any
+/// time.
+fn is_ownerless(waiter: &Promise, row: &PromiseRow, now: Timestamp) -> bool {
+    let promise = &row.promise;
+    let is_signal = promise
+        .id()
+        .as_str()
+        .strip_prefix(waiter.id().as_str())
+        .is_some_and(|rest| rest.starts_with("/s/"));
+    row.task.is_none()
+        && !promise.is_timer()
+        && !is_signal
+        && promise.spec.timeout_at == Timestamp::NEVER
+        && promise.spec.created_at + UNSETTLED <= now
+}
+
+async fn deadlock(store: &dyn Store, id: &PromiseId) -> Result<Option<Stuck>, StoreError> {
+    let circle = deadlock::circle(store, id).await?;
+    let Some(first) = circle.first() else { return Ok(None) };
+    let names: Vec<&str> = circle.iter().map(PromiseId::as_str).collect();
+    let why = format!("waits for itself: {} → {first}; end one of them", names.join(" → "));
+    Ok(Some(Stuck::new(Reason::Deadlocked, why)))
+}
+
+/// Whether an execution waits behind a limit that lets nobody begin.
+async fn closed_limit(store: &dyn Store, promise: &Promise) -> Result<Option<Stuck>, StoreError> {
+    let Some((partition, _)) = tags::limit(&promise.spec.tags) else { return Ok(None) };
+    let place = store.read().place(promise.id(), 0).await?;
+    if place.is_none_or(|(place, _)| place.state != PlaceState::Waiting) {
+        return Ok(None);
+    }
+    let limit = store.read().limit(&partition.limit()).await?.unwrap_or_default();
+    let Some(rule) = limit.rule() else { return Ok(None) };
+    Ok(closed(rule, &partition))
+}
+
+fn closed(rule: &Rule, partition: &PartitionId) -> Option<Stuck> {
+    let is_closed = |bounds: segno_core::limit::Bounds| {
+        bounds.concurrency == Some(0) || bounds.rate.is_some_and(|rate| rate.count == 0)
+    };
+    let name = partition.limit();
+    let key = Some(partition.key()).filter(|key| !key.is_empty());
+    let why = match (is_closed(rule.total), is_closed(rule.of_key()), key) {
+        (true, ..) => format!("the limit {name} lets nobody begin"),
+        (false, true, None) => format!("the limit {name} lets nobody begin"),
+        (false, true, Some(key)) => {
+            format!("the limit {name} lets nobody with the key `{key}` begin")
+        }
+        (false, false, _) => return None,
+    };
+    Some(Stuck::new(Reason::LimitClosed, format!("{why}: `segno limit set` opens it")))
+}

@@ -1,0 +1,316 @@
+//! A fork run forward in memory: nothing is stored, and nothing is done outside.
+//!
+//! What the guest asks for is answered from the other invocation's journal where that asked for the same:
+//! by the same command, else by another one with equal function and input. What that was told comes
+//! in the order in which it came there. Timers go off at their instants; what only has to be stored is
+//! taken for stored. Where none of this answers, the run stops.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use segno_core::{
+    fork::FORK_RECORDS,
+    id::{CommandIndex, PromiseId},
+    invocation::{Asked, CommandKind, Outcome as Stored, Record, RecordBody},
+    time::Timestamp,
+};
+use segno_guest::{Completion as Told, Event, GuestError, Outcome, Payload, Signal};
+
+use super::{
+    ForkError, Prefix, Rehearsed,
+    prefix::{records, with_values},
+    rehearsed::locked,
+};
+use crate::{
+    host::Host,
+    values::{self, journals},
+    worker::commands::{Committed, Completion},
+};
+
+/// Maximum number of timers that go off when nothing else happens any more: a workflow may wait for
+/// ever.
+const TIMERS: u32 = 1_000;
+
+/// How a fork goes on, as far as the other journal tells.
+#[derive(Debug)]
+pub struct DryRun {
+    /// What was open where the fork begins, and what the guest asked for after that, in order.
+    pub steps: Vec<Step>,
+    /// Where the run ended.
+    pub end: End,
+    /// How the other invocation ended, if it has.
+    pub recorded_end: Option<Outcome>,
+    /// Commands that the other invocation issued after that place, and the fork did not.
+    pub left_out: Vec<(CommandIndex, Asked)>,
+}
+
+/// A command of a dry run.
+#[derive(Debug)]
+pub struct Step {
+    /// Its index.
+    pub index: CommandIndex,
+    /// What it asks for, under the other invocation's id.
+    pub asked: Asked,
+    /// How it was answered; none: it is open at the end.
+    pub answered: Option<(Answered, Outcome)>,
+    /// Whether the other journal has the same command under the same index.
+    pub is_recorded: bool,
+}
+
+/// What answered a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answered {
+    /// A command of the other journal that asked for the same.
+    Recorded(CommandIndex),
+    /// The clock: it is a timer.
+    Clock,
+    /// Nothing but its being stored would have: its effect was left out.
+    LeftOut,
+}
+
+/// Where a dry run ended.
+#[derive(Debug)]
+pub enum End {
+    /// The workflow ended.
+    Ended(Outcome),
+    /// The other journal answers none of the open commands.
+    Waits,
+    /// The workflow failed.
+    Failed(GuestError),
+}
+
+impl DryRun {
+    /// Whether the workflow ended as the other one had.
+    pub fn ends_as_recorded(&self) -> bool {
+        match &self.end {
+            End::Ended(outcome) => self.recorded_end.as_ref() == Some(outcome),
+            End::Waits | End::Failed(_) => false,
+        }
+    }
+}
+
+/// Runs on from the end of the records.
+///
+/// # Errors
+/// The other journal cannot be read.
+pub async fn forward(
+    host: &Host,
+    prefix: &Prefix,
+    mut rehearsed: Rehearsed,
+) -> Result<DryRun, ForkError> {
+    let id = prefix.row.promise.id();
+    let journal = records(host, id, FORK_RECORDS as u32).await?;
+    let journal = with_values(host, id, journal).await?;
+    let mut script = Script::new(&journal, prefix);
+    let end = loop {
+        let (asked, finished) = {
+            let recorder = locked(&rehearsed.recorder);
+            let asked = recorder.ledger().map_or(&[][..], |ledger| ledger.translated()).to_vec();
+            (asked, recorder.finished().cloned())
+        };
+        script.match_new(&asked);
+        if let Some(outcome) = finished {
+            break End::Ended(outcome);
+        }
+        let open = open(&rehearsed);
+        let Some((at, event)) = script.next(&open, &rehearsed.origin.new.id) else {
+            break End::Waits;
+        };
+        let admitted = locked(&rehearsed.recorder).admit(event, at);
+        let Some(event) = admitted else { continue };
+        let recorder = rehearsed.recorder.clone();
+        if let Err(error) = rehearsed.instance.resume(recorder, event).await {
+            let recorder = locked(&rehearsed.recorder);
+            let asked = recorder.ledger().map_or(&[][..], |ledger| ledger.translated()).to_vec();
+            script.match_new(&asked);
+            break End::Failed(error);
+        }
+    };
+    let settlement = prefix.row.promise.settlement();
+    Ok(script.into_run(end, settlement.map(values::outcome)))
+}
+
+/// What completes the open commands.
+fn open(rehearsed: &Rehearsed) -> BTreeMap<u32, Completion> {
+    let recorder = locked(&rehearsed.recorder);
+    let open = recorder.open().entries();
+    open.map(|(index, open)| (index, open.completion.clone())).collect()
+}
+
+/// What the other journal says, and what of it was used.
+struct Script {
+    /// Its commands, by index.
+    commands: Vec<Asked>,
+    /// Their results.
+    outcomes: BTreeMap<u32, Outcome>,
+    /// What it was told after the place where the fork begins.
+    events: VecDeque<Record>,
+    /// Commands of the fork that were matched, and which of the journal they are; those before the
+    /// fork's beginning are themselves.
+    matched: BTreeMap<u32, u32>,
+    used: BTreeSet<u32>,
+    asked: Vec<Asked>,
+    answered: BTreeMap<u32, (Answered, Outcome)>,
+    /// Commands before the beginning that had ended there.
+    ended: BTreeSet<u32>,
+    /// Number of commands before the beginning.
+    before: u32,
+    timers: u32,
+}
+
+impl Script {
+    fn new(journal: &[Record], prefix: &Prefix) -> Self {
+        let mut script = Self {
+            commands: Vec::new(),
+            outcomes: BTreeMap::new(),
+            events: VecDeque::new(),
+            matched: BTreeMap::new(),
+            used: BTreeSet::new(),
+            asked: Vec::new(),
+            answered: BTreeMap::new(),
+            ended: BTreeSet::new(),
+            before: 0,
+            timers: 0,
+        };
+        for record in &prefix.records {
+            match &record.body {
+                RecordBody::Notified { index, .. } => drop(script.ended.insert(index.0)),
+                RecordBody::Command { .. } => script.before += 1,
+                _ => {}
+            }
+        }
+        for record in journal {
+            match &record.body {
+                RecordBody::Command { kind, name, request, .. } => script.commands.push(Asked {
+                    kind: *kind,
+                    name: name.clone(),
+                    request: request.clone(),
+                }),
+                RecordBody::Notified { index, outcome: Stored::Inline(result) } => {
+                    script.outcomes.insert(index.0, journals::recorded(result));
+                }
+                _ => {}
+            }
+            // A result that was given for an open command is not told again.
+            let is_told = |record: &Record| match &record.body {
+                RecordBody::Notified { index, .. } => script.ended.contains(&index.0),
+                _ => false,
+            };
+            if record.seq >= prefix.at && record.body.is_event() && !is_told(record) {
+                script.events.push_back(record.clone());
+            }
+        }
+        script
+    }
+
+    /// Looks for what the journal says of commands that were not looked at yet.
+    fn match_new(&mut self, asked: &[Asked]) {
+        for (index, asked) in asked.iter().enumerate().skip(self.asked.len()) {
+            let index = index as u32;
+            let is_same = |of: u32| {
+                let known = self.commands.get(of as usize);
+                known == Some(asked) && !self.used.contains(&of)
+            };
+            let others = self.before..self.commands.len() as u32;
+            let found = match is_same(index) {
+                true => Some(index),
+                false if index < self.before => None,
+                false => others.into_iter().find(|of| is_same(*of)),
+            };
+            if let Some(of) = found {
+                self.matched.insert(index, of);
+                self.used.insert(of);
+            }
+            self.asked.push(asked.clone());
+        }
+    }
+
+    /// What the guest is told next, and when; none: nothing answers it.
+    fn next(
+        &mut self,
+        open: &BTreeMap<u32, Completion>,
+        id: &PromiseId,
+    ) -> Option<(Timestamp, Event)> {
+        let place = self.events.iter().position(|record| self.answers(record, open).is_some());
+        if let Some(record) = place.and_then(|place| self.events.remove(place)) {
+            let event = match &record.body {
+                RecordBody::Signal { name, payload } => Event::Signal(Signal {
+                    name: name.to_string(),
+                    payload: journals::guest_payload(payload),
+                }),
+                RecordBody::Notified { index, .. } => {
+                    let command = self.answers(&record, open).expect("it was found by that");
+                    let outcome = self.outcomes.get(&index.0).cloned()?;
+                    self.tell(command, Answered::Recorded(*index), outcome)
+                }
+                _ => Event::Cancelled,
+            };
+            return Some((record.at, event));
+        }
+        self.by_itself(open, id)
+    }
+
+    /// The open command that a record of what the other was told answers; of a signal, any number.
+    fn answers(&self, record: &Record, open: &BTreeMap<u32, Completion>) -> Option<u32> {
+        match &record.body {
+            RecordBody::Notified { index, .. } => {
+                open.keys().copied().find(|command| self.matched.get(command) == Some(&index.0))
+            }
+            _ => Some(u32::MAX),
+        }
+    }
+
+    /// What happens where the journal says nothing: what is stored is stored, then the next timer.
+    fn by_itself(
+        &mut self,
+        open: &BTreeMap<u32, Completion>,
+        id: &PromiseId,
+    ) -> Option<(Timestamp, Event)> {
+        let stored = open.iter().find_map(|(command, completion)| match completion {
+            Completion::Commit(Committed::Nothing) => Some((*command, journals::null())),
+            Completion::Commit(Committed::StartedId) => {
+                let id = id.command(CommandIndex(*command));
+                let id = serde_json::Value::from(id.as_str()).to_string();
+                Some((*command, Outcome::Success(Payload::Json(id))))
+            }
+            _ => None,
+        });
+        if let Some((command, outcome)) = stored {
+            let event = self.tell(command, Answered::LeftOut, outcome);
+            return Some((Timestamp::default(), event));
+        }
+        let timers = open.iter().filter_map(|(command, completion)| match completion {
+            Completion::Timer(_, at) if *at < Timestamp::NEVER => Some((*at, *command)),
+            _ => None,
+        });
+        let (at, command) = timers.min().filter(|_| self.timers < TIMERS)?;
+        self.timers += 1;
+        Some((at, self.tell(command, Answered::Clock, journals::null())))
+    }
+
+    fn tell(&mut self, command: u32, by: Answered, outcome: Outcome) -> Event {
+        self.answered.insert(command, (by, outcome.clone()));
+        Event::Completed(Told { command, outcome })
+    }
+
+    fn into_run(mut self, end: End, recorded_end: Option<Outcome>) -> DryRun {
+        let completes = |kind: CommandKind| kind.completes();
+        let asked = self.asked.into_iter().enumerate();
+        let later = asked.filter(|(index, asked)| {
+            let index = *index as u32;
+            index >= self.before || (!self.ended.contains(&index) && completes(asked.kind))
+        });
+        let steps = later.map(|(index, asked)| {
+            let index = index as u32;
+            let is_recorded = self.matched.get(&index) == Some(&index);
+            let answered = self.answered.remove(&index);
+            Step { index: CommandIndex(index), asked, answered, is_recorded }
+        });
+        let steps = steps.collect();
+        let left_out = self.commands.into_iter().enumerate();
+        let left_out = left_out
+            .map(|(index, asked)| (index as u32, asked))
+            .filter(|(index, _)| *index >= self.before && !self.used.contains(index))
+            .map(|(index, asked)| (CommandIndex(index), asked));
+        DryRun { steps, end, recorded_end, left_out: left_out.collect() }
+    }
+}

@@ -1,0 +1,153 @@
+//! The first records of a journal, from which a fork begins.
+
+use std::collections::BTreeSet;
+
+use segno_core::{
+    fork::{self, FORK_RECORDS, Impossible},
+    id::{CommandIndex, PromiseId},
+    invocation::{CommandKind, Outcome as Stored, Outline, Record, RecordBody},
+};
+use segno_store::PromiseRow;
+
+use super::{ForkError, Given, given::misfit};
+use crate::{
+    host::Host,
+    target,
+    values::{self, journals},
+    worker::replay::{NotRead, ReplayError, why_not},
+};
+
+/// Records that are read at once.
+const PAGE: u32 = 2_048;
+
+/// The first records of an invocation's journal, with all outcomes in them.
+#[derive(Debug)]
+pub struct Prefix {
+    /// The invocation.
+    pub row: PromiseRow,
+    /// Number of records that were read.
+    pub at: u32,
+    /// Its first records; after them, results that were given to commands that had none there.
+    pub records: Vec<Record>,
+    /// The commands whose results were given.
+    pub set: BTreeSet<CommandIndex>,
+}
+
+impl Prefix {
+    /// Reads the first `at` records of the journal of `id`.
+    ///
+    /// # Errors
+    /// [`ForkError::Impossible`], [`ForkError::Replay`].
+    pub async fn read(host: &Host, id: &PromiseId, at: u32) -> Result<Self, ForkError> {
+        let row = host.store.read().promise(id).await?;
+        let row = row.ok_or_else(|| ReplayError::NotFound(id.clone()))?;
+        if at as usize > FORK_RECORDS {
+            return Err(Impossible::TooMany(at as usize).into());
+        }
+        let records = records(host, id, at).await?;
+        if target::is_service(&row.promise) || (at > 0 && records.is_empty()) {
+            return Err(ReplayError::NoJournal(id.clone(), why_not(&row)).into());
+        }
+        if records.len() < at as usize {
+            let (id, records) = (id.clone(), records.len() as u32);
+            return Err(ReplayError::NoSuchRecord { id, asked: at, records }.into());
+        }
+        if let Some(impossible) = fork::impossible(&row.promise, &records) {
+            return Err(impossible.into());
+        }
+        Outline::of(&records)
+            .map_err(|refused| ReplayError::unread(id, NotRead::Refused(refused)))?;
+        let records = with_values(host, id, records).await?;
+        Ok(Self { row, at, records, set: BTreeSet::new() })
+    }
+
+    /// The kind and the name of a command, if it is there.
+    pub fn command(&self, command: u32) -> Option<(CommandKind, &str)> {
+        self.records.iter().find_map(|record| match &record.body {
+            RecordBody::Command { index, kind, name, .. } if index.0 == command => {
+                Some((*kind, name.as_str()))
+            }
+            _ => None,
+        })
+    }
+
+    /// Gives a command another result than it had, or the result that it had not at that place.
+    ///
+    /// # Errors
+    /// [`ForkError::NoSuchCommand`], [`ForkError::CannotHave`], [`ForkError::GivenTwice`].
+    pub fn give(&mut self, given: &Given) -> Result<(), ForkError> {
+        let id = self.row.promise.id();
+        let Some((kind, name)) = self.command(given.command) else {
+            let is_command = |record: &&Record| matches!(record.body, RecordBody::Command { .. });
+            let commands = self.records.iter().filter(is_command).count() as u32;
+            let (id, records) = (id.clone(), self.records.len() as u32);
+            return Err(ForkError::NoSuchCommand { id, command: given.command, commands, records });
+        };
+        if let Some(why) = misfit(kind, &given.outcome) {
+            let (command, name) = (given.command, name.to_owned());
+            return Err(ForkError::CannotHave { command, kind, name, why });
+        }
+        let index = CommandIndex(given.command);
+        if !self.set.insert(index) {
+            return Err(ForkError::GivenTwice(given.command));
+        }
+        let outcome = journals::stored(&given.outcome, false);
+        let told = self.records.iter_mut().find_map(|record| match &mut record.body {
+            RecordBody::Notified { index: of, outcome } if *of == index => Some(outcome),
+            _ => None,
+        });
+        match told {
+            Some(known) => *known = outcome,
+            None => {
+                let at = self.records.last().map_or(Default::default(), |record| record.at);
+                let seq = self.records.len() as u32;
+                let body = RecordBody::Notified { index, outcome };
+                self.records.push(Record { seq, at, body });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The first `most` records, or as many as there are.
+pub(super) async fn records(
+    host: &Host,
+    id: &PromiseId,
+    most: u32,
+) -> Result<Vec<Record>, ForkError> {
+    let mut records = Vec::new();
+    loop {
+        let from = records.len() as u32;
+        let page = host.store.read().journal(id, from, PAGE.min(most - from)).await?;
+        let count = page.len() as u32;
+        records.extend(page);
+        if records.len() as u32 >= most || count < PAGE {
+            return Ok(records);
+        }
+    }
+}
+
+/// The records, with those values in them that they left in the promises of their commands.
+pub(super) async fn with_values(
+    host: &Host,
+    id: &PromiseId,
+    mut records: Vec<Record>,
+) -> Result<Vec<Record>, ForkError> {
+    let own = |record: &Record| match &record.body {
+        RecordBody::Notified { index, outcome: Stored::Own } => Some(id.command(*index)),
+        _ => None,
+    };
+    let ids: Vec<PromiseId> = records.iter().filter_map(own).collect();
+    let rows = host.store.read().promises(&ids).await?;
+    let mut rows = ids.into_iter().zip(rows);
+    for record in &mut records {
+        let RecordBody::Notified { outcome: outcome @ Stored::Own, .. } = &mut record.body else {
+            continue;
+        };
+        let Some((promise, row)) = rows.next() else { break };
+        let told = row.as_ref().and_then(|row| values::told(&row.promise));
+        let told = told.ok_or_else(|| ReplayError::unread(id, NotRead::NoValue(promise)))?;
+        *outcome = journals::stored(&told, false);
+    }
+    Ok(records)
+}

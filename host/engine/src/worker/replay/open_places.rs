@@ -1,0 +1,84 @@
+//! Where a workflow is that waits: the places in its code that issued the commands it waits for.
+//!
+//! A guest that waits has an empty stack. But a replay knows which commands are open at its end, and
+//! another one that is stopped at such a command has the stack of the code that issued it.
+
+use std::sync::PoisonError;
+
+use segno_core::{
+    id::{CommandIndex, PromiseId},
+    invocation::CommandKind,
+};
+
+use super::{Rehearsal, ReplayError, ReplayStopped};
+use crate::{host::Host, worker::TrapReport};
+
+/// Maximum number of open commands whose places are looked for: each takes a replay.
+const PLACES: usize = 8;
+
+/// An open command, and the place in the code that issued it.
+#[derive(Debug)]
+pub struct OpenPlace {
+    /// Its index.
+    pub index: CommandIndex,
+    /// What it is.
+    pub kind: CommandKind,
+    /// The promise that completes it, if one does.
+    pub promise: Option<PromiseId>,
+    /// The stack of the code; empty: it is not known.
+    pub stack: TrapReport,
+}
+
+/// The commands that are open after the first `records` of the journal of `id`, or at its end, by
+/// index. With `only`, those that this promise completes.
+///
+/// # Errors
+/// [`ReplayError`].
+pub async fn open_places(
+    host: &Host,
+    id: &PromiseId,
+    records: Option<u32>,
+    only: Option<&PromiseId>,
+) -> Result<Vec<OpenPlace>, ReplayError> {
+    let mut rehearsal = Rehearsal::new(host, id, None, records).await?;
+    // What stands open where the code fails or leaves its journal is open all the same.
+    let (commands, records) = (rehearsal.outline.head().commands, rehearsal.outline.head().len);
+    match rehearsal.run(|| {}).await {
+        Ok(()) | Err(ReplayStopped::Guest(_)) => {}
+        Err(ReplayStopped::Unread(not_read)) => return Err(ReplayError::unread(id, not_read)),
+    }
+    let mut places = Vec::new();
+    {
+        let recorder = rehearsal.recorder.lock().unwrap_or_else(PoisonError::into_inner);
+        // Beyond the last record the code may have asked for more already.
+        for (index, open) in recorder.open().entries().filter(|(index, _)| *index < commands) {
+            let promise = open.completion.promise().cloned();
+            if only.is_none_or(|only| promise.as_ref() == Some(only)) {
+                let index = CommandIndex(index);
+                let stack = TrapReport::default();
+                places.push(OpenPlace { index, kind: open.kind, promise, stack });
+            }
+        }
+    }
+    drop(rehearsal);
+    for place in places.iter_mut().take(PLACES) {
+        place.stack = stack(host, id, records, place.index).await?;
+    }
+    Ok(places)
+}
+
+/// The stack of the code that issues a command.
+async fn stack(
+    host: &Host,
+    id: &PromiseId,
+    records: u32,
+    command: CommandIndex,
+) -> Result<TrapReport, ReplayError> {
+    let mut rehearsal = Rehearsal::new(host, id, None, Some(records)).await?;
+    rehearsal.recorder.lock().unwrap_or_else(PoisonError::into_inner).halt_at(command.0);
+    let backtrace = match rehearsal.run(|| {}).await {
+        Err(ReplayStopped::Guest(error)) => error.backtrace().cloned(),
+        Ok(()) | Err(ReplayStopped::Unread(_)) => None,
+    };
+    Ok(TrapReport::new(backtrace.as_ref(), None))
+}

@@ -1,0 +1,219 @@
+//! `segno fork`.
+
+use clap::Args;
+use serde_json::Value;
+
+use super::{
+    CliError, Console, Exit,
+    console::{BOLD, CYAN, DIM, GREEN, RED, YELLOW},
+    input::read_json,
+    show::{failure_line, plain, short_digest},
+    text,
+};
+use crate::{
+    api::model::{
+        DryAnswer, DryEnd, DryRun, DryStep, FailureView, ForkInvocation, Forked, GivenResult,
+        OutcomeView,
+    },
+    client::Client,
+};
+
+/// Start a new invocation from the first records of another one's journal
+///
+/// What the records tell is not done again: the new invocation goes on from there by itself. What was
+/// open at that place is begun anew. The old invocation stays as it is. The module repeats the records
+/// first; if it does not, nothing is started.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  segno fork order-1001 --at 7                       # starts order-1001-f1
+  segno fork order-1001 --at 7 --set 3='{\"ok\":true}' --id what-if
+  segno fork order-1001 --at 7 --fail 3='card declined'
+  segno fork order-1001 --at 7 --module shop         # goes on with the present module shop
+  segno fork order-1001 --at 7 --module shop --dry-run
+  segno replay order-1001 --step                     # finds the place
+
+The exit code is 0, also if a dry run ends otherwise than the old invocation did; 7 if the module
+does not repeat the records.")]
+pub struct Fork {
+    /// Id of the invocation
+    id: String,
+    /// Number of records with which the new one begins: as `segno inspect` numbers them, the new
+    /// one goes on before record N
+    #[arg(long, value_name = "N")]
+    at: u32,
+    /// Give command K another result than it had, or one if it had none at that place: JSON, @FILE,
+    /// or - for standard input
+    #[arg(long, value_name = "K=JSON", value_parser = read_command)]
+    set: Vec<(u32, String)>,
+    /// Let command K fail: with this message and code 500, or as {"code", "message", "details"}
+    #[arg(long, value_name = "K=TEXT|JSON", value_parser = read_command)]
+    fail: Vec<(u32, String)>,
+    /// Module to run: its name or digest (default: the code that the old one runs)
+    #[arg(long, value_name = "MODULE")]
+    module: Option<String>,
+    /// Id of the new invocation (default: the first free of ID-f1, ID-f2, …)
+    #[arg(long = "id", value_name = "NEW")]
+    new: Option<String>,
+    /// Only run it forward in memory, with the answers of the old journal, and show how it ends:
+    /// nothing is stored, and nothing is done outside
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// Reads `K=…`.
+fn read_command(text: &str) -> Result<(u32, String), String> {
+    let (command, result) = text.split_once('=').ok_or("write it as K=JSON")?;
+    let command = command.trim_start_matches('#').parse();
+    let command = command.map_err(|_| "K is the number of a command, as in `#3`".to_owned())?;
+    Ok((command, result.to_owned()))
+}
+
+impl Fork {
+    pub(super) async fn run(
+        self,
+        client: &Client,
+        console: &mut Console,
+    ) -> Result<Exit, CliError> {
+        let mut set = Vec::new();
+        for (command, json) in &self.set {
+            let value = Some(read_json(json)?);
+            set.push(GivenResult { command: *command, value, failure: None });
+        }
+        for (command, text) in &self.fail {
+            let failure = Some(failure(text)?);
+            set.push(GivenResult { command: *command, value: None, failure });
+        }
+        let request = ForkInvocation {
+            at: self.at,
+            set,
+            module: self.module,
+            id: self.new,
+            dry_run: self.dry_run,
+        };
+        let progress = console.progress(format!("forking {}", self.id));
+        let forked = client.fork(&self.id, &request).await;
+        drop(progress);
+        let forked = forked?;
+        if console.json() {
+            console.document(&forked)?;
+            return Ok(Exit::Done);
+        }
+        match &forked.dry_run {
+            Some(run) => dry_run(&forked, run, console)?,
+            None => made(&forked, console)?,
+        }
+        Ok(Exit::Done)
+    }
+}
+
+fn failure(text: &str) -> Result<FailureView, CliError> {
+    let is_object = text.trim_start().starts_with('{') || text.starts_with('@') || text == "-";
+    if !is_object {
+        return Ok(FailureView { code: 500, message: text.to_owned(), details: None });
+    }
+    serde_json::from_value(read_json(text)?).map_err(|error| {
+        CliError::Usage(format!(
+            "a failure is a text, or {{\"code\": NUMBER, \"message\": TEXT, \"details\": …}}: {error}"
+        ))
+    })
+}
+
+fn made(forked: &Forked, console: &mut Console) -> Result<(), CliError> {
+    let id = console.paint(CYAN, &plain(&forked.id));
+    let from = &forked.forked_from;
+    let set = match from.set.as_slice() {
+        [] => String::new(),
+        set => {
+            let set: Vec<String> = set.iter().map(|command| format!("#{command}")).collect();
+            format!(", with given results of {}", set.join(", "))
+        }
+    };
+    let how = if forked.created { "begins with" } else { "exists; it began with" };
+    let text = format!("{how} {} records of {}{set}", from.records, plain(&from.id));
+    let text = console.paint(DIM, &text);
+    console.paragraph("", &format!("{id}  {text}"), 2)
+}
+
+fn dry_run(forked: &Forked, run: &DryRun, console: &mut Console) -> Result<(), CliError> {
+    let from = &forked.forked_from;
+    let head = console.paint(BOLD, "dry run");
+    let place = format!(
+        "from record {} of {} on module {}: nothing was stored",
+        from.records,
+        plain(&from.id),
+        short_digest(&forked.module)
+    );
+    let place = console.paint(DIM, &place);
+    console.paragraph("", &format!("{head}  {place}"), 2)?;
+    for step in &run.steps {
+        let line = step_line(step, console);
+        console.line(line)?;
+    }
+    if !run.left_out.is_empty() {
+        console.line("")?;
+        let head = console.paint(BOLD, "not asked for any more");
+        console.line(head)?;
+        for left in &run.left_out {
+            let index = console.paint(CYAN, &format!("#{}", left.index));
+            let name = plain(left.name.as_deref().unwrap_or_default());
+            console.line(format!("  {index} {} {name}", left.command).trim_end())?;
+        }
+    }
+    console.line("")?;
+    end(run, console)
+}
+
+/// `#3 call ship {…}` with what it was told.
+fn step_line(step: &DryStep, console: &Console) -> String {
+    let (mark, style) = match (step.answered, step.recorded) {
+        (DryAnswer::Open, _) => ("?", YELLOW),
+        (_, true) => ("=", DIM),
+        (DryAnswer::Recorded, false) => ("~", CYAN),
+        (DryAnswer::Clock | DryAnswer::LeftOut, false) => ("+", GREEN),
+    };
+    let index = console.paint(CYAN, &format!("#{}", step.index));
+    let command = console.paint(BOLD, &step.command);
+    let name = plain(step.name.as_deref().unwrap_or_default());
+    let lead = format!("{} {index} {command} {name}", console.paint(style, mark));
+    let lead = lead.trim_end().to_owned();
+    let of = step.of_command.filter(|of| *of != step.index);
+    let of = of.map(|of| format!(" (as #{of} was)")).unwrap_or_default();
+    let told = match (step.answered, &step.outcome) {
+        (DryAnswer::Open, _) => "← no answer".to_owned(),
+        (DryAnswer::LeftOut, _) => "← its effect was left out".to_owned(),
+        (DryAnswer::Clock, _) => "← its time came".to_owned(),
+        (DryAnswer::Recorded, outcome) => format!("← {}{of}", outcome_text(outcome.as_ref())),
+    };
+    let told = console.fit(&told, text::width(&lead) + 1);
+    format!("{lead} {told}")
+}
+
+fn end(run: &DryRun, console: &mut Console) -> Result<(), CliError> {
+    let recorded = run.recorded_outcome.as_ref().map(|outcome| outcome_text(Some(outcome)));
+    let (style, word, text) = match run.end {
+        DryEnd::Ended if run.same_end => (GREEN, "ends alike", outcome_text(run.outcome.as_ref())),
+        DryEnd::Ended => (YELLOW, "ends", outcome_text(run.outcome.as_ref())),
+        DryEnd::Waits => {
+            (YELLOW, "stops", "at commands that the old journal does not answer".to_owned())
+        }
+        DryEnd::Failed => {
+            (RED, "fails", plain(run.error.as_deref().unwrap_or("no reason is known")))
+        }
+    };
+    let word = console.paint(style.bold(), word);
+    console.paragraph("", &format!("{word}: {text}"), 2)?;
+    if run.same_end {
+        return Ok(());
+    }
+    let before = recorded.unwrap_or_else(|| "it has not ended".to_owned());
+    console.paragraph("", &format!("{}: {before}", console.paint(BOLD, "recorded")), 2)
+}
+
+fn outcome_text(outcome: Option<&OutcomeView>) -> String {
+    match outcome {
+        Some(OutcomeView { failure: Some(failure), .. }) => failure_line(failure),
+        Some(OutcomeView { value: Some(value), .. }) => plain(&value.to_string()),
+        _ => Value::Null.to_string(),
+    }
+}

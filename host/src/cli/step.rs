@@ -1,0 +1,229 @@
+//! `segno replay ID --step`: forward and back through the records of an execution.
+//!
+//! Keys are lines: a terminal and a script say the same.
+
+use std::io::BufRead;
+
+use serde_json::Value;
+
+use super::{
+    CliError, Console, Exit,
+    console::{BOLD, CYAN, DIM},
+    moment::Moment,
+    show::{self, plain},
+    timeline::record_line,
+};
+use crate::{
+    api::model::{Handler, HandlerKind, JournalRecord, SendQuery},
+    client::{Client, ClientError},
+};
+
+/// What steps need to know of an execution, wherever it is kept.
+pub(super) trait Source {
+    /// Its records, all of them.
+    fn records(&self) -> &[JournalRecord];
+
+    /// How it stood after the first `at` records.
+    async fn moment(&self, at: u32) -> Result<Moment, CliError>;
+
+    /// What it answers to its queries without input after the first `at` records: the answer, or why there is
+    /// none.
+    async fn answers(&self, at: u32) -> Result<Vec<(String, Result<Value, String>)>, CliError>;
+}
+
+/// An execution that a host keeps.
+struct Hosted<'a> {
+    client: &'a Client,
+    id: &'a str,
+    records: Vec<JournalRecord>,
+    /// Its queries that take no input.
+    queries: Vec<String>,
+}
+
+impl Source for Hosted<'_> {
+    fn records(&self) -> &[JournalRecord] {
+        &self.records
+    }
+
+    async fn moment(&self, at: u32) -> Result<Moment, CliError> {
+        let replay = self.client.replay_to(self.id, None, Some(at)).await?;
+        Moment::read(self.client, self.id, replay.open).await
+    }
+
+    async fn answers(&self, at: u32) -> Result<Vec<(String, Result<Value, String>)>, CliError> {
+        let mut answers = Vec::new();
+        for name in &self.queries {
+            let query = SendQuery { input: Value::Null, at: Some(at) };
+            let answer = match self.client.query(self.id, name, &query).await {
+                Ok(answer) => Ok(answer.value),
+                Err(error @ ClientError::Refused(_)) => Err(error.to_string()),
+                Err(error) => return Err(error.into()),
+            };
+            answers.push((name.clone(), answer));
+        }
+        Ok(answers)
+    }
+}
+
+/// Steps through an execution of a host, from record `at` on.
+pub(super) async fn of_host(
+    client: &Client,
+    id: &str,
+    at: u32,
+    console: &mut Console,
+) -> Result<Exit, CliError> {
+    let records = client.whole_journal(id).await?;
+    if records.is_empty() {
+        // It says why there is none.
+        client.replay(id, None).await?;
+    }
+    let invocation = client.invocation(id).await?;
+    let module = match &invocation.module {
+        Some(digest) => client.module(digest).await.ok(),
+        None => None,
+    };
+    let functions = module.into_iter().flat_map(|module| module.description.functions);
+    let function = functions
+        .into_iter()
+        .find(|it| it.name.rsplit('/').next() == Some(invocation.function.as_str()));
+    let handlers = function.into_iter().flat_map(|function| function.handlers);
+    let queries = handlers
+        .filter(|handler| handler.kind == HandlerKind::Query && takes_nothing(handler))
+        .map(|handler| handler.name)
+        .collect();
+    let source = Hosted { client, id, records, queries };
+    let mut keys = std::io::BufReader::new(std::io::stdin());
+    step(&source, at, &mut keys, console).await?;
+    Ok(Exit::Done)
+}
+
+/// Whether a query needs no input.
+fn takes_nothing(handler: &Handler) -> bool {
+    let schema = handler.input_schema.as_ref().map(|schema| &schema["type"]);
+    schema.is_none_or(|kind| match kind {
+        Value::Array(kinds) => kinds.iter().any(|kind| kind == "null"),
+        kind => kind == "null",
+    })
+}
+
+/// What a line asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Key {
+    Next,
+    Back,
+    Go(u32),
+    Quit,
+    Unknown,
+}
+
+impl Key {
+    fn read(line: &str) -> Self {
+        let line = line.trim();
+        // What arrows send in a terminal.
+        match line {
+            "" | "n" | "next" | "\u{1b}[C" | "\u{1b}[B" => Self::Next,
+            "p" | "b" | "previous" | "back" | "\u{1b}[D" | "\u{1b}[A" => Self::Back,
+            "q" | "quit" => Self::Quit,
+            _ => {
+                let place = line.strip_prefix('g').unwrap_or(line).trim();
+                place.parse().map_or(Self::Unknown, Self::Go)
+            }
+        }
+    }
+}
+
+/// Steps through the records from `at` on, as the lines of `keys` say.
+pub(super) async fn step(
+    source: &impl Source,
+    mut at: u32,
+    keys: &mut impl BufRead,
+    console: &mut Console,
+) -> Result<(), CliError> {
+    let last = u32::try_from(source.records().len()).unwrap_or(u32::MAX);
+    if last == 0 {
+        return Ok(());
+    }
+    at = at.clamp(1, last);
+    loop {
+        shown(source, at, last, console).await?;
+        let keys_line = console.paint(DIM, "n next, p back, g N go to record N, q quit");
+        console.line(keys_line)?;
+        at = loop {
+            let mut line = String::new();
+            if keys.read_line(&mut line)? == 0 {
+                return Ok(());
+            }
+            match Key::read(&line) {
+                Key::Quit => return Ok(()),
+                Key::Next if at < last => break at + 1,
+                Key::Next => console.remark("this is the last record"),
+                Key::Back if at > 1 => break at - 1,
+                Key::Back => console.remark("this is the first record"),
+                Key::Go(to) if (1..=last).contains(&to) => break to,
+                Key::Go(to) => {
+                    console
+                        .remark(&format!("there is no place {to}: it has the records 1 to {last}"));
+                }
+                Key::Unknown => console.remark("n, p, g N or q"),
+            }
+        };
+    }
+}
+
+/// The record that was reached, and how the execution stood then.
+async fn shown(
+    source: &impl Source,
+    at: u32,
+    last: u32,
+    console: &mut Console,
+) -> Result<(), CliError> {
+    let records = source.records();
+    let began_at_ms = records.first().map_or(0, |record| record.at_ms);
+    console.line("")?;
+    let head = console.paint(BOLD, &format!("after {at} of {last} records"));
+    console.line(head)?;
+    if let Some(record) = at.checked_sub(1).and_then(|place| records.get(place as usize)) {
+        let line = record_line(record, began_at_ms, console);
+        console.line(line)?;
+    }
+    source.moment(at).await?.show(records, at, console)?;
+    let answers = source.answers(at).await?;
+    if answers.is_empty() {
+        return Ok(());
+    }
+    console.line("")?;
+    let head = console.paint(BOLD, "answers");
+    console.line(head)?;
+    for (query, answer) in answers {
+        let name = console.paint(CYAN, &plain(&query));
+        let answer = match answer {
+            Ok(value) => show::value(&value, console),
+            Err(why) => console.paint(DIM, &plain(&why)),
+        };
+        console.paragraph(&format!("  {name}  "), &answer, 4)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_keys() {
+        for (line, key) in [
+            ("\n", Key::Next),
+            ("n\n", Key::Next),
+            ("\u{1b}[C\n", Key::Next),
+            ("p\n", Key::Back),
+            ("\u{1b}[A\n", Key::Back),
+            ("g 7\n", Key::Go(7)),
+            ("g7\n", Key::Go(7)),
+            ("7\n", Key::Go(7)),
+            ("q\n", Key::Quit),
+            ("what\n", Key::Unknown),
+        ] {
+            assert_eq!(Key::read(line), key, "{line:?}");
+        }
+    }
+}
