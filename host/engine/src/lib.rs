@@ -2,6 +2,7 @@
 //! their journals, recovery does what is due, deliveries carry messages to other systems.
 
 pub mod boot;
+pub mod changes;
 pub mod commit_latency;
 pub mod delivery;
 pub mod endpoint;
