@@ -20,6 +20,10 @@ pub struct InvocationQuery {
     /// Only invocations that wait for a person: halted ones, and those that this host has put into
     /// quarantine.
     pub stuck: Option<bool>,
+    /// Only invocations whose failure, last error or reason of a halt holds this text, whichever case
+    /// its letters have. Failures of more than 16 KiB are not searched. Not together with `counts`.
+    #[param(min_length = 1)]
+    pub error: Option<String>,
     /// Prefix of ids.
     pub prefix: Option<String>,
     /// Label, as `name=value`.
