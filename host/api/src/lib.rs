@@ -22,6 +22,7 @@ mod target;
 
 mod catalog;
 mod check;
+mod console;
 mod control;
 mod events;
 mod graphs;
@@ -48,7 +49,9 @@ mod resources;
 mod restart;
 mod sagas;
 mod schedules;
+mod session;
 mod start;
+mod stream;
 mod tasks;
 mod tree;
 mod updates;
