@@ -72,6 +72,6 @@ async fn streams_are_bounded() {
     }
     world.get("/v1/stream").await.problem(503, "overloaded");
     open.pop();
-    stream(&world, "").await;
+    drop(stream(&world, "").await);
     world.get("/v1/stream?id=.").await.problem(400, "invalid-id");
 }

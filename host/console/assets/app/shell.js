@@ -51,7 +51,7 @@ export function Shell({ at, children }) {
         </nav>
         <div class="foot">
           <${Connection} />
-          <button type="button" class="link" onClick=${nextTheme} aria-label=${`Colours: ${chosen}. Change`} title="Colours: as the system says, light, dark">${{ system: 'auto', light: 'light', dark: 'dark' }[chosen]}</button>
+          <button type="button" class="link" onClick=${nextTheme} title="Colours: as the system says, light, or dark"><span class="unseen">Colours: </span>${{ system: 'auto', light: 'light', dark: 'dark' }[chosen]}</button>
           ${entered === 'in' && html`<button type="button" class="link" onClick=${() => logout().catch(() => {})}>log out</button>`}
         </div>
       </aside>

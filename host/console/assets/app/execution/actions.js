@@ -75,8 +75,9 @@ function actionsOf({ invocation, described, onClose }) {
         if (done && answer) go(address(['executions', answer.id]));
       }} />` },
     { name: 'remove …', fits: !open, danger: true, act: () => html`<${Act} title="Remove" about="It is forgotten, with everything that it made. Its id begins anew then." verb="Remove" danger send=${remove} to=${path`/v1/invocations/${id}`} line=${() => segno('remove', id)} onClose=${(done) => {
-      onClose(done);
+      // There is nothing left to read again.
       if (done) go(address([]));
+      else onClose(false);
     }} />` },
   ].filter((action) => action.fits);
 }

@@ -20,11 +20,12 @@ function toneOf(step, node) {
   return step.index === undefined ? 'event' : step.kind === 'sleep' || step.kind === 'promise' ? 'rest' : 'good';
 }
 
-function describe(step, node) {
+/** How a step stands, in words. */
+function standing(step, node) {
   const took = step.index === undefined ? '' : step.open ? `, open for ${length((step.until ?? Date.now()) - step.from)}` : `, ${length(step.until - step.from)}`;
   const state = step.failure ? `, failed with ${step.failure.code}` : '';
   const attempts = node?.attempt ? `, ${count(node.attempt, 'failed attempt')}` : '';
-  return `${step.kind} ${step.title}${took}${state}${attempts}`;
+  return `${took}${state}${attempts}`;
 }
 
 export function Timeline({ invocation, records, nodes, complete, onMore }) {
@@ -98,10 +99,11 @@ function Row({ step, node, seen, now, chosen, onSelect }) {
   const left = at(step.from);
   const right = at(until);
   const waits = step.open && node?.retry_at_ms > Date.now();
-  const named = describe(step, node);
+  const rest = standing(step, node);
+  const named = `${step.kind} ${step.title}${rest}`;
   return html`<div class=${classes('step', chosen && 'chosen')} role="listitem">
-    <button type="button" class="step-name" onClick=${onSelect} aria-pressed=${String(chosen)} aria-label=${`${step.index === undefined ? '' : `step ${step.index}: `}${named}`} title=${named.slice(0, 500)}>
-      <span class="step-index">${step.index ?? ''}</span><span class="step-kind">${step.kind}</span> <${Text} text=${step.title} most=${60} />
+    <button type="button" class="step-name" onClick=${onSelect} aria-pressed=${String(chosen)} title=${named.slice(0, 500)}>
+      <span class="step-index">${step.index ?? ''}</span><span class="step-kind">${step.kind}</span> <${Text} text=${step.title} most=${60} /><span class="unseen">${rest}</span>
     </button>
     <div class="step-time" onClick=${onSelect} aria-hidden="true">
       ${step.index === undefined

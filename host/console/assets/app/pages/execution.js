@@ -93,7 +93,7 @@ export function Execution({ id, tab = 'timeline' }) {
     // What has ended does not change, unless it is told of.
     if (ids.length || missed || !seen.current?.settled_at_ms) again();
   });
-  return html`<${Reading} of=${{ ...of, data: of.data, error: of.error }}>${(data) => html`<${Shown} ...${data} id=${id} tab=${tab} version=${version} again=${again} />`}<//>
+  return html`${!of.data && html`<${Heading} title=${id.slice(0, 60)}><span class="id"><${Text} text=${id} most=${160} /></span><//>`}<${Reading} of=${of}>${(data) => html`<${Shown} ...${data} id=${id} tab=${tab} version=${version} again=${again} />`}<//>
     ${of.error?.code === 'unknown-invocation' && html`<p><${Link} to=${['promises', id]}>Look for a promise with this id<//> or at <${Link} to=${[]}>all executions<//>.</p>`}`;
 }
 
