@@ -16,6 +16,7 @@ await checks({
   'a promise is resolved by a form from its schema': async () => {
     await visit(page, 'executions/doc-1');
     await page.getByRole('button', { name: 'resolve …' }).click();
+    await dialog.locator('select').waitFor();
     const options = await dialog.locator('select option').allInnerTexts();
     assert.deepEqual(options.sort(), ['approve', 'refuse']);
     await dialog.locator('select').selectOption({ label: 'refuse' });
@@ -114,7 +115,7 @@ await checks({
     await page.getByLabel('Select bulk-1', { exact: true }).check();
     await page.getByLabel('Select bulk-3', { exact: true }).check();
     await page.locator('.bar button', { hasText: 'kill' }).click();
-    assert.equal(await dialog.locator('.rows-row').count(), 2);
+    await until('both are shown', async () => (await dialog.locator('.rows-row').count()) === 2);
     await confirm('Kill 2');
     await dialog.locator('[role="status"]', { hasText: '2 executions changed' }).waitFor();
     await dialog.getByRole('button', { name: 'Close' }).last().click();
