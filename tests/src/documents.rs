@@ -53,7 +53,9 @@ pub fn repository() -> PathBuf {
 pub fn files() -> Vec<PathBuf> {
     let documents = fs::read_dir(repository().join("docs")).expect("there are documents");
     let documents = documents.map(|entry| entry.expect("it can be read").path());
-    let mut files: Vec<PathBuf> = documents.collect();
+    // Beside them is a folder of pictures.
+    let is_text = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "md");
+    let mut files: Vec<PathBuf> = documents.filter(is_text).collect();
     files.sort();
     files.insert(0, repository().join("README.md"));
     files

@@ -112,6 +112,11 @@ pub enum ApiError {
     /// The request was made by a page of another site.
     #[error("requests from pages of `{0}` are refused")]
     ForeignOrigin(String),
+    /// A request with a session's cookie lacks the header that pages of other sites cannot send.
+    #[error(
+        "the request has the cookie of a session and not its `x-segno-csrf`: send the `csrf` of GET /v1/session"
+    )]
+    NoCsrf,
     /// The target is not an address of a function.
     #[error(
         "`{target}` is not a function: {reason}; write MODULE/FUNCTION or wasm://MODULE/FUNCTION"
@@ -311,6 +316,7 @@ impl ApiError {
             Self::IsInvocation(_) => "is-an-invocation",
             Self::Settled { .. } => "already-settled",
             Self::WrongState { .. } => "wrong-state",
+            Self::NoCsrf => "missing-csrf",
             Self::Refused { code, .. } => code,
             Self::BadModule { code, .. } => code,
             Self::NotReady(_) => "not-ready",
@@ -350,7 +356,7 @@ impl ApiError {
             | Self::BadTarget { .. }
             | Self::Store(StoreError::Filter(_)) => StatusCode::BAD_REQUEST,
             Self::Unauthorized(_) => StatusCode::UNAUTHORIZED,
-            Self::NoRights(_) | Self::ForeignHost(_) | Self::ForeignOrigin(_) => {
+            Self::NoRights(_) | Self::ForeignHost(_) | Self::ForeignOrigin(_) | Self::NoCsrf => {
                 StatusCode::FORBIDDEN
             }
             Self::BadPlan { .. }
@@ -387,6 +393,7 @@ impl ApiError {
             Self::NoRights(_) => "Not allowed by the token",
             Self::ForeignHost(_) => "Foreign host",
             Self::ForeignOrigin(_) => "Foreign origin",
+            Self::NoCsrf => "CSRF header needed",
             Self::BadTarget { .. } => "Invalid target",
             Self::UnknownModule { .. } => "Unknown module",
             Self::UnknownFunction { .. } => "Unknown function",

@@ -1,35 +1,29 @@
-//! The root of the host: a page for browsers, the same facts for programs.
+//! The root of the host: for browsers it leads to the console, for programs it says where to go on.
 
 use axum::{
     Json,
     http::{HeaderMap, header},
-    response::{Html, IntoResponse, Response},
+    response::{IntoResponse, Redirect, Response},
 };
 
 use super::{model::Index, openapi::Refusals};
 
-/// The page, which loads nothing.
-const PAGE: &str = include_str!("index.html");
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
-
-/// Says what this is and where to go on: a page for browsers, JSON for other clients. Needs no
-/// token.
+/// Says what this is and where to go on; browsers are sent to the console. Needs no token.
 #[utoipa::path(
     get, path = "/", tag = "host",
     responses(
-        (status = 200, content((Index = "application/json"), (String = "text/html"))),
+        (status = 200, body = Index),
+        (status = 303, description = "To the console, for clients that take HTML"),
         Refusals,
     ),
 )]
 pub async fn index(headers: HeaderMap) -> Response {
-    let version = env!("CARGO_PKG_VERSION");
     if wants_html(&headers) {
-        let page = Html(PAGE.replace("{{version}}", version));
-        return ([(header::CONTENT_SECURITY_POLICY, POLICY)], page).into_response();
+        return Redirect::to("/console/").into_response();
     }
     Json(Index {
         name: "segno".to_owned(),
-        version: version.to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
         links: ["/ready", "/v1/invocations", "/v1/modules", "/openapi.json", "/metrics"]
             .map(str::to_owned)
             .to_vec(),

@@ -7,7 +7,7 @@ use segno_core::{
     command::Command, id::PromiseId, promise::TaskStatus, reply::Reply, tags, time::Timestamp,
 };
 use segno_engine::stuck::circle;
-use segno_store::{InvocationFilter, StateCounts};
+use segno_store::{InvocationFilter, InvocationRow, Page, StateCounts, Store};
 
 use super::{
     Api, ApiError, behind,
@@ -22,6 +22,8 @@ use super::{
     view,
 };
 
+/// Number of invocations in which an error is searched for one page, at least.
+const SEARCHED: usize = 5_000;
 /// Maximum number of waits and of children shown with an invocation.
 const SHOWN: u32 = 100;
 
@@ -38,9 +40,17 @@ pub async fn list(
         return stuck::list(&api, query).await.map(Json);
     }
     let asks_for_counts = query.counts == Some(true);
+    let error = query.error.as_ref().map(|error| error.to_lowercase());
+    if error.is_some() && asks_for_counts {
+        let reason = "cannot be told together with `error`: leave one of them out".to_owned();
+        return Err(ApiError::BadField { field: "counts", reason });
+    }
     let filter = filter(query)?;
     let store = api.look().await?;
-    let page = store.read().list(&filter).await?;
+    let page = match &error {
+        None => store.read().list(&filter).await?,
+        Some(error) => with_error(&*store, &filter, error).await?,
+    };
     let counts = match asks_for_counts {
         true => Some(store.read().counts_by_state(&filter).await?),
         false => None,
@@ -53,6 +63,34 @@ pub async fn list(
         next: page.next.map(|cursor| cursor.to_string()),
         counts: counts.map(counted),
     }))
+}
+
+/// A page of those that fit the filter and whose error holds this text, in small letters. Pages of
+/// the filter are read until one has such a row, or enough of them were.
+async fn with_error(
+    store: &dyn Store,
+    filter: &InvocationFilter,
+    error: &str,
+) -> Result<Page<InvocationRow>, ApiError> {
+    let mut filter = filter.clone();
+    let mut read = 0;
+    loop {
+        let mut page = store.read().list(&filter).await?;
+        read += page.items.len();
+        page.items.retain(|row| holds(row, error));
+        if page.next.is_none() || !page.items.is_empty() || read >= SEARCHED {
+            return Ok(page);
+        }
+        filter.after = page.next;
+    }
+}
+
+fn holds(row: &InvocationRow, error: &str) -> bool {
+    let failure =
+        view::failure(&row.promise).map(|failure| format!("{}: {}", failure.code, failure.message));
+    let note = view::short_note(&row.promise, &row.task);
+    let note = note.map(|note| format!("{}: {}", note.kind, note.message));
+    [failure, note].into_iter().flatten().any(|text| text.to_lowercase().contains(error))
 }
 
 fn counted(counts: StateCounts) -> InvocationCounts {

@@ -13,7 +13,8 @@ use utoipa::{
 use super::{
     bundle, check, control, events, fork, graphs, health, index, invocations, journal, limits,
     metrics, migrate, model::Problem, modules, object_promises, objects, promises, queries, remove,
-    replay, resources, restart, sagas, schedules, shadow, start, tasks, tree, updates, wait, why,
+    replay, resources, restart, sagas, schedules, session, shadow, start, stream, tasks, tree,
+    updates, wait, why,
 };
 
 /// The characters of an id, as a pattern: no control characters, and no text that vanishes from a
@@ -48,7 +49,8 @@ pub enum Refusals {
     #[response(status = 401, content_type = "application/problem+json")]
     Unauthorized(Problem),
     /// The request was made for another host or by a page of another site: `foreign-host`,
-    /// `foreign-origin`; or the token does not allow it: `not-allowed`.
+    /// `foreign-origin`; it lacks the header of its session: `missing-csrf`; or the token does not
+    /// allow it: `not-allowed`.
     #[response(status = 403, content_type = "application/problem+json")]
     Foreign(Problem),
     /// `unknown-route`, `unknown-module`, `unknown-function`, `unknown-invocation`,
@@ -97,6 +99,10 @@ pub enum Refusals {
         health::health,
         health::ready,
         metrics::metrics,
+        session::describe,
+        session::open,
+        session::close,
+        stream::stream,
         serve,
         modules::deploy,
         modules::list,
@@ -179,6 +185,7 @@ pub enum Refusals {
         (name = "tasks", description = "Who holds what, and until when"),
         (name = "promises", description = "Values to come, some of them settled from outside"),
         (name = "events", description = "What functions published, until it is acknowledged"),
+        (name = "sessions", description = "Sessions of browsers, which stand for a token"),
         (name = "host", description = "The process itself"),
     )
 )]

@@ -11,7 +11,7 @@ use segno_core::{
     time::{Millis, Timestamp},
     value::{Tags, Value as Stored},
 };
-use segno_store::{PromiseFilter, PromiseRow, Standing};
+use segno_store::{Page, PromiseFilter, PromiseRow, Standing, Store};
 
 use super::{
     Api, ApiError,
@@ -112,7 +112,14 @@ pub async fn list(
     State(api): State<Api>,
     Query(query): Query<PromiseQuery>,
 ) -> Result<Json<PromisePage>, ApiError> {
-    let page = api.look().await?.read().find(&filter(query)?).await?;
+    let is_external = query.external == Some(true);
+    let filter = filter(query)?;
+    let store = api.look().await?;
+    let page = match is_external {
+        false => store.read().find(&filter).await?,
+        true => external_ones(&*store, filter).await?,
+    };
+    drop(store);
     let line = |row: &PromiseRow| {
         let promise = &row.promise;
         PromiseSummary {
@@ -128,6 +135,30 @@ pub async fn list(
     let next = page.next.map(|id| id.to_string());
     let items = page.items.iter().map(line).collect();
     Ok(Json(PromisePage { items, unreadable: view::unreadable("promise", page.unreadable), next }))
+}
+
+/// A page of those that fit the filter and are settled from outside. Most pending promises are calls,
+/// so more rows are read for a page than it has.
+async fn external_ones(
+    store: &dyn Store,
+    mut filter: PromiseFilter,
+) -> Result<Page<PromiseRow, PromiseId>, ApiError> {
+    let limit = filter.limit as usize;
+    filter.limit = page::LISTING.largest;
+    let mut found = store.read().find(&filter).await?;
+    found.items.retain(is_external);
+    if found.items.len() > limit {
+        found.items.truncate(limit);
+        found.next = found.items.last().map(|row| row.promise.id().clone());
+    }
+    Ok(found)
+}
+
+fn is_external(row: &PromiseRow) -> bool {
+    let promise = &row.promise;
+    let made_by = promise.spec.made_by.as_ref();
+    let is_signal = made_by.is_some_and(|owner| view::is_signal(owner, promise.id()));
+    row.task.is_none() && promise.target().is_none() && !promise.is_timer() && !is_signal
 }
 
 fn filter(query: PromiseQuery) -> Result<PromiseFilter, ApiError> {

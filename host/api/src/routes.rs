@@ -8,10 +8,10 @@ use axum::{
 };
 
 use super::{
-    Api, access, bundle, check, control, error::ApiError, events, fork, graphs, health, index,
-    invocations, journal, limits, metrics, migrate, modules, object_promises, objects, openapi,
-    promises, queries, remove, replay, resources, restart, sagas, schedules, shadow, start, tasks,
-    tree, updates, wait, why,
+    Api, access, bundle, check, console, control, error::ApiError, events, fork, graphs, health,
+    index, invocations, journal, limits, metrics, migrate, modules, object_promises, objects,
+    openapi, promises, queries, remove, replay, resources, restart, sagas, schedules, session,
+    shadow, start, stream, tasks, tree, updates, wait, why,
 };
 
 /// The API as a service.
@@ -73,6 +73,8 @@ pub fn router(api: Api) -> Router {
         .route("/schedules/{id}/pause", post(schedules::pause))
         .route("/schedules/{id}/resume", post(schedules::resume))
         .route("/schedules/{id}/backfill", post(schedules::backfill))
+        .route("/session", get(session::describe).post(session::open).delete(session::close))
+        .route("/stream", get(stream::stream))
         .route("/events", get(events::list))
         .route("/events/ack", post(events::acknowledge))
         .route("/tasks", get(tasks::list))
@@ -90,6 +92,7 @@ pub fn router(api: Api) -> Router {
         .route("/ready", get(health::ready))
         .route("/metrics", get(metrics::metrics))
         .route("/openapi.json", get(openapi::serve))
+        .merge(console::routes())
         .fallback(unknown)
         .method_not_allowed_fallback(wrong_method)
         // Bodies are limited where they are read.

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use axum::{
     Router,
     body::Body,
-    http::{Extensions, HeaderMap, StatusCode},
+    http::{Extensions, HeaderMap, StatusCode, header},
 };
 use segno_core::{
     command::Command,
     id::{PromiseId, TooLong, fits},
     reply::{Conflict, Refusal, Reply},
+    time::Timestamp,
 };
 use segno_engine::{delivery::Reach, host::Host};
 use segno_store::PromiseRow;
@@ -18,7 +19,10 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    access::Access,
+    access::{
+        Access,
+        sessions::{Session, Sessions},
+    },
     admission::{Admission, AdmissionLimits, AdmissionTicket},
     body,
     catalog::Catalog,
@@ -58,6 +62,7 @@ pub struct Api {
     /// Routes beside the API's own, with their own guards.
     pub beside: Router,
     pub(super) catalog: Arc<Catalog>,
+    pub(super) sessions: Arc<Sessions>,
     /// Who counts for the metrics does so alone: there is nothing to be gained from counting twice
     /// at a time.
     pub(super) counts: Arc<tokio::sync::Mutex<()>>,
@@ -84,6 +89,7 @@ impl Api {
             reads: Reads::new(AdmissionLimits::default()),
             beside: Router::new(),
             catalog: Arc::default(),
+            sessions: Arc::default(),
             counts: Arc::default(),
         }
     }
@@ -92,6 +98,12 @@ impl Api {
     #[must_use]
     pub fn admitting(self, limits: AdmissionLimits) -> Self {
         Self { admission: Admission::new(limits), reads: Reads::new(limits), ..self }
+    }
+
+    /// The session of the sender of these headers, who sent no token.
+    pub(crate) fn session(&self, headers: &HeaderMap, now: Timestamp) -> Option<Session> {
+        let asks = self.access.needs_token() && !headers.contains_key(header::AUTHORIZATION);
+        asks.then(|| self.sessions.find(headers, now)).flatten()
     }
 
     /// The store for reads of a client, with a read permit.

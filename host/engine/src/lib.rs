@@ -3,6 +3,7 @@
 
 pub mod boot;
 pub mod bundles;
+pub mod changes;
 pub mod commit_latency;
 pub mod delivery;
 pub mod endpoint;

@@ -2,7 +2,7 @@
 //! only time.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     sync::{
         Arc, Mutex, OnceLock, PoisonError,
         atomic::{AtomicI64, Ordering},
@@ -13,7 +13,10 @@ use segno_core::{effect::Effect, id::PromiseId, promise::OutboxKey, time::Timest
 use segno_store::{Commit, Hints};
 use tokio::sync::{Notify, mpsc, watch};
 
-use crate::{commit_latency::CommitLatency, delivery::Channels, metrics::Metrics, traces::Traces};
+use crate::{
+    changes::Changes, commit_latency::CommitLatency, delivery::Channels, metrics::Metrics,
+    traces::Traces,
+};
 
 /// Maximum number of effects queued for the dispatcher; beyond it the scan of the store finds the
 /// work.
@@ -32,6 +35,8 @@ pub struct CommitNotifier {
     elsewhere: Notify,
     /// The number of events published on this host.
     events: watch::Sender<u64>,
+    /// Who is told which promises change.
+    pub changes: Arc<Changes>,
     pub(crate) channels: Arc<Channels>,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) commit_latency: Arc<CommitLatency>,
@@ -50,6 +55,7 @@ impl Default for CommitNotifier {
             outbox: Notify::new(),
             elsewhere: Notify::new(),
             events: watch::Sender::new(0),
+            changes: Arc::default(),
             channels: Arc::default(),
             metrics: Arc::default(),
             commit_latency: Arc::default(),
@@ -166,6 +172,13 @@ impl Hints for CommitNotifier {
     }
 
     fn heard(&self, effects: &[Effect]) {
+        if self.changes.are_watched() {
+            let settled = effects.iter().filter_map(|effect| match effect {
+                Effect::Settled { id } | Effect::CancelRequested { id } => Some(id.clone()),
+                _ => None,
+            });
+            self.changes.tell(&settled.collect());
+        }
         effects.iter().for_each(|effect| self.hint(effect));
     }
 
@@ -176,6 +189,14 @@ impl Hints for CommitNotifier {
     fn watched(&self) -> Vec<PromiseId> {
         let watchers = self.watchers.lock().unwrap_or_else(PoisonError::into_inner);
         watchers.keys().cloned().collect()
+    }
+
+    fn watches_changes(&self) -> bool {
+        self.changes.are_watched()
+    }
+
+    fn changed(&self, ids: &BTreeSet<PromiseId>) {
+        self.changes.tell(ids);
     }
 
     fn measured(&self, commit: &Commit) {

@@ -25,7 +25,9 @@ mod replay;
 mod resource;
 mod saga;
 mod schedule;
+mod session;
 mod start;
+mod stream;
 mod task;
 mod tree;
 mod whole;
@@ -88,7 +90,9 @@ pub use schedule::{
     Backfill, Backfilled, CreateSchedule, Overlap, ScheduleCreated, ScheduleList, ScheduleQuery,
     ScheduleView,
 };
+pub use session::Session;
 pub use start::{Accepted, SendSignal, SignalAccepted, StartInvocation, Started};
+pub use stream::{ChangedIds, StreamQuery};
 pub use task::{
     ContinueInvocation, Continued, ReleaseTask, Removed, RestartInvocation, TaskPage, TaskQuery,
     TaskState, TaskView,

@@ -139,6 +139,9 @@ pub struct PromiseQuery {
     /// State: `pending`, `resolved`, `rejected`, `cancelled`, `timed-out`.
     #[param(pattern = "^(pending|resolved|rejected|cancelled|timed-out)$")]
     pub state: Option<String>,
+    /// Only promises that people or other systems settle: neither calls nor steps of workers, timers
+    /// or signals.
+    pub external: Option<bool>,
     /// Prefix of ids.
     pub prefix: Option<String>,
     /// Tags, all of which must match: a JSON object of texts.

@@ -21,6 +21,10 @@ pub struct InvocationQuery {
     /// first, then those that nobody takes, then those that wait; and what this host has put into
     /// quarantine. A page may hold fewer than `limit`, or none, and have a `next`.
     pub stuck: Option<bool>,
+    /// Only invocations whose failure, last error or reason of a halt holds this text, whichever case
+    /// its letters have. Failures of more than 16 KiB are not searched. Not together with `counts`.
+    #[param(min_length = 1)]
+    pub error: Option<String>,
     /// Prefix of ids.
     pub prefix: Option<String>,
     /// Label, as `name=value`.

@@ -30,6 +30,7 @@ Examples:
   segno list --stuck           # what cannot go on by itself, and why; calls as well
   segno list --stuck --json | jq -r '.items[] | [.id, .stuck.reason] | @tsv'
   segno list --module shop --label customer=42
+  segno list --error declined --since 1d
   segno list --prefix order- --limit 1000 --json | jq -r '.items[].id'
   segno list --all             # every one, calls as well
   segno list --roots --all     # every one, without calls")]
@@ -50,6 +51,9 @@ pub struct List {
     /// Label of the invocations
     #[arg(long, value_name = "NAME=VALUE", value_parser = read_label)]
     label: Option<(String, String)>,
+    /// Only those whose failure, last error or reason of a halt holds this text
+    #[arg(long, value_name = "TEXT")]
+    error: Option<String>,
     /// Prefix of ids
     #[arg(long, value_name = "TEXT")]
     prefix: Option<String>,
@@ -123,6 +127,7 @@ impl List {
             function: self.function,
             state: self.state,
             stuck: self.stuck.then_some(true),
+            error: self.error,
             prefix: self.prefix,
             label: self.label.map(|(name, value)| format!("{name}={value}")),
             parent: self.parent,
@@ -133,7 +138,8 @@ impl List {
         };
         let ask = async |after, limit| {
             // The first page is enough: what is counted does not depend on the page.
-            let counts = Option::is_none(&after).then_some(true);
+            let is_counted = Option::is_none(&after) && query.error.is_none();
+            let counts = is_counted.then_some(true);
             client
                 .list(&InvocationQuery { after, limit: Some(limit), counts, ..query.clone() })
                 .await

@@ -51,13 +51,16 @@ enum What {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  segno promise list --state pending
+  segno promise list --state pending --external
   segno promise list --prefix order-1001/
   segno promise list --tag target=poll://any@packers --tag team=finance --all --json")]
 struct List {
     /// State of the promises
     #[arg(long, value_name = "STATE", value_parser = states())]
     state: Option<String>,
+    /// Only those that people or other systems settle: neither calls, nor timers, nor signals
+    #[arg(long)]
+    external: bool,
     /// Prefix of ids
     #[arg(long, value_name = "TEXT")]
     prefix: Option<String>,
@@ -168,6 +171,7 @@ impl List {
             state: self.state,
             prefix: self.prefix,
             tags: (!tags.is_empty()).then(|| serde_json::json!(tags).to_string()),
+            external: self.external.then_some(true),
             ..PromiseQuery::default()
         };
         let ask = async |after, limit| {

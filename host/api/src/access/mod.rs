@@ -6,6 +6,7 @@
 //! openly sends its own `Origin`.
 
 mod jwt;
+pub(crate) mod sessions;
 mod signatures;
 
 use std::{
@@ -200,7 +201,7 @@ impl Access {
     }
 }
 
-fn bearer(header: &HeaderValue) -> Option<&str> {
+pub(crate) fn bearer(header: &HeaderValue) -> Option<&str> {
     let (scheme, token) = header.to_str().ok()?.split_at_checked(7)?;
     scheme.eq_ignore_ascii_case("bearer ").then(|| token.trim_ascii())
 }
@@ -215,18 +216,25 @@ fn only<'a>(headers: &'a HeaderMap, name: &header::HeaderName) -> Result<Option<
     first.map(|value| value.to_str().map_err(|_| ())).transpose()
 }
 
-/// Passes on requests with rights over every id. Liveness, readiness and the page that names them
-/// need no token.
+/// Passes on requests with rights over every id: those of a token, or of the session that a cookie
+/// names. Liveness, readiness, the page that names them, and the files of the console, which hold
+/// nothing of this host, need no token.
 pub async fn guard(
     State(api): State<Api>,
     request: Request,
     next: Next,
 ) -> Result<Response, ApiError> {
     api.access.check_sender(&request, false)?;
-    if !matches!(request.uri().path(), "/" | "/health" | "/ready") {
+    let path = request.uri().path();
+    if !matches!(path, "/" | "/health" | "/ready") && !super::console::serves(path) {
         let now = api.host.env.clock.now();
+        let session = api.session(request.headers(), now);
+        if let Some(session) = &session {
+            session.check(request.method(), request.headers())?;
+        }
+        let beside = session.as_ref().map(|session| session.token());
         // Most routes behind this guard concern any id.
-        if api.access.rights_of(request.headers(), None, now)?.prefix().is_some() {
+        if api.access.rights_of(request.headers(), beside, now)?.prefix().is_some() {
             let reason = "the token allows only what has an id with a certain beginning, which holds for the \
                           Resonate protocol; here a token for everything is asked for";
             return Err(ApiError::NoRights(reason.to_owned()));

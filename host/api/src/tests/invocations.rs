@@ -284,3 +284,26 @@ async fn a_journal_is_removed_after_the_end_and_the_outcome_says_so() {
         .await
         .problem(404, "unknown-invocation");
 }
+
+#[tokio::test]
+async fn invocations_are_found_by_the_text_of_an_error() {
+    let world = World::shop().await;
+    for id in ["a", "b", "c"] {
+        world.start(id).await.ok();
+    }
+    world.halt("a").await;
+    world.settle("b", Verdict::Rejected, r#"{"code":402,"message":"Card DECLINED"}"#).await;
+    let found = async |query: &str| {
+        let page = world.get(&format!("/v1/invocations?{query}")).await.ok();
+        let items = page["items"].as_array().expect("items").clone();
+        items.iter().map(|item| item["id"].as_str().expect("an id").to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(found("error=declined").await, ["b"]);
+    assert_eq!(found("error=402:").await, ["b"]);
+    assert_eq!(found("error=leaves%20the%20journal").await, ["a"]);
+    assert_eq!(found("error=declined&state=halted").await, [""; 0]);
+    // A page that has none of them is gone beyond.
+    assert_eq!(found("error=leaves&limit=1").await, ["a"]);
+    let both = world.get("/v1/invocations?error=x&counts=true").await;
+    assert!(both.problem(400, "invalid-field").contains("`counts`"));
+}

@@ -5,6 +5,7 @@ pub(crate) mod signed;
 
 mod access;
 mod bodies;
+mod console;
 mod document;
 mod events;
 mod graphs;
@@ -23,7 +24,9 @@ mod runs;
 mod sagas;
 mod schedules;
 mod serving;
+mod sessions;
 mod starting;
+mod stream;
 mod tasks;
 mod tree;
 mod unreadable;

@@ -166,3 +166,34 @@ async fn a_target_that_only_this_machine_reaches_is_refused_where_it_is_named() 
         assert_eq!(world.post("/v1/schedules", body).await.status.as_u16(), 201, "{target}");
     }
 }
+
+#[tokio::test]
+async fn what_people_settle_is_listed_apart_from_calls_and_timers() {
+    let world = World::shop().await;
+    for id in ["b/call", "d/call"] {
+        world.start(id).await.ok();
+    }
+    for id in ["a/gate", "c/gate", "e/gate"] {
+        world.gate(id).await;
+    }
+    let timer = json!({ "id": "timer", "timeout_ms": 60_000, "tags": { "timer": "true" } });
+    world.post("/v1/promises", timer).await.ok();
+    let page =
+        async |query: &str| world.get(&format!("/v1/promises?external=true{query}")).await.ok();
+    let ids = |page: &serde_json::Value| {
+        let items = page["items"].as_array().expect("items").iter();
+        items.map(|item| item["id"].as_str().expect("an id").to_owned()).collect::<Vec<_>>()
+    };
+    let all = page("").await;
+    assert_eq!(
+        (ids(&all), &all["next"]),
+        (vec!["a/gate".into(), "c/gate".into(), "e/gate".into()], &serde_json::Value::Null)
+    );
+    let first = page("&limit=2").await;
+    assert_eq!(
+        (ids(&first), &first["next"]),
+        (vec!["a/gate".into(), "c/gate".into()], &json!("c/gate"))
+    );
+    assert_eq!(ids(&page("&after=c/gate").await), ["e/gate"]);
+    assert_eq!(world.get("/v1/promises").await.ok()["items"].as_array().map(Vec::len), Some(6));
+}

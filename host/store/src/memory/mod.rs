@@ -22,7 +22,10 @@ use segno_core::{
 use segno_env::{Clock, Env};
 
 use self::kept::Kept;
-use super::{CallTree, Commit, Hints, Modules, Read, Scan, Store, StoreError, WorkQueue, hints};
+use super::{
+    CallTree, Commit, Hints, Modules, Read, Scan, Store, StoreError, WorkQueue,
+    hints::{self, Changes},
+};
 
 /// A store that keeps everything in memory.
 pub struct MemoryStore {
@@ -50,6 +53,9 @@ impl MemoryStore {
         kept.apply(delta);
         hints::drop_stale(&mut effects, &kept.model);
         self.hints.committed(&effects);
+        let mut changes = Changes::watched_by(&*self.hints);
+        changes.add(delta);
+        changes.tell(&*self.hints);
     }
 
     /// The same rows in a store of their own.
@@ -75,15 +81,18 @@ impl Store for MemoryStore {
         {
             let mut kept = self.kept();
             let now = self.clock.now();
+            let mut changes = Changes::watched_by(&*self.hints);
             for command in &commands {
                 let decision = kept.model.decide(command, now, &self.config);
                 kept.apply(&decision.delta);
+                changes.add(&decision.delta);
                 effects.extend(decision.effects);
                 replies.push(decision.reply);
             }
             hints::drop_stale(&mut effects, &kept.model);
             // While the rows are locked, so that hints come in the order of the commits.
             self.hints.committed(&effects);
+            changes.tell(&*self.hints);
             let commit = Commit { commands: commands.len(), took: Duration::ZERO, waiting: 0 };
             self.hints.measured(&commit);
         }

@@ -27,7 +27,7 @@ use super::{
     write::{RAISE_FIRST_VERSION, REMOVE, REMOVE_PROMISES, write},
 };
 use crate::{
-    hints,
+    hints::{self, Changes},
     sql::{Cache, Looks},
 };
 
@@ -36,6 +36,8 @@ use crate::{
 pub(super) struct Committed {
     pub(super) replies: Vec<Vec<Reply>>,
     pub(super) effects: Vec<Effect>,
+    /// What it changed, as far as that is watched.
+    pub(super) changes: Changes,
     /// Statements that it took.
     pub(super) statements: usize,
     /// Whether anything was written.
@@ -112,12 +114,13 @@ pub(super) struct Batch<'a> {
 }
 
 impl<'a> Batch<'a> {
-    /// A batch in which nothing was decided yet.
+    /// A batch in which nothing was decided yet; `changes` collects what it changes.
     pub(super) fn new(
         connection: &'a mut PgConnection,
         config: &'a Config,
         time: &'a Time,
         claims: &'a Claims,
+        changes: Changes,
     ) -> Self {
         Self {
             connection,
@@ -132,7 +135,7 @@ impl<'a> Batch<'a> {
             insertion: Insertion::None,
             is_mixed: false,
             is_last: false,
-            committed: Committed::default(),
+            committed: Committed { changes, ..Committed::default() },
         }
     }
 
@@ -199,6 +202,7 @@ impl<'a> Batch<'a> {
             self.load(missing).await?;
         }
         let decision = transition(&self.cache.view, command, self.now, self.config);
+        self.committed.changes.add(&decision.delta);
         if decision.delta.removed.is_empty() {
             self.fresh.extend(self.cache.apply(&decision.delta));
             self.delta.merge(decision.delta);

@@ -23,7 +23,10 @@ use super::{
     writer::Submission,
     writer_cache::WriterCache,
 };
-use crate::{hints, sql::Looks};
+use crate::{
+    hints::{self, Changes},
+    sql::Looks,
+};
 
 const COMMIT: &str = "COMMIT";
 
@@ -32,6 +35,8 @@ const COMMIT: &str = "COMMIT";
 pub(super) struct Committed {
     pub(super) replies: Vec<Vec<Reply>>,
     pub(super) effects: Vec<Effect>,
+    /// What it changed, as far as that is watched.
+    pub(super) changes: Changes,
     /// Statements that were run to write it.
     pub(super) statements: u64,
     /// How often rows had to be read for it.
@@ -64,12 +69,13 @@ pub(super) struct Batch<'a> {
 }
 
 impl<'a> Batch<'a> {
-    /// A batch at `now` that nothing was decided in yet.
+    /// A batch at `now` that nothing was decided in yet; `changes` collects what it changes.
     pub(super) fn new(
         connection: &'a mut Connection,
         writer_cache: &'a mut WriterCache,
         config: &'a Config,
         now: Timestamp,
+        changes: Changes,
     ) -> Self {
         Self {
             run_before: connection.run(),
@@ -80,7 +86,7 @@ impl<'a> Batch<'a> {
             delta: Delta::default(),
             fresh: BTreeSet::new(),
             begun: false,
-            committed: Committed::default(),
+            committed: Committed { changes, ..Committed::default() },
         }
     }
 
@@ -162,6 +168,7 @@ impl<'a> Batch<'a> {
     /// Takes a decision to what will be written.
     fn take(&mut self, decision: Decision) -> Reply {
         self.fresh.extend(self.writer_cache.rows.apply(&decision.delta));
+        self.committed.changes.add(&decision.delta);
         self.delta.merge(decision.delta);
         self.committed.effects.extend(decision.effects);
         decision.reply
@@ -169,6 +176,7 @@ impl<'a> Batch<'a> {
 
     /// Writes a decision that removes promises at once: their numbers are gone with them.
     fn remove(&mut self, delta: &Delta) -> Result<(), Failed> {
+        self.committed.changes.add(delta);
         self.delta.merge(delta.beside_removal());
         self.write()?;
         remove(self.connection, self.writer_cache, delta)?;

@@ -21,7 +21,7 @@ use super::{
     vacuum,
     writer_cache::WriterCache,
 };
-use crate::{Commit, Hints, NewModule, StoreError, sql, writing::Writing};
+use crate::{Commit, Hints, NewModule, StoreError, hints::Changes, sql, writing::Writing};
 
 /// A batch takes no further submission once it has this many commands.
 const BATCH: usize = 512;
@@ -217,6 +217,7 @@ impl Writer {
             let _ = submission.answer.send(Ok(replies));
         }
         self.hints.committed(&committed.effects);
+        committed.changes.tell(&*self.hints);
     }
 
     fn refuse(&mut self, submissions: Vec<Submission>, failed: NotCommitted) {
@@ -257,7 +258,9 @@ impl Writer {
         let now = self.clock.now();
         let (began, waiting) = (self.clock.elapsed(), self.queue.len());
         let (connection, writer_cache) = self.place.ready().map_err(NotCommitted::Refused)?;
-        let done = Batch::new(connection, writer_cache, &self.config, now).run(submissions);
+        let changes = Changes::watched_by(&*self.hints);
+        let done =
+            Batch::new(connection, writer_cache, &self.config, now, changes).run(submissions);
         match &done {
             Ok(committed) => {
                 writer_cache.committed();

@@ -8,6 +8,7 @@ use sqlx::{Connection as _, PgConnection};
 use super::{ConnectionSlot, Shared, batch_error::BatchError, submission::Submission};
 use crate::{
     Commit,
+    hints::Changes,
     postgres::{
         append::Appends,
         batch::{Batch, Committed, FootprintedCommand, NotCommitted},
@@ -55,6 +56,8 @@ impl Shared {
         if appends.is_empty() {
             return batch;
         }
+        let mut changes = Changes::watched_by(&*self.hints);
+        changes.add_ids(appends.ids());
         let appending = async {
             let connection = match slot {
                 Some(open) => open,
@@ -77,6 +80,7 @@ impl Shared {
         };
         let (mut committed, mut served, mut left) = (Committed::default(), Vec::new(), Vec::new());
         (committed.statements, committed.wrote) = (1, true);
+        committed.changes = changes;
         for (submission, appended) in batch.into_iter().zip(appended) {
             match appended {
                 Some((reply, effects)) => {
@@ -145,6 +149,7 @@ impl Shared {
             let _ = submission.answer.send(Ok(replies));
         }
         self.hints.committed(&committed.effects);
+        committed.changes.tell(&*self.hints);
         self.notifications.add(&committed.effects);
     }
 
@@ -219,7 +224,8 @@ impl Shared {
             Some(open) => open,
             None => slot.insert(self.connect().await?),
         };
-        let batch = Batch::new(connection, &self.config, &self.time, &self.claims);
+        let changes = Changes::watched_by(&*self.hints);
+        let batch = Batch::new(connection, &self.config, &self.time, &self.claims, changes);
         let done = self.env.within(TRANSACTION_TIMEOUT, batch.run(commands, also)).await;
         // The transaction may be anywhere, its commit included.
         let late = || Failed {

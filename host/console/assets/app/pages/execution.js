@@ -1,0 +1,141 @@
+// One execution: how it stands and why, what can be done, and its history in several views.
+
+import { html, useEffect, useMemo, useRef, useState } from '../dom.js';
+import { get, path } from '../api.js';
+import { Command, segno } from '../command.js';
+import { Actions, describe } from '../execution/actions.js';
+import { Graph } from '../execution/graph.js';
+import { Journal } from '../execution/journal.js';
+import { Logs } from '../execution/logs.js';
+import { Sagas } from '../execution/sagas.js';
+import { Timeline } from '../execution/timeline.js';
+import { readTree, Tree } from '../execution/tree.js';
+import { Waits } from '../execution/waits.js';
+import { behind, Note, readWhy, Why } from '../execution/why.js';
+import { Json } from '../json.js';
+import { throttled, useChanges } from '../live.js';
+import { Facts, Failed, Heading, Reading, Tabs } from '../parts.js';
+import { useRead } from '../read.js';
+import { Link } from '../route.js';
+import { State } from '../state.js';
+import { Elapsed, length, Time } from '../time.js';
+import { Copy, count, Id, target, Text } from '../text.js';
+
+const AT_ONCE = 10_000;
+/** Calls whose states are shown in the timeline. */
+const CALLS = 1000;
+const READ_EVERY_MS = 700;
+
+async function read(id, signal) {
+  const [invocation, why] = await Promise.all([get(path`/v1/invocations/${id}`, {}, signal), readWhy(id, signal)]);
+  const described = await describe(invocation.module, invocation.function, signal).catch(() => undefined);
+  return { invocation, why, described };
+}
+
+/** The journal so far; further records are appended as there are more. */
+function useJournal(id, version, wanted) {
+  const [state, set] = useState({ records: [], nodes: new Map(), complete: true, error: null, read: false });
+  const held = useRef({ records: [], limit: AT_ONCE });
+  const load = async (signal, nodesToo = true) => {
+    try {
+      const { records } = held.current;
+      const fresh = [];
+      let from = records.length;
+      let next;
+      do {
+        const page = await get(path`/v1/invocations/${id}/journal`, { from, limit: AT_ONCE }, signal);
+        fresh.push(...page.records);
+        next = page.next;
+        from = next;
+      } while (next !== undefined && records.length + fresh.length < held.current.limit);
+      const nodes = nodesToo ? await calls(id, signal) : undefined;
+      if (signal?.aborted) return;
+      held.current.records = fresh.length ? [...records, ...fresh] : records;
+      set((was) => ({ records: held.current.records, nodes: nodes || was.nodes, complete: next === undefined, error: null, read: true }));
+    } catch (error) {
+      if (error.name !== 'AbortError') set((was) => ({ ...was, error, read: true }));
+    }
+  };
+  useEffect(() => {
+    if (!wanted) return undefined;
+    const abort = new AbortController();
+    load(abort.signal);
+    return () => abort.abort();
+  }, [id, version, wanted]);
+  const more = () => {
+    held.current.limit = held.current.records.length + AT_ONCE;
+    load(undefined, false);
+  };
+  return { ...state, more };
+}
+
+/** The calls of an execution, by id. */
+async function calls(id, signal) {
+  try {
+    const tree = await readTree(id, { depth: 1, limit: CALLS }, signal);
+    return new Map(tree.nodes.map((node) => [node.id, node]));
+  } catch (error) {
+    if (error.name === 'AbortError') throw error;
+    return new Map();
+  }
+}
+
+export function Execution({ id, tab = 'timeline' }) {
+  const of = useRead((signal) => read(id, signal), [id]);
+  const [version, change] = useState(0);
+  const again = useMemo(() => throttled(() => {
+    of.again();
+    change((was) => was + 1);
+  }, READ_EVERY_MS), [id]);
+  const seen = useRef(null);
+  seen.current = of.data?.invocation;
+  useChanges(id, ({ ids, missed }) => {
+    // What has ended does not change, unless it is told of.
+    if (ids.length || missed || !seen.current?.settled_at_ms) again();
+  });
+  return html`${!of.data && html`<${Heading} title=${id.slice(0, 60)}><span class="id"><${Text} text=${id} most=${160} /></span><//>`}<${Reading} of=${of}>${(data) => html`<${Shown} ...${data} id=${id} tab=${tab} version=${version} again=${again} />`}<//>
+    ${of.error?.code === 'unknown-invocation' && html`<p><${Link} to=${['promises', id]}>Look for a promise with this id<//> or at <${Link} to=${[]}>all executions<//>.</p>`}`;
+}
+
+function Shown({ id, invocation, why, described, tab, version, again }) {
+  const isGraph = invocation.target === 'segno:graph';
+  const journal = useJournal(id, version, tab === 'timeline' || tab === 'journal');
+  const at = (name, title, number) => ({ to: name === 'timeline' ? ['executions', id] : ['executions', id, name], name: title, count: number, here: tab === name });
+  const module = invocation.target.startsWith('wasm://') ? target(invocation.target).split('/')[0] : undefined;
+  const title = id.length > 60 ? `${id.slice(0, 60)}…` : id;
+  return html`
+    <${Heading} title=${title} aside=${html`<${Copy} text=${id} what="the id" />`}><span class="id"><${Text} text=${id} most=${160} more /></span> <${State} state=${invocation.state} killed=${invocation.killed} /><//>
+    <p class="lead"><${Link} to=${module ? ['modules', invocation.module || module] : ['modules']}><${Text} text=${target(invocation.target)} most=${120} /><//>${invocation.parent && html` called by <${Id} id=${invocation.parent} most=${60} />`}${invocation.schedule && html` started by <${Link} to=${['schedules']} query=${{ prefix: invocation.schedule }}>the schedule <${Text} text=${invocation.schedule} most=${60} /><//>`}</p>
+    ${!invocation.settled_at_ms && html`<${Why} id=${id} why=${why} />`}
+    ${invocation.failure && html`<div class="why bad"><p class="why-line">failed with ${invocation.failure.code}: <${Text} text=${invocation.failure.message} most=${1000} more /></p>${invocation.failure.details !== undefined && html`<${Json} value=${invocation.failure.details} label="the details" />`}</div>`}
+    ${invocation.settled_at_ms && invocation.note && html`<${Note} note=${invocation.note} />`}
+    <${Actions} invocation=${invocation} described=${described} onDone=${again} />
+    ${!invocation.settled_at_ms && html`<${Waits} invocation=${invocation} described=${described} onDone=${again} />`}
+    <${Facts} facts=${[
+      ['Created', html`<${Time} at=${invocation.created_at_ms} both />`],
+      invocation.start_at_ms > invocation.created_at_ms && ['Starts', html`<${Time} at=${invocation.start_at_ms} both />`],
+      invocation.settled_at_ms ? ['Ended', html`<${Time} at=${invocation.settled_at_ms} both /> after ${length(invocation.settled_at_ms - invocation.created_at_ms)}`] : ['For', html`<${Elapsed} from=${invocation.created_at_ms} />`],
+      invocation.timeout_at_ms && !invocation.settled_at_ms && ['Deadline', html`<${Time} at=${invocation.timeout_at_ms} both />`],
+      ['Module', invocation.module && html`<${Link} to=${['modules', invocation.module]}><code>${invocation.module.slice(0, 12)}</code><//>`],
+      invocation.attempt > 0 && ['Attempts', html`<span class="warn">${count(invocation.attempt, 'failed attempt')}</span>`],
+      invocation.lease && ['Runs on', html`<${Text} text=${invocation.lease.node} />`],
+      invocation.limit && ['Limit', behind(invocation.limit)],
+      invocation.cancel !== 'none' && ['Cancellation', invocation.cancel],
+      Object.keys(invocation.labels).length > 0 && ['Labels', Object.entries(invocation.labels).map(([name, value]) => html`<${Link} to=${[]} query=${{ label: `${name}=${value}` }} class="tag"><${Text} text=${`${name}=${value}`} most=${80} /><//>`)],
+      invocation.awaited_by.length > 0 && ['Awaited by', invocation.awaited_by.slice(0, 5).map((waiter) => html`<${Id} id=${waiter} most=${50} /> `)],
+      invocation.progress && ['Progress', html`<${Text} text=${JSON.stringify(invocation.progress.value)} most=${200} more />, <${Time} at=${invocation.progress.at_ms} />`],
+    ]} />
+    <div class="io short">
+      <section aria-label="Input"><h2>Input</h2><${Json} value=${invocation.input} label="the input" /></section>
+      ${invocation.output !== undefined && html`<section aria-label="Output"><h2>Output</h2><${Json} value=${invocation.output} label="the output" /></section>`}
+    </div>
+    <${Tabs} label="Views" tabs=${[at('timeline', 'Timeline'), at('journal', 'Journal', invocation.journal_len), at('logs', 'Logs'), at('tree', 'Calls'), isGraph && at('graph', 'Graph'), (invocation.sagas || []).length > 0 && at('sagas', 'Sagas', invocation.sagas.length)]} />
+    ${(tab === 'timeline' || tab === 'journal') && html`<${Failed} error=${journal.error} />`}
+    ${tab === 'timeline' && (journal.read ? html`<${Timeline} invocation=${invocation} records=${journal.records} nodes=${journal.nodes} complete=${journal.complete} onMore=${journal.more} />` : html`<p class="empty" aria-busy="true">…</p>`)}
+    ${tab === 'journal' && journal.read && html`<${Journal} records=${journal.records} complete=${journal.complete} onMore=${journal.more} />`}
+    ${tab === 'logs' && html`<${Logs} id=${id} version=${version} />`}
+    ${tab === 'tree' && html`<${Tree} id=${id} version=${version} />`}
+    ${tab === 'graph' && html`<${Graph} id=${id} version=${version} />`}
+    ${tab === 'sagas' && html`<${Sagas} id=${id} version=${version} onDone=${again} />`}
+    <${Command} line=${{ journal: segno('inspect', id), logs: segno('logs', id), tree: segno('tree', id), graph: segno('graph', 'show', id), sagas: segno('saga', 'show', id) }[tab] || segno('inspect', id)} />`;
+}

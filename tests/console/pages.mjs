@@ -1,0 +1,114 @@
+// Each page with something on it, live, narrow and wide, light and dark.
+
+import { accessible, api, assert, checks, open, segno, server, until, visit } from './browser.mjs';
+import { IN_STATE, is, populate } from './world.mjs';
+
+await populate();
+const browser = await open();
+const { page, faults } = browser;
+const text = (selector = 'main') => page.locator(selector).innerText();
+const PAGES = ['', 'executions/doc-1', 'executions/doc-1/journal', 'executions/doc-1/logs', 'executions/fan-1/tree', 'executions/run-1/graph', 'executions/broken-1', 'executions/declined-1', 'inbox', 'promises/approval-7', 'modules', 'modules/approval', 'start/approval/approval', 'schedules', 'objects', 'objects/signup/Signup/ada', 'limits', 'limits/reports/report', 'events', 'tasks', 'tasks?state=pending', 'host'];
+
+await checks({
+  'the root of the host leads a browser to the console': async () => {
+    await page.goto(server);
+    assert.equal(new URL(page.url()).pathname, '/console/');
+    await page.waitForSelector('a.id:has-text("doc-1")');
+  },
+
+  'the list has executions in each state, filters them by its address, and counts them': async () => {
+    for (const [state, id] of Object.entries(IN_STATE)) {
+      await visit(page, `?state=${state}`);
+      await page.waitForSelector(`tr:has(a.id:has-text("${id}"))`);
+      const states = await page.locator('tbody .state').allInnerTexts();
+      assert.ok(states.every((shown) => shown === state || (state === 'cancelled' && shown === 'killed')), `${state}: ${states}`);
+      assert.equal(await page.locator('.chip.here').innerText().then((chip) => chip.split(/\s/)[0]), state);
+    }
+    await visit(page, '');
+    await page.getByLabel('Id begins with').fill('doc-');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/prefix=doc-/);
+    await until('only those are there', async () => (await page.locator('tbody tr').count()) === 2);
+    await until('they are counted', async () => /suspended\s*2/.test((await text('.chips')).replaceAll('\n', ' ')));
+    await visit(page, '?label=customer%3D7');
+    await until('one has the label', async () => (await page.locator('tbody a.id').allInnerTexts()).join() === 'doc-1');
+    await visit(page, '?error=DECLINES');
+    await until('one has the error', async () => (await page.locator('tbody a.id').allInnerTexts()).join() === 'declined-1');
+    await visit(page, '?since=15m&module=approval');
+    await until('two are young', async () => (await page.locator('tbody tr').count()) === 2);
+    const line = await page.locator('main > .command code').innerText();
+    assert.match(line, /segno list --module approval --roots --since 15m/);
+  },
+
+  'a change from the command line is seen without a reload': async () => {
+    await visit(page, '');
+    await page.waitForSelector('aside .state.good');
+    await segno('start', 'hello/hello', '"live"', '--id', 'live-1');
+    await page.waitForSelector('tr:has(a.id:has-text("live-1")) .state:has-text("resolved")', { timeout: 5000 });
+    await visit(page, 'executions/doc-2');
+    await page.waitForSelector('.heading .state:has-text("suspended")');
+    await page.waitForSelector('aside .state.good');
+    await segno('signal', 'doc-2', 'comment', '"from the shell"');
+    await until('the signal is in the timeline', async () => (await page.locator('.step-name:has-text("signal")').count()) > 0, 5000);
+    await segno('resolve', 'doc-2/p/decision', '"approve"');
+    await page.waitForSelector('.heading .state:has-text("resolved")', { timeout: 5000 });
+  },
+
+  'an execution shows why it waits, its steps, its records, what it logged and called': async () => {
+    await visit(page, 'executions/doc-1');
+    await page.waitForSelector('.why-line:has-text("waits for the promise doc-1/p/decision")');
+    await page.waitForSelector('.why-commands code:has-text("segno resolve doc-1/p/decision JSON")');
+    await page.waitForSelector('.step-name:has-text("promise decision")');
+    await page.getByRole('link', { name: /^Journal/ }).click();
+    await page.waitForURL(/doc-1\/journal/);
+    await page.locator('.journal-row', { hasText: 'started approval' }).click();
+    await page.waitForSelector('.detail:has-text("Budget")');
+    await page.getByPlaceholder('Search in all records').fill('budget');
+    await until('one record has it', async () => (await page.locator('.rows .journal-row').count()) === 1);
+    await visit(page, 'executions/fan-1/tree');
+    await until('all calls are there', async () => (await page.locator('.tree li').count()) === 13);
+    await visit(page, 'executions/broken-1');
+    await page.waitForSelector('.why:has-text("it stumbled on purpose")');
+    await page.waitForSelector('.frames:has-text("hostile/src/lib.rs")');
+    await visit(page, 'executions/run-1/graph');
+    await page.waitForSelector('.graph svg .node');
+    assert.equal(await page.locator('.graph svg .node').count(), 5);
+    await page.waitForSelector('tr:has-text("approved"):has-text("waiting")');
+  },
+
+  'every page shows what there is, by the keyboard too, with labels, in both colours and at each width': async () => {
+    const found = [];
+    const look = (what) => accessible(page, what).catch((error) => found.push(`${what}: ${error.actual ?? error.message}`));
+    for (const path of PAGES) {
+      await page.emulateMedia({ colorScheme: 'light' });
+      await page.setViewportSize({ width: 1280, height: 900 });
+      await visit(page, path);
+      await until(`${path} is read`, async () => (await page.locator('[aria-busy="true"]').count()) === 0);
+      assert.equal(await page.locator('.failed').count(), 0, `${path}: ${await page.locator('.failed').allInnerTexts()}`);
+      assert.match(await page.title(), /· Segno$/);
+      await look(`${path}, light`);
+      await page.emulateMedia({ colorScheme: 'dark' });
+      await look(`${path}, dark`);
+      await page.setViewportSize({ width: 360, height: 740 });
+      const over = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+      if (over > 0) found.push(`${path} is ${over} pixels wider than a telephone`);
+    }
+    assert.deepEqual(found, []);
+    await page.emulateMedia({ colorScheme: 'light' });
+    await page.setViewportSize({ width: 1280, height: 900 });
+    await visit(page, '');
+    await page.keyboard.press('Tab');
+    assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Skip to the content');
+    await page.getByRole('button', { name: /^Colours/ }).click();
+    await page.getByRole('button', { name: /^Colours/ }).click();
+    assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), 'dark');
+    await page.reload();
+    await page.waitForSelector('main h1');
+    assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), 'dark');
+  },
+
+  'nothing ran that is not of the console, and nothing was asked of others': async () => {
+    assert.deepEqual(faults, []);
+  },
+});
+await browser.close();
