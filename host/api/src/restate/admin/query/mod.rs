@@ -5,7 +5,7 @@
 //! table, of an id, a target, a status or a key, narrows what is loaded; beyond that a bounded number of rows is.
 //!
 //! - [`statement`]: the text of a question, as the database is asked it;
-//! - [`dialect`]: words of tools that SQLite has others for;
+//! - [`dialect`] and [`expression`]: words of tools that SQLite has others for;
 //! - [`source`]: the tables that it names, and what it says of their rows;
 //! - [`said`]: what a condition says of a column;
 //! - [`tables`]: where rows come from;
@@ -18,6 +18,7 @@ mod answer;
 mod arrow;
 mod database;
 mod dialect;
+mod expression;
 mod functions;
 mod loader;
 mod row;

@@ -14,7 +14,8 @@ use sqlparser::{
 };
 
 use super::{
-    dialect::{Dialect, is_bool},
+    dialect::Dialect,
+    expression::is_bool,
     source::{Enough, Source, sources},
     tables::Table,
 };

@@ -9,7 +9,6 @@ mod schema;
 
 use super::{
     loader::Loader,
-    row::Row,
     source::Source,
     value::{Kind, Value},
 };
