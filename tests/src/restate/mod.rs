@@ -4,7 +4,8 @@
 //! - `sdk`: the SDKs, their packages and what each of them lacks;
 //! - `service`: a process with the services of `tests/restate`;
 //! - `stage`: a client of the runtime's ingress and admin that writes down every exchange;
-//! - `transcript`: the canonical form of what it writes;
+//! - `tool`: the released command, and the canonical form of what it prints;
+//! - `transcript`: the canonical form of what a stage writes;
 //! - `scenes`: the scripts that are played on a stage;
 //! - `player`: plays them;
 //! - `golden`: the transcripts as the original server gives them;
@@ -17,17 +18,19 @@ mod scenes;
 mod sdk;
 mod service;
 mod stage;
+mod tool;
 mod transcript;
 
 pub use golden::{faults, record};
 pub use original::Original;
 pub use player::{
-    Played, play_admin_scenes, play_long_scenes, play_registrations, play_scenes,
-    play_scenes_suspending, register,
+    Played, play_admin_scenes, play_command_scenes, play_long_scenes, play_registrations,
+    play_scenes, play_scenes_suspending, register,
 };
 pub use sdk::{Feature, SDKS, Sdk, original, sdk};
 pub use service::{Endpoints, Service};
 pub use stage::{Answer, Request, Runtime, Stage};
+pub use tool::Tool;
 
 /// The services, lock files and golden transcripts.
 const SCRIPTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/restate");

@@ -7,8 +7,8 @@ use reqwest::Method;
 use serde_json::json;
 
 use super::{
-    Runtime, Sdk, Service, Stage,
-    scenes::{ADMIN, CONNECTED, REGISTRATIONS, SCENES, Scene, long},
+    Runtime, Sdk, Service, Stage, Tool,
+    scenes::{ADMIN, COMMAND, CONNECTED, REGISTRATIONS, SCENES, Scene, long},
     service::Endpoints,
 };
 
@@ -67,6 +67,16 @@ pub async fn play_registrations(
     let mut played = Vec::new();
     for scene in suitable(REGISTRATIONS, service.sdk()) {
         let stage = Stage::new(runtime, service.url()).with_others(others.url());
+        played.push(play(scene, stage).await);
+    }
+    played
+}
+
+/// Plays the scenes of the released command.
+pub async fn play_command_scenes(runtime: &Runtime, service: &Service, tool: &Tool) -> Vec<Played> {
+    let mut played = Vec::new();
+    for scene in suitable(COMMAND, service.sdk()) {
+        let stage = Stage::new(runtime, service.url()).with_tool(tool.clone());
         played.push(play(scene, stage).await);
     }
     played

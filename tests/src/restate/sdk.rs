@@ -180,16 +180,26 @@ pub fn endpoints() -> Option<Command> {
 
 /// The program of the original server; none if it cannot be had here, and standard error says why.
 pub fn original() -> Option<PathBuf> {
-    let program = |folder: &Path| {
+    released("server", "restate-server")
+}
+
+/// The program of the released command; none if it cannot be had here, and standard error says why.
+pub fn command() -> Option<PathBuf> {
+    released("command", "restate")
+}
+
+/// A program of Restate, in the folder `name` with its lock file.
+fn released(name: &str, program: &str) -> Option<PathBuf> {
+    let path = |folder: &Path| {
         let machine = if cfg!(target_arch = "aarch64") { "arm64" } else { "x64" };
         let system = if cfg!(target_os = "macos") { "darwin" } else { "linux" };
-        let package = format!("node_modules/@restatedev/restate-server-{system}-{machine}");
-        folder.join(package).join("bin/restate-server")
+        let package = format!("node_modules/@restatedev/{program}-{system}-{machine}");
+        folder.join(package).join("bin").join(program)
     };
-    let folder = PACKAGES.npm("server", "server", |folder| {
-        let mut command = Command::new(program(folder));
+    let folder = PACKAGES.npm(name, name, |folder| {
+        let mut command = Command::new(path(folder));
         command.arg("--version");
         command
     })?;
-    Some(program(&folder))
+    Some(path(&folder))
 }

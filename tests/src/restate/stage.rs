@@ -7,7 +7,10 @@ use segno::runtime::Env;
 use segno_core::time::Millis;
 use serde_json::Value;
 
-use super::transcript::{Transcript, canonical};
+use super::{
+    tool::Tool,
+    transcript::{Transcript, canonical},
+};
 
 /// Time limit of whatever is waited for.
 const LIMIT: Millis = Millis(15_000);
@@ -28,6 +31,7 @@ pub struct Stage {
     runtime: Runtime,
     service: String,
     others: String,
+    tool: Option<Tool>,
     client: reqwest::Client,
     env: Env,
     limit: Millis,
@@ -167,6 +171,7 @@ impl Stage {
             runtime: runtime.clone(),
             service: service.to_owned(),
             others: String::new(),
+            tool: None,
             client: reqwest::Client::new(),
             env: Env::system(),
             limit: LIMIT,
@@ -179,6 +184,11 @@ impl Stage {
         self.name(others, "others");
         self.others = others.to_owned();
         self
+    }
+
+    /// The same, which also has the released command.
+    pub fn with_tool(self, tool: Tool) -> Self {
+        Self { tool: Some(tool), ..self }
     }
 
     /// The same for work that is disturbed.
@@ -269,6 +279,31 @@ impl Stage {
     /// There is no answer.
     pub async fn query(&self, sql: &str) -> Answer {
         self.say(Request::query(sql)).await
+    }
+
+    /// Runs the released command, and writes down what it prints.
+    ///
+    /// # Panics
+    /// The stage has none.
+    pub async fn run(&self, arguments: &[&str]) -> String {
+        let tool = self.tool.as_ref().expect("a stage with the command");
+        let printed = self.env.within(self.limit, tool.run(&self.runtime, arguments)).await;
+        let printed = printed.unwrap_or_else(|| panic!("{arguments:?}: no end in time"));
+        self.written(|transcript| transcript.printed(&arguments.join(" "), &printed));
+        printed
+    }
+
+    /// The same, with the lines in the order of their letters, where their own means nothing.
+    ///
+    /// # Panics
+    /// The stage has none.
+    pub async fn run_sorted(&self, arguments: &[&str]) {
+        let tool = self.tool.as_ref().expect("a stage with the command");
+        let printed = self.env.within(self.limit, tool.run(&self.runtime, arguments)).await;
+        let printed = printed.unwrap_or_else(|| panic!("{arguments:?}: no end in time"));
+        let mut lines: Vec<_> = printed.lines().filter(|line| !line.is_empty()).collect();
+        lines.sort_unstable();
+        self.written(|transcript| transcript.printed(&arguments.join(" "), &lines.join("\n")));
     }
 
     /// Asks until the answer is as expected, and writes the last exchange down.

@@ -80,6 +80,17 @@ impl Transcript {
         }
     }
 
+    /// Adds a command, and what it printed.
+    pub fn printed(&mut self, command: &str, printed: &str) {
+        if !self.text.is_empty() {
+            self.text.push('\n');
+        }
+        self.line('$', command);
+        for line in printed.lines() {
+            self.line('|', line);
+        }
+    }
+
     /// Adds a remark of the scene.
     pub fn remark(&mut self, text: &str) {
         if !self.text.is_empty() {

@@ -12,8 +12,8 @@ mod host;
 mod original;
 
 use tests::restate::{
-    Endpoints, Played, faults, play_admin_scenes, play_long_scenes, play_registrations,
-    play_scenes, play_scenes_suspending, sdk,
+    Endpoints, Played, Tool, faults, play_admin_scenes, play_command_scenes, play_long_scenes,
+    play_registrations, play_scenes, play_scenes_suspending, sdk,
 };
 use throwaway_postgres::Cluster;
 
@@ -113,6 +113,14 @@ async fn deployments_are_registered_as_by_the_original_server() {
     let Some(fixture) = Fixture::new(sdk("npm-1.17.2"), &[]).await else { return };
     let Some(others) = Endpoints::start(fixture.folder()) else { return };
     let played = play_registrations(&fixture.runtime, &fixture.service, &others).await;
+    assert_played(&fixture, played);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_released_command_is_answered_as_by_the_original_server() {
+    let Some(fixture) = Fixture::new(sdk("npm-1.17.2"), &[]).await else { return };
+    let Some(tool) = Tool::installed() else { return };
+    let played = play_command_scenes(&fixture.runtime, &fixture.service, &tool).await;
     assert_played(&fixture, played);
 }
 

@@ -8,25 +8,43 @@
 //! The first compares, the second records.
 
 use tests::restate::{
-    Endpoints, Original, Played, SDKS, Sdk, Service, faults, play_admin_scenes, play_long_scenes,
-    play_registrations, play_scenes, play_scenes_suspending, record, register,
+    Endpoints, Original, Played, SDKS, Sdk, Service, Tool, faults, play_admin_scenes,
+    play_command_scenes, play_long_scenes, play_registrations, play_scenes, play_scenes_suspending,
+    record, register,
 };
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "the original server is not a part of the suite"]
 async fn the_original_server_answers_as_recorded() {
-    let records = std::env::var_os("SEGNO_RECORD").is_some();
     let mut wrong = Vec::new();
     for sdk in SDKS.iter().filter(|sdk| sdk.like.is_none()) {
         let Some(played) = played(sdk).await else { return };
-        for Played { scene, transcript } in played.iter().filter(|_| records) {
-            if let Ok(transcript) = transcript {
-                record(scene, sdk, transcript);
-            }
-        }
-        wrong.extend(faults(sdk, played));
+        wrong.extend(recorded(sdk, played));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "the original server is not a part of the suite"]
+async fn the_original_server_answers_the_command_as_recorded() {
+    let (sdk, folder) = (&SDKS[0], tempfile::tempdir().expect("there is room for a folder"));
+    let Some(server) = Original::start(folder.path()).await else { return };
+    let Some(service) = Service::start(sdk, folder.path()) else { return };
+    let Some(tool) = Tool::installed() else { return };
+    register(&server.runtime, service.url()).await;
+    let wrong = recorded(sdk, play_command_scenes(&server.runtime, &service, &tool).await);
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+/// What is wrong with these scenes, after those that went to their end were recorded, if that is asked for.
+fn recorded(sdk: &'static Sdk, played: Vec<Played>) -> Vec<String> {
+    let records = std::env::var_os("SEGNO_RECORD").is_some();
+    for Played { scene, transcript } in played.iter().filter(|_| records) {
+        if let Ok(transcript) = transcript {
+            record(scene, sdk, transcript);
+        }
+    }
+    faults(sdk, played)
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -2,25 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use segno_core::{
-    address::service_alias, id::Digest, object::ModuleFacts, time::Millis, value::Text,
-};
+use segno_core::{address::service_alias, id::Digest, object::ModuleFacts, value::Text};
 use segno_restate::{
     id::DeploymentId,
-    manifest::{Handler, HandlerType, Manifest, OnMaxAttempts, ProtocolMode, Service, ServiceType},
+    manifest::{Handler, HandlerType, Manifest, ProtocolMode, Service, ServiceType},
     version::{NoCommonVersion, ProtocolVersion, VersionRange},
 };
 use serde::{Deserialize, Serialize};
 
-use super::{connector::Endpoint, ids::Called, retention::ServiceRetention};
+use super::{change::Change, connector::Endpoint, ids::Called};
 
 /// The versions of the protocol that hosts speak.
 pub const SPOKEN: VersionRange = VersionRange { min: 1, max: 7 };
-/// Without a frame for so long, a deployment is asked to suspend.
-const INACTIVITY: Millis = Millis(60_000);
-/// After that, an attempt is given up when it takes so long.
-const ABORT: Millis = Millis(600_000);
-
 /// A deployment, as it is kept.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Deployment {
@@ -42,38 +35,6 @@ pub struct Deployment {
     pub sdk: Option<String>,
     /// What it has.
     pub manifest: Manifest,
-}
-
-/// What operators may change of a service.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Change {
-    /// Whether clients may call it.
-    pub public: Option<bool>,
-    /// Without a frame for so long, its deployment is asked to suspend.
-    pub inactivity: Option<Millis>,
-    /// After that, an attempt is given up when it takes so long.
-    pub abort: Option<Millis>,
-    /// How long what has ended is kept.
-    pub retention: ServiceRetention,
-}
-
-impl Change {
-    /// A change of a service holds for its handlers.
-    fn apply(self, service: &mut Service) {
-        let millis = |length: Millis| u64::try_from(length.0).unwrap_or_default();
-        if let Some(public) = self.public {
-            service.ingress_private = Some(!public);
-        }
-        if let Some(length) = self.inactivity {
-            service.inactivity_timeout = Some(millis(length));
-            service.handlers.iter_mut().for_each(|handler| handler.inactivity_timeout = None);
-        }
-        if let Some(length) = self.abort {
-            service.abort_timeout = Some(millis(length));
-            service.handlers.iter_mut().for_each(|handler| handler.abort_timeout = None);
-        }
-        self.retention.apply(service);
-    }
 }
 
 /// A document that is no deployment.
@@ -107,42 +68,6 @@ pub struct HandlerFacts {
     pub runs_once: bool,
     /// Whether only other handlers may call it.
     pub is_private: bool,
-}
-
-/// When failed attempts are repeated.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct RetryPolicy {
-    /// Before the first retry.
-    pub initial: Millis,
-    /// The longest interval.
-    pub longest: Millis,
-    /// By how much each is longer than the one before.
-    pub factor: f64,
-    /// Attempts in all; none: no end.
-    pub most: Option<u64>,
-    /// Whether the invocation fails after the last one, or waits for a person.
-    pub fails: bool,
-}
-
-/// How long an attempt may be quiet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Timeouts {
-    /// Until the deployment is asked to suspend.
-    pub inactivity: Millis,
-    /// From then until the attempt is given up.
-    pub abort: Millis,
-}
-
-impl RetryPolicy {
-    /// The wait after this many failed attempts in a row, from 1 on.
-    pub fn wait(&self, failed: u32) -> Millis {
-        let power =
-            self.factor.max(1.0).powi(i32::try_from(failed.saturating_sub(1)).unwrap_or(i32::MAX));
-        #[expect(clippy::cast_precision_loss, reason = "an interval is far below 2^52 ms")]
-        let wait = (self.initial.0 as f64 * power).min(self.longest.0 as f64);
-        #[expect(clippy::cast_possible_truncation, reason = "it is at most the longest interval")]
-        Millis((wait as i64).max(0))
-    }
 }
 
 impl Deployment {
@@ -294,57 +219,6 @@ impl Deployment {
         let is_lazy = handler.enable_lazy_state.or(service.enable_lazy_state).unwrap_or_default();
         service.ty != ServiceType::Service && !is_lazy
     }
-
-    /// When attempts of a handler are repeated.
-    pub fn retry_policy(service: &Service, handler: &Handler) -> RetryPolicy {
-        let millis = |given: Option<u64>, default| {
-            given.map_or(default, |ms| Millis(i64::try_from(ms).unwrap_or(i64::MAX)))
-        };
-        let initial =
-            handler.retry_policy_initial_interval.or(service.retry_policy_initial_interval);
-        let longest = handler.retry_policy_max_interval.or(service.retry_policy_max_interval);
-        let factor = handler
-            .retry_policy_exponentiation_factor
-            .or(service.retry_policy_exponentiation_factor);
-        let most = handler.retry_policy_max_attempts.or(service.retry_policy_max_attempts);
-        let end = handler.retry_policy_on_max_attempts.or(service.retry_policy_on_max_attempts);
-        RetryPolicy {
-            initial: millis(initial, Millis(500)),
-            longest: millis(longest, Millis(60_000)),
-            factor: factor.unwrap_or(2.0),
-            most: Some(most.unwrap_or(70)),
-            fails: end == Some(OnMaxAttempts::Kill),
-        }
-    }
-
-    /// The same of the handlers that say nothing.
-    pub fn policy_of(&self, service: &Service) -> RetryPolicy {
-        Self::retry_policy(service, &silent())
-    }
-
-    /// How long attempts of the handlers may be quiet that say nothing.
-    pub fn timeouts_of(service: &Service) -> Timeouts {
-        Self::timeouts(service, &silent())
-    }
-
-    /// How long attempts of a handler may be quiet.
-    pub fn timeouts(service: &Service, handler: &Handler) -> Timeouts {
-        let millis = |given: Option<u64>, default| {
-            given.map_or(default, |ms| Millis(i64::try_from(ms).unwrap_or(i64::MAX)))
-        };
-        Timeouts {
-            inactivity: millis(
-                handler.inactivity_timeout.or(service.inactivity_timeout),
-                INACTIVITY,
-            ),
-            abort: millis(handler.abort_timeout.or(service.abort_timeout), ABORT),
-        }
-    }
-}
-
-/// A handler that says nothing of itself.
-fn silent() -> Handler {
-    serde_json::from_str(r#"{"name":"handler"}"#).expect("a handler needs a name only")
 }
 
 /// How a handler uses its key.
@@ -359,6 +233,8 @@ pub fn kind(service: &Service, handler: &Handler) -> HandlerKind {
 
 #[cfg(test)]
 mod tests {
+    use segno_core::time::Millis;
+
     use super::*;
 
     fn deployment() -> Deployment {

@@ -3,6 +3,8 @@
 //! A deployment is kept as a module is: what it was registered with is its component, the digest of that is its name, and
 //! each of its services is an alias (`restate:SERVICE`) that stands for the deployment which new invocations go to.
 
+mod attempts;
+mod change;
 mod connector;
 mod deployment;
 pub mod frames;
@@ -31,14 +33,13 @@ use self::ids::Called;
 use crate::recovery::retention::{Keep, Retention};
 
 pub use self::{
+    attempts::{RetryPolicy, Timeouts},
+    change::Change,
     connector::{
         AttemptRequest, ConnectError, Connector, Discovery, Endpoint, Exchange, Incoming,
         NoConnector,
     },
-    deployment::{
-        Change, Deployment, HandlerFacts, HandlerKind, RetryPolicy, SPOKEN, Timeouts, Unreadable,
-        kind,
-    },
+    deployment::{Deployment, HandlerFacts, HandlerKind, SPOKEN, Unreadable, kind},
     http::HttpConnector,
     retention::ServiceRetention,
 };

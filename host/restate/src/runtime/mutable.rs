@@ -1,6 +1,6 @@
 //! An attempt of V1 to V3.
 
-use std::collections::BTreeSet;
+mod action;
 
 use bytes::{Bytes, BytesMut};
 
@@ -8,7 +8,7 @@ use crate::{
     failure,
     frame::{Flags, Frame, FrameDecoder, MESSAGE_LIMIT},
     mutable::{
-        CancelTarget, Completes, Completion, Entry, EntryAck, EntryKind, EntryResult, ErrorMessage,
+        CancelTarget, Completes, Completion, Entry, EntryAck, EntryKind, EntryResult,
         InvocationTarget, Message, frame_type,
     },
     version::{Family, ProtocolVersion},
@@ -16,38 +16,7 @@ use crate::{
     wire::Start,
 };
 
-/// What the runtime has to do.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Action {
-    /// Store this at the end of the journal, and begin what it asks for. A fallible entry that
-    /// cannot be done is not stored: end the attempt, and try again later.
-    Append {
-        /// Its index in the journal; the input has 0.
-        index: u32,
-        /// The entry.
-        entry: Entry,
-        /// Its frame, as the journal keeps it.
-        record: Bytes,
-        /// Whether to [`acknowledge`](Attempt::acknowledge) it when it is stored.
-        requires_ack: bool,
-    },
-    /// The attempt is over. Begin another when one of the entries has its result.
-    Suspend(Suspended),
-    /// The attempt is over. Try again, as the policy and the message say.
-    Failed(ErrorMessage),
-    /// The invocation is over, with the output that the journal has.
-    Ended,
-}
-
-/// A wait that is left to the runtime.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Suspended {
-    /// The entries of which one has to be completed.
-    pub indexes: BTreeSet<u32>,
-    /// Whether to begin another attempt at once: a result came when it could no longer be told, or
-    /// the deployment waits to hear that an entry is stored, which it will see in the journal.
-    pub ready: bool,
-}
+pub use self::action::{Action, Suspended};
 
 /// The machine.
 #[derive(Debug)]

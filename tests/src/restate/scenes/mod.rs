@@ -8,6 +8,7 @@
 //! - `events`: awakeables and signals;
 //! - `control`: cancel, kill, pause, resume, purge, restart;
 //! - `admin`: deployments, services, queries;
+//! - `command`: the released command;
 //! - `long`: those that go on while processes are killed.
 
 macro_rules! scenes {
@@ -21,6 +22,7 @@ macro_rules! scenes {
 }
 
 mod admin;
+mod command;
 mod control;
 mod events;
 mod handlers;
@@ -153,5 +155,18 @@ pub const REGISTRATIONS: &[Scene] = scenes! {
         registration,
         refused_registrations,
         removed_deployment,
+    }
+};
+
+/// Those that run the released command, in the order in which they are played: on services that have done nothing else.
+pub const COMMAND: &[Scene] = scenes! {
+    command: {
+        command_lists,
+        command_describes,
+        command_shows_services,
+        command_shows_deployments,
+        command_shows_state,
+        command_asks,
+        command_controls,
     }
 };

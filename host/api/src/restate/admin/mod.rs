@@ -27,6 +27,9 @@ use crate::Api;
 /// The most bytes of a request.
 const LIMIT: usize = 8 << 20;
 
+/// The versions of the routes that there are, the oldest first.
+const VERSIONS: [u32; 3] = [2, 3, 4];
+
 /// The routes of operators.
 pub fn router(api: Api) -> Router {
     Router::new()
@@ -46,7 +49,15 @@ async fn routed(api: Api, request: Request) -> Result<Response, AdminError> {
         .ok_or_else(|| AdminError::new(400, "the path is no UTF-8"))?;
     let method = request.method().clone();
     let query = request.uri().query().unwrap_or_default().to_owned();
-    match (method.as_str(), segments.all().as_slice()) {
+    let segments = segments.all();
+    // The command of Restate begins each path with the newest version of the routes that both know.
+    let path = match segments.as_slice() {
+        [version, path @ ..] if VERSIONS.iter().any(|known| *version == format!("v{known}")) => {
+            path
+        }
+        path => path,
+    };
+    match (method.as_str(), path) {
         ("GET", ["health"]) => Ok(().into_response()),
         ("GET", ["version"]) => Ok(version(&api)),
         ("GET", ["deployments"]) => deployments::list(&api).await,
@@ -93,8 +104,8 @@ fn version(api: &Api) -> Response {
     let version = json!({
         "version": env!("CARGO_PKG_VERSION"),
         "server": "segno",
-        "min_admin_api_version": 2,
-        "max_admin_api_version": 4,
+        "min_admin_api_version": VERSIONS[0],
+        "max_admin_api_version": VERSIONS[VERSIONS.len() - 1],
         "features": [],
         "request_identity_key": api.host.services.connector().identity(),
     });

@@ -112,7 +112,7 @@ async fn invocations_are_found_by_each_state() {
         "pending",
     ] {
         let sql = format!(
-            "SELECT id, status FROM sys_invocation_status WHERE status = '{state}' AND target <> 'Greeter/part' ORDER BY created_at DESC"
+            "SELECT id, status FROM sys_invocation WHERE status = '{state}' AND target <> 'Greeter/part' ORDER BY created_at DESC"
         );
         let rows = services.rows(&sql).await;
         let mut found = texts(&rows, "id");
@@ -284,36 +284,76 @@ async fn what_is_registered_is_found() {
 #[tokio::test]
 async fn more_rows_than_are_looked_at_are_refused_unless_fewer_are_enough() {
     let services = Services::new().await;
-    for _ in 0..10_001 {
+    for _ in 0..2_001 {
         services.send("Greeter/greet").await;
     }
     let refusal = services.refused("SELECT COUNT(*) FROM sys_invocation").await;
-    assert!(refusal.contains("more than 10000 rows of `sys_invocation`"), "{refusal}");
+    assert!(refusal.contains("more than 2000 rows of `sys_invocation`"), "{refusal}");
     services.refused("SELECT id FROM sys_invocation ORDER BY id LIMIT 1").await;
     for sql in [
         "SELECT id FROM sys_invocation LIMIT 1",
         "SELECT id FROM sys_invocation ORDER BY created_at DESC LIMIT 1",
+        "SELECT id FROM sys_invocation WHERE status <> 'completed' ORDER BY created_at DESC, id LIMIT 1",
+        "SELECT id FROM sys_invocation i WHERE target_service_name IN (SELECT name FROM sys_service) LIMIT 1",
     ] {
         assert_eq!(services.rows(sql).await.as_array().map(Vec::len), Some(1), "{sql}");
     }
     let narrow = "SELECT COUNT(*) AS n FROM sys_invocation WHERE status = 'running'";
     assert_eq!(services.rows(narrow).await, json!([{ "n": 0 }]));
+    let ended =
+        "SELECT COUNT(*) AS n FROM sys_invocation_status WHERE status IN ('completed', 'paused')";
+    assert_eq!(services.rows(ended).await, json!([{ "n": 0 }]));
+    // What nothing in the first rows fits is looked for in all.
+    services.refused("SELECT id FROM sys_invocation WHERE target = 'x' OR id = 'x' LIMIT 1").await;
 }
 
 #[tokio::test]
-async fn only_json_is_answered() {
+async fn what_does_not_ask_for_json_is_answered_as_a_stream() {
     let services = Services::new().await;
-    for accept in [None, Some("application/vnd.apache.arrow.stream")] {
-        let mut request = Request::post("/query").header(header::HOST, "localhost");
+    for accept in [None, Some("*/*"), Some("application/vnd.apache.arrow.stream")] {
+        let mut request = Request::post("/v4/query").header(header::HOST, "localhost");
         if let Some(accept) = accept {
             request = request.header(header::ACCEPT, accept);
         }
         let request = request.body(Body::from("{\"query\":\"SELECT name FROM sys_service\"}"));
         let request = request.expect("a request");
         let response = services.admin.clone().oneshot(request).await.expect("an answer");
-        assert_eq!(response.status(), StatusCode::NOT_ACCEPTABLE);
+        assert_eq!(response.status(), StatusCode::OK);
+        let kind = &response.headers()[header::CONTENT_TYPE];
+        assert_eq!(kind, "application/vnd.apache.arrow.stream");
     }
     let (status, _) = services.admin("GET", "/query", None).await;
     assert_eq!(status, StatusCode::METHOD_NOT_ALLOWED);
     assert!(services.refused("SELECT nothing FROM state").await.contains("no column `nothing`"));
+}
+
+#[tokio::test]
+async fn tables_are_joined_and_named_where_they_are_listed() {
+    let services = Services::new().await;
+    let id = services.send("Greeter/greet").await;
+    let joined = "SELECT inv.id, dp.id IS NOT NULL AS is_there FROM sys_invocation inv \
+        LEFT JOIN sys_deployment dp ON dp.id = inv.pinned_deployment_id ORDER BY inv.created_at DESC";
+    let rows = services.rows(joined).await;
+    assert_eq!(rows[0]["id"], id.as_str());
+    assert!(rows[0]["is_there"].is_boolean(), "{rows}");
+    let columns = "SELECT COUNT(*) AS n FROM information_schema.columns WHERE table_name = 'sys_journal' \
+        AND column_name IN ('version', 'entry_json', 'appended_at', 'nothing')";
+    assert_eq!(services.rows(columns).await, json!([{ "n": 3 }]));
+    let tables = "SELECT table_schema AS s, COUNT(*) AS n FROM information_schema.tables GROUP BY s ORDER BY s";
+    let expected = json!([{ "s": "information_schema", "n": 2 }, { "s": "public", "n": 9 }]);
+    assert_eq!(services.rows(tables).await, expected);
+}
+
+#[tokio::test]
+async fn invocations_stand_elsewhere_in_the_other_table_of_them() {
+    let services = Services::new().await;
+    in_each_state(&services).await;
+    let stands = "SELECT status, COUNT(*) AS n FROM sys_invocation_status WHERE target <> 'Greeter/part' GROUP BY status ORDER BY status";
+    let stands = services.rows(stands).await;
+    assert_eq!(
+        texts(&stands, "status"),
+        ["completed", "inboxed", "invoked", "paused", "scheduled", "suspended"]
+    );
+    let open = "SELECT COUNT(*) AS n FROM sys_invocation_status WHERE status IN ('invoked', 'paused') AND target <> 'Greeter/part'";
+    assert_eq!(services.rows(open).await, json!([{ "n": 5 }]));
 }

@@ -6,8 +6,8 @@ use crate::{
     ProtocolVersion::*,
     custom::Custom,
     mutable::{
-        Awakeable, Call, CancelInvocation, ClearState, GetCallInvocationId, GetState, Input,
-        OneWayCall, Output, Run, Sleep, Suspension, complete,
+        Awakeable, Call, CancelInvocation, ClearState, ErrorMessage, GetCallInvocationId, GetState,
+        Input, OneWayCall, Output, Run, Sleep, Suspension, complete,
     },
     wire::{Failure, Void},
 };

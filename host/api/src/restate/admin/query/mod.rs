@@ -1,20 +1,30 @@
 //! `POST /query`: questions in SQL about invocations, their journals, state and what is registered.
 //!
-//! Tools ask in this way what no other route lists. A question is about one table, whose rows are made from what the
-//! store lists; what it asks for is worked out here. So a question costs what listing costs: an id, a target, a
-//! status and a key are looked up where the store can do that, and beyond that a bounded number of rows is looked at.
+//! Tools ask in this way what no other route lists. Each table that a question names is loaded from what the store
+//! lists into a database of its own, in memory, and the question is asked there. What a question says plainly of a
+//! table, of an id, a target, a status or a key, narrows what is loaded; beyond that a bounded number of rows is.
 //!
-//! - [`parse`]: the text of a question, as a plan; whatever is not understood is refused;
-//! - [`plan`]: the answer to a plan from rows;
-//! - [`condition`]: what is asked of a row;
-//! - [`row`]: rows, and how many are looked at;
-//! - [`value`]: their values;
-//! - [`tables`]: where rows come from.
+//! - [`statement`]: the text of a question, as the database is asked it;
+//! - [`dialect`] and [`expression`]: words of tools that SQLite has others for;
+//! - [`source`]: the tables that it names, and what it says of their rows;
+//! - [`said`]: what a condition says of a column;
+//! - [`tables`]: where rows come from;
+//! - [`row`] and [`value`]: rows and their values;
+//! - [`loader`]: puts rows into the database, as many as are let in;
+//! - [`database`] and [`functions`]: the database;
+//! - [`answer`] and [`arrow`]: what is answered.
 
-mod condition;
-mod parse;
-mod plan;
+mod answer;
+mod arrow;
+mod database;
+mod dialect;
+mod expression;
+mod functions;
+mod loader;
 mod row;
+mod said;
+mod source;
+mod statement;
 mod tables;
 mod value;
 
@@ -29,9 +39,14 @@ use axum::{
 };
 use serde::Deserialize;
 use serde_json::json;
+use tokio::sync::Semaphore;
 
+use self::{loader::Loader, statement::Statement};
 use super::{super::error::AdminError, body};
 use crate::Api;
+
+/// This many queries are answered at a time in a process, because each has its tables in memory.
+static ANSWERED: Semaphore = Semaphore::const_new(4);
 
 /// What is asked.
 #[derive(Deserialize)]
@@ -39,17 +54,26 @@ struct Asked {
     query: String,
 }
 
-/// Answers a query.
+/// Answers a query: as JSON where that is asked for, and as an Arrow stream otherwise.
 pub async fn query(api: Api, request: Request) -> Result<Response, AdminError> {
-    if !wants_json(request.headers()) {
-        let message = "only JSON is answered, and no Arrow: send `accept: application/json`";
-        return Err(AdminError::new(406, message));
-    }
+    let as_json = wants_json(request.headers());
     let asked: Asked = body(&api, request).await?;
-    let plan =
-        parse::parse(&asked.query).map_err(|refused| AdminError::new(400, refused.to_string()))?;
-    let rows = tables::rows(&api, &plan).await?;
-    Ok(Json(json!({ "rows": plan.answer(rows) })).into_response())
+    let now = api.host.env.clock.now();
+    let statement = Statement::read(&asked.query, now)
+        .map_err(|refused| AdminError::new(400, refused.to_string()))?;
+    let _place = ANSWERED.acquire().await.expect("nobody closes it");
+    let mut loader = Loader::new(&statement)?;
+    for loaded in &statement.sources {
+        loader.begin(loaded);
+        tables::load(&api, &loaded.source, &mut loader).await?;
+    }
+    let database = loader.loaded();
+    let answering = tokio::task::spawn_blocking(move || database.answer(&statement));
+    let answer = answering.await.map_err(|error| AdminError::new(500, error.to_string()))??;
+    if as_json {
+        return Ok(Json(json!({ "rows": answer.json() })).into_response());
+    }
+    Ok(([(header::CONTENT_TYPE, arrow::CONTENT_TYPE)], arrow::stream(&answer)).into_response())
 }
 
 fn wants_json(headers: &HeaderMap) -> bool {

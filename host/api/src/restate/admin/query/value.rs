@@ -1,9 +1,13 @@
-//! Values in rows, and how they compare.
+//! Values in rows, and how they stand in the database.
+//!
+//! An instant is text there, always of one length, `2026-01-31T12:00:00.000Z`: so it is ordered and compared as it
+//! is, and answered as it is.
 
-use std::cmp::Ordering;
-
+use rusqlite::{
+    ToSql,
+    types::{ToSqlOutput, ValueRef},
+};
 use segno_core::time::Timestamp;
-use serde_json::Value as Json;
 
 use crate::restate::ingress_time;
 
@@ -23,20 +27,33 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// What it is called in messages.
-    pub fn said(self) -> &'static str {
+    /// Under what name the database knows it.
+    pub fn declared(self) -> &'static str {
         match self {
-            Self::Text => "text in single quotes",
-            Self::Number => "a whole number",
-            Self::Bool => "TRUE or FALSE",
-            Self::Time => "an instant like '2026-01-31T12:00:00Z'",
-            Self::Bytes => "bytes, which are not compared",
+            Self::Text | Self::Time => "TEXT",
+            Self::Number => "INTEGER",
+            Self::Bool => BOOLEAN,
+            Self::Bytes => "BLOB",
+        }
+    }
+
+    /// Under what name tools know it.
+    pub fn named(self) -> &'static str {
+        match self {
+            Self::Text => "Utf8",
+            Self::Number => "Int64",
+            Self::Bool => "Boolean",
+            Self::Time => "Timestamp(Millisecond, Some(\"+00:00\"))",
+            Self::Bytes => "Binary",
         }
     }
 }
 
-/// A value of a row. The order is that of one kind; values of a column are of its kind.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+/// What the database calls yes and no: it has them as 1 and 0.
+pub const BOOLEAN: &str = "BOOLEAN";
+
+/// A value of a row.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Value {
     /// None.
     Null,
@@ -68,60 +85,40 @@ impl Value {
         at.map_or(Self::Null, Self::Time)
     }
 
-    /// The text that it is.
-    pub fn as_text(&self) -> Option<&str> {
+    /// Bytes that it takes.
+    pub fn weight(&self) -> usize {
         match self {
-            Self::Text(text) => Some(text),
-            _ => None,
+            Self::Null => 1,
+            Self::Bool(_) | Self::Number(_) => 8,
+            Self::Time(_) => 24,
+            Self::Text(text) => text.len(),
+            Self::Bytes(bytes) => bytes.len(),
         }
     }
+}
 
-    /// Whether it is nothing.
-    pub fn is_null(&self) -> bool {
-        matches!(self, Self::Null)
-    }
-
-    /// How it stands to another; none: that is unknown, one of them is nothing.
-    pub fn compared(&self, other: &Self) -> Option<Ordering> {
-        (!self.is_null() && !other.is_null()).then(|| self.cmp(other))
-    }
-
-    /// A literal as a value of this kind; none: it is none.
-    pub fn coerced(self, kind: Kind) -> Option<Self> {
-        match (self, kind) {
-            (Self::Null, _) => Some(Self::Null),
-            (value @ Self::Text(_), Kind::Text)
-            | (value @ Self::Number(_), Kind::Number)
-            | (value @ Self::Bool(_), Kind::Bool) => Some(value),
-            (Self::Text(text), Kind::Number) => text.parse().ok().map(Self::Number),
-            (Self::Text(text), Kind::Bool) => match text.to_ascii_lowercase().as_str() {
-                "true" => Some(Self::Bool(true)),
-                "false" => Some(Self::Bool(false)),
-                _ => None,
-            },
-            (Self::Text(text), Kind::Time) => instant(&text).map(Self::Time),
-            _ => None,
-        }
-    }
-
-    /// As it stands in an answer; none: it is left out.
-    pub fn json(&self) -> Option<Json> {
-        Some(match self {
-            Self::Null => return None,
-            Self::Bool(value) => (*value).into(),
+impl ToSql for Value {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(match self {
+            Self::Null => ToSqlOutput::Borrowed(ValueRef::Null),
+            Self::Bool(value) => i64::from(*value).into(),
             Self::Number(value) => (*value).into(),
             Self::Time(at) => ingress_time(*at).into(),
-            Self::Text(text) => text.as_str().into(),
-            Self::Bytes(bytes) => {
-                bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>().into()
-            }
+            Self::Text(text) => ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes())),
+            Self::Bytes(bytes) => ToSqlOutput::Borrowed(ValueRef::Blob(bytes)),
         })
     }
 }
 
-fn instant(text: &str) -> Option<Timestamp> {
-    let at = humantime::parse_rfc3339_weak(text).ok()?;
-    let since = at.duration_since(std::time::UNIX_EPOCH).ok()?;
+/// The instant that a text says, in UTC: a date, with a time or without one.
+pub fn instant(text: &str) -> Option<Timestamp> {
+    let text = text.trim();
+    let text = text.strip_suffix("+00:00").or_else(|| text.strip_suffix("+00")).unwrap_or(text);
+    let at = match text.len() {
+        10 => humantime::parse_rfc3339_weak(&format!("{text}T00:00:00Z")),
+        _ => humantime::parse_rfc3339_weak(text),
+    };
+    let since = at.ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
     i64::try_from(since.as_millis()).ok().map(Timestamp)
 }
 
@@ -130,30 +127,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn literals_become_values_of_their_column() {
-        let text = |text: &str| Value::Text(text.to_owned());
-        let noon = Value::Time(Timestamp(1_769_860_800_000));
-        for (literal, kind, value) in [
-            (text("a"), Kind::Text, Some(text("a"))),
-            (text("7"), Kind::Number, Some(Value::Number(7))),
-            (text("x"), Kind::Number, None),
-            (Value::Number(7), Kind::Text, None),
-            (text("TRUE"), Kind::Bool, Some(Value::Bool(true))),
-            (Value::Number(1), Kind::Bool, None),
-            (text("2026-01-31T12:00:00Z"), Kind::Time, Some(noon.clone())),
-            (text("2026-01-31 12:00:00"), Kind::Time, Some(noon)),
-            (text("noon"), Kind::Time, None),
-            (text("ff"), Kind::Bytes, None),
-            (Value::Null, Kind::Time, Some(Value::Null)),
+    fn instants_are_read_as_tools_write_them() {
+        let noon = Some(Timestamp(1_769_860_800_000));
+        for (text, at) in [
+            ("2026-01-31T12:00:00Z", noon),
+            ("2026-01-31T12:00:00.000Z", noon),
+            ("2026-01-31 12:00:00", noon),
+            (" 2026-01-31T12:00:00+00:00", noon),
+            ("2026-01-31 12:00:00+00", noon),
+            ("2026-01-31", Some(Timestamp(1_769_817_600_000))),
+            ("2026-01-31T12:00:00+01:00", None),
+            ("noon", None),
+            ("", None),
         ] {
-            assert_eq!(literal.clone().coerced(kind), value, "{literal:?} {kind:?}");
+            assert_eq!(instant(text), at, "{text}");
         }
-    }
-
-    #[test]
-    fn values_are_written_as_tools_read_them() {
-        assert_eq!(Value::Null.json(), None);
-        assert_eq!(Value::Bytes(vec![0, 255]).json(), Some("00ff".into()));
-        assert_eq!(Value::Time(Timestamp(1)).json(), Some("1970-01-01T00:00:00.001Z".into()));
     }
 }

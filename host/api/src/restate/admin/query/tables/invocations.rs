@@ -1,5 +1,7 @@
 //! `sys_invocation` and `sys_inbox`: invocations of services.
 
+use std::collections::BTreeSet;
+
 use segno_core::{
     address::SERVICE_SCHEME,
     command::Command,
@@ -15,14 +17,15 @@ use segno_store::InvocationFilter;
 
 use super::{
     super::{
-        plan::Plan,
-        row::{Row, Sieve},
+        loader::Loader,
+        row::Row,
+        source::Source,
         value::{
             Kind::{Number, Text, Time},
             Value,
         },
     },
-    Column, PAGE, called,
+    Column, PAGE, Table, called,
 };
 use crate::{Api, restart::RESTART_OF, restate::error::AdminError, view};
 
@@ -98,51 +101,71 @@ struct Stored {
 }
 
 /// Reads invocations.
-pub async fn read(api: &Api, plan: &Plan, sieve: &mut Sieve<'_>) -> Result<(), AdminError> {
+pub async fn read(api: &Api, source: &Source, loader: &mut Loader) -> Result<(), AdminError> {
     let now = api.host.env.clock.now();
-    if let Some(ids) = plan.texts("id") {
-        sieve.looked_at(ids.len())?;
+    if let Some(ids) = source.texts("id") {
+        loader.looked_at(ids.len())?;
         for id in ids {
             if let Some(stored) = one(api, PromiseId::new(id)).await? {
-                row(api, &stored, now).await?.into_iter().for_each(|row| sieve.offer(row));
+                offer(api, source, &stored, now, loader).await?;
             }
         }
         return Ok(());
     }
-    let mut pages = Pages::of(InvocationFilter {
-        function: function(plan),
-        state: state(plan),
-        ..InvocationFilter::default()
-    });
-    while let Some(page) = pages.next(api, sieve).await? {
-        for stored in page {
-            row(api, &stored, now).await?.into_iter().for_each(|row| sieve.offer(row));
+    let function = function(source);
+    // One that goes from one state to another meanwhile may be in the listings of both.
+    let mut seen = BTreeSet::new();
+    for state in states(source) {
+        loader.begin_part();
+        let filter =
+            InvocationFilter { function: function.clone(), state, ..InvocationFilter::default() };
+        let mut pages = Pages::of(filter);
+        while let Some(page) = pages.next(api, loader).await? {
+            for stored in page {
+                if seen.insert(stored.promise.id().clone()) {
+                    offer(api, source, &stored, now, loader).await?;
+                }
+            }
         }
     }
     Ok(())
 }
 
+async fn offer(
+    api: &Api,
+    source: &Source,
+    stored: &Stored,
+    now: Timestamp,
+    loader: &mut Loader,
+) -> Result<(), AdminError> {
+    let Some(mut row) = row(api, stored, now).await? else { return Ok(()) };
+    if source.table == Table::InvocationStatus {
+        row.set("status", Value::Text(stands(status(stored, now)).to_owned()));
+    }
+    loader.offer(&row)
+}
+
 /// Reads invocations that wait for their turn.
-pub async fn read_inbox(api: &Api, plan: &Plan, sieve: &mut Sieve<'_>) -> Result<(), AdminError> {
+pub async fn read_inbox(api: &Api, source: &Source, loader: &mut Loader) -> Result<(), AdminError> {
     let now = api.host.env.clock.now();
     let mut pages = Pages::of(InvocationFilter {
-        function: plan.text("target").map(|target| format!("{SERVICE_SCHEME}{target}")),
+        function: source.text("target").map(|target| format!("{SERVICE_SCHEME}{target}")),
         state: Some("suspended".to_owned()),
         ..InvocationFilter::default()
     });
-    while let Some(page) = pages.next(api, sieve).await? {
+    while let Some(page) = pages.next(api, loader).await? {
         for stored in page {
             let Some((service, key, _)) = called(&stored.promise) else { continue };
             if status(&stored, now) != "pending" {
                 continue;
             }
-            sieve.offer(Row::from([
+            loader.offer(&Row::from([
                 ("id", Value::Text(stored.promise.id().to_string())),
                 ("service_name", Value::Text(service)),
                 ("service_key", Value::text(key)),
                 ("target", Value::text(path(&stored.promise))),
                 ("created_at", Value::Time(stored.promise.spec.created_at)),
-            ]));
+            ]))?;
         }
     }
     Ok(())
@@ -163,9 +186,9 @@ impl Pages {
     async fn next(
         &mut self,
         api: &Api,
-        sieve: &mut Sieve<'_>,
+        loader: &mut Loader,
     ) -> Result<Option<Vec<Stored>>, AdminError> {
-        if self.is_over || sieve.is_full() {
+        if self.is_over || loader.is_full()? {
             return Ok(None);
         }
         let store = api.look().await?;
@@ -173,7 +196,7 @@ impl Pages {
         drop(store);
         // Of a page that is not full, and not the last one, others were looked at in the store.
         let is_short = page.next.is_some() && page.items.len() < PAGE as usize;
-        sieve.looked_at(if is_short { PAGE as usize } else { page.items.len() })?;
+        loader.looked_at(if is_short { PAGE as usize } else { page.items.len() })?;
         self.is_over = page.next.is_none();
         self.filter.after = page.next;
         let stored = page.items.into_iter().map(|row| Stored {
@@ -196,13 +219,13 @@ async fn one(api: &Api, id: PromiseId) -> Result<Option<Stored>, AdminError> {
 }
 
 /// The target, or the end of the targets, of invocations that are asked for.
-fn function(plan: &Plan) -> Option<String> {
-    if let Some(target) = plan.text("target") {
+fn function(source: &Source) -> Option<String> {
+    if let Some(target) = source.text("target") {
         return Some(format!("{SERVICE_SCHEME}{target}"));
     }
-    let handler = plan.text("target_handler_name")?;
-    let service = plan.text("target_service_name");
-    let key = plan.text("target_service_key");
+    let handler = source.text("target_handler_name")?;
+    let service = source.text("target_service_name");
+    let key = source.text("target_service_key");
     Some(match (&service, &key) {
         (Some(service), Some(key)) => {
             Called { service, key: Some(key), handler: &handler }.address()
@@ -211,20 +234,36 @@ fn function(plan: &Plan) -> Option<String> {
     })
 }
 
-/// The state in the store of invocations that are asked for, where it is one.
-fn state(plan: &Plan) -> Option<String> {
-    let states = plan.texts("status")?.into_iter().map(|status| match status.as_str() {
-        "pending" | "suspended" => Some("suspended"),
-        "scheduled" | "ready" | "backing-off" => Some("pending"),
-        "running" => Some("acquired"),
-        "paused" => Some("halted"),
-        _ => None,
-    });
-    let mut states: Vec<_> = states.collect::<Option<_>>()?;
-    states.dedup();
-    match states.as_slice() {
-        [state] => Some((*state).to_owned()),
-        _ => None,
+/// The states in the store of invocations that are asked for; none: all.
+fn states(source: &Source) -> Vec<Option<String>> {
+    let is_wanted = |name: &str| {
+        let known = if source.table == Table::InvocationStatus { stands(name) } else { name };
+        source.may_be("status", known)
+    };
+    let all = [
+        ("pending", &["suspended"][..]),
+        ("suspended", &["suspended"]),
+        ("scheduled", &["pending"]),
+        ("ready", &["pending"]),
+        ("backing-off", &["pending"]),
+        ("running", &["acquired"]),
+        ("paused", &["halted"]),
+        ("completed", &["resolved", "rejected", "cancelled", "timed-out"]),
+    ];
+    if all.iter().all(|(name, _)| is_wanted(name)) {
+        return vec![None];
+    }
+    let wanted = all.iter().filter(|(name, _)| is_wanted(name));
+    let states: BTreeSet<&str> = wanted.flat_map(|(_, states)| states.iter().copied()).collect();
+    states.into_iter().map(|state| Some(state.to_owned())).collect()
+}
+
+/// Where an invocation stands, in the words of `sys_invocation_status`.
+fn stands(status: &str) -> &str {
+    match status {
+        "pending" => "inboxed",
+        "ready" | "running" | "backing-off" => "invoked",
+        other => other,
     }
 }
 

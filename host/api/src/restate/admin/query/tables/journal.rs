@@ -16,8 +16,9 @@ use serde_json::{Value as Json, json};
 
 use super::{
     super::{
-        plan::Plan,
-        row::{Row, Sieve},
+        loader::Loader,
+        row::Row,
+        source::Source,
         value::{
             Kind::{Bool, Bytes, Number, Text, Time},
             Value,
@@ -47,24 +48,24 @@ pub const COLUMNS: [Column; 15] = [
 ];
 
 /// Reads the journals of the invocations that are named.
-pub async fn read(api: &Api, plan: &Plan, sieve: &mut Sieve<'_>) -> Result<(), AdminError> {
-    let Some(ids) = plan.texts("id") else {
+pub async fn read(api: &Api, source: &Source, loader: &mut Loader) -> Result<(), AdminError> {
+    let Some(ids) = source.texts("id") else {
         let message =
             "a journal is read by its invocation: say WHERE id = '…' in a query of `sys_journal`";
         return Err(AdminError::new(400, message));
     };
-    sieve.looked_at(ids.len())?;
+    loader.looked_at(ids.len())?;
     for id in ids {
         let id = PromiseId::new(id);
         let row = api.host.store.read().promise(&id).await?;
         if row.is_some_and(|row| called(&row.promise).is_some()) {
-            of(api, &id, sieve).await?;
+            of(api, &id, loader).await?;
         }
     }
     Ok(())
 }
 
-async fn of(api: &Api, id: &PromiseId, sieve: &mut Sieve<'_>) -> Result<(), AdminError> {
+async fn of(api: &Api, id: &PromiseId, loader: &mut Loader) -> Result<(), AdminError> {
     let mut records: Vec<(Record, Option<PromiseRow>)> = Vec::new();
     loop {
         let from = u32::try_from(records.len()).unwrap_or(u32::MAX);
@@ -74,8 +75,8 @@ async fn of(api: &Api, id: &PromiseId, sieve: &mut Sieve<'_>) -> Result<(), Admi
         let mut values = store.read().promises(&owners).await?.into_iter();
         drop(store);
         let is_last = page.len() < PAGE as usize;
-        sieve.looked_at(page.len())?;
-        sieve.weighs(page.iter().map(weight).sum())?;
+        loader.looked_at(page.len())?;
+        loader.weighs(page.iter().map(weight).sum())?;
         records.extend(page.into_iter().map(|record| {
             let own = journal::owner(id, &record).and_then(|_| values.next().flatten());
             (record, own)
@@ -100,7 +101,7 @@ async fn of(api: &Api, id: &PromiseId, sieve: &mut Sieve<'_>) -> Result<(), Admi
             ("appended_at", Value::Time(record.at)),
         ]);
         fill(&mut row, record, own.as_ref(), &mut commands, &told);
-        sieve.offer(row);
+        loader.offer(&row)?;
     }
     Ok(())
 }

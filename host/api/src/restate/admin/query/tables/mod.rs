@@ -5,20 +5,19 @@ mod journal;
 mod objects;
 mod promises;
 mod registered;
+mod schema;
 
+use super::{
+    loader::Loader,
+    source::Source,
+    value::{Kind, Value},
+};
+use crate::{Api, restate::error::AdminError};
 use segno_core::{
     address::{Address, SERVICE_SCHEME, service_of_alias},
     id::ObjectId,
     promise::Promise,
 };
-use segno_engine::services::ids::Called;
-
-use super::{
-    plan::Plan,
-    row::{Row, Sieve},
-    value::{Kind, Value},
-};
-use crate::{Api, restate::error::AdminError};
 
 /// How many rows of a store make a page.
 const PAGE: u32 = 500;
@@ -28,7 +27,7 @@ const PAGE: u32 = 500;
 pub enum Table {
     /// Invocations of services.
     Invocation,
-    /// The same under an older name.
+    /// The same with other names of where they stand.
     InvocationStatus,
     /// The journal of an invocation.
     Journal,
@@ -44,6 +43,10 @@ pub enum Table {
     Inbox,
     /// Whose turn it is.
     KeyedServiceStatus,
+    /// The tables.
+    Tables,
+    /// Their columns.
+    Columns,
 }
 
 /// A column.
@@ -62,7 +65,7 @@ impl Column {
 }
 
 impl Table {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 11] = [
         Self::Invocation,
         Self::InvocationStatus,
         Self::Journal,
@@ -72,6 +75,8 @@ impl Table {
         Self::Promise,
         Self::Inbox,
         Self::KeyedServiceStatus,
+        Self::Tables,
+        Self::Columns,
     ];
 
     /// Its name.
@@ -86,6 +91,8 @@ impl Table {
             Self::Promise => "sys_promise",
             Self::Inbox => "sys_inbox",
             Self::KeyedServiceStatus => "sys_keyed_service_status",
+            Self::Tables => "information_schema.tables",
+            Self::Columns => "information_schema.columns",
         }
     }
 
@@ -110,6 +117,8 @@ impl Table {
             Self::Promise => &promises::COLUMNS,
             Self::Inbox => &invocations::INBOX,
             Self::KeyedServiceStatus => &objects::TURNS,
+            Self::Tables => &schema::TABLES,
+            Self::Columns => &schema::COLUMNS,
         }
     }
 
@@ -123,57 +132,42 @@ impl Table {
             | Self::Service
             | Self::Deployment
             | Self::Promise
-            | Self::KeyedServiceStatus => None,
+            | Self::KeyedServiceStatus
+            | Self::Tables
+            | Self::Columns => None,
         }
+    }
+
+    /// Whether a column of this name is an instant, in whichever table.
+    pub fn has_time(column: &str) -> bool {
+        let columns = Self::ALL.into_iter().flat_map(Self::columns);
+        columns
+            .filter(|known| known.kind == Kind::Time)
+            .any(|known| known.name.eq_ignore_ascii_case(column))
     }
 }
 
-/// The rows that a plan asks for.
+/// Loads the rows of a table that a query asks for.
 ///
 /// # Errors
 /// There are too many to be looked at, or the store did not answer.
-pub async fn rows(api: &Api, plan: &Plan) -> Result<Vec<Row>, AdminError> {
-    let mut sieve = Sieve::new(plan.table.name(), plan.condition.as_ref(), plan.enough());
-    match plan.table {
-        Table::Invocation | Table::InvocationStatus => {
-            invocations::read(api, plan, &mut sieve).await?;
-        }
-        Table::Inbox => invocations::read_inbox(api, plan, &mut sieve).await?,
-        Table::Journal => journal::read(api, plan, &mut sieve).await?,
-        Table::State => objects::read_state(api, plan, &mut sieve).await?,
-        Table::KeyedServiceStatus => objects::read_turns(api, plan, &mut sieve).await?,
-        Table::Promise => promises::read(api, plan, &mut sieve).await?,
-        Table::Service => registered::read_services(api, &mut sieve).await?,
-        Table::Deployment => registered::read_deployments(api, &mut sieve).await?,
-    }
-    Ok(sieve.rows())
-}
-
-impl Plan {
-    /// The texts that a column may have; none: any.
-    fn texts(&self, column: &str) -> Option<Vec<String>> {
-        self.condition.as_ref()?.texts(column).map(|texts| texts.into_iter().collect())
-    }
-
-    /// The one text that a column may have; none: several, or any.
-    fn text(&self, column: &str) -> Option<String> {
-        match self.texts(column)?.as_slice() {
-            [text] => Some(text.clone()),
-            _ => None,
-        }
-    }
-
-    /// What the names of objects begin with that are asked for; the columns are those of the service and the key.
-    fn object_prefix(&self, service: &str, key: &str) -> String {
-        let Some(service) = self.text(service) else { return service_scheme() };
-        let key = self.text(key).unwrap_or_default();
-        let called = Called { service: &service, key: Some(&key), handler: "" };
-        called.object().map_or_else(service_scheme, |object| object.to_string())
+pub async fn load(api: &Api, source: &Source, loader: &mut Loader) -> Result<(), AdminError> {
+    match source.table {
+        Table::Invocation | Table::InvocationStatus => invocations::read(api, source, loader).await,
+        Table::Inbox => invocations::read_inbox(api, source, loader).await,
+        Table::Journal => journal::read(api, source, loader).await,
+        Table::State => objects::read_state(api, source, loader).await,
+        Table::KeyedServiceStatus => objects::read_turns(api, source, loader).await,
+        Table::Promise => promises::read(api, source, loader).await,
+        Table::Service => registered::read_services(api, loader).await,
+        Table::Deployment => registered::read_deployments(api, loader).await,
+        Table::Tables => schema::read_tables(loader),
+        Table::Columns => schema::read_columns(loader),
     }
 }
 
 /// What the names of all objects of services begin with.
-fn service_scheme() -> String {
+pub fn service_scheme() -> String {
     segno_core::address::service_alias("")
 }
 

@@ -5,8 +5,9 @@ use segno_store::{ObjectFilter, ObjectRow};
 
 use super::{
     super::{
-        plan::Plan,
-        row::{Row, Sieve},
+        loader::Loader,
+        row::Row,
+        source::Source,
         value::{
             Kind::{Bytes, Number, Text},
             Value,
@@ -37,11 +38,11 @@ pub const TURNS: [Column; 4] = [
 ];
 
 /// Reads the state of objects.
-pub async fn read_state(api: &Api, plan: &Plan, sieve: &mut Sieve<'_>) -> Result<(), AdminError> {
-    let mut pages = Pages::of(plan);
-    while let Some(page) = pages.next(api, sieve).await? {
+pub async fn read_state(api: &Api, source: &Source, loader: &mut Loader) -> Result<(), AdminError> {
+    let mut pages = Pages::of(source);
+    while let Some(page) = pages.next(api, loader).await? {
         for row in page.into_iter().filter(|row| row.names > 0) {
-            of_object(api, plan, &row.object, sieve).await?;
+            of_object(api, source, &row.object, loader).await?;
         }
     }
     Ok(())
@@ -49,25 +50,25 @@ pub async fn read_state(api: &Api, plan: &Plan, sieve: &mut Sieve<'_>) -> Result
 
 async fn of_object(
     api: &Api,
-    plan: &Plan,
+    source: &Source,
     object: &ObjectId,
-    sieve: &mut Sieve<'_>,
+    loader: &mut Loader,
 ) -> Result<(), AdminError> {
     let Some((service, key)) = service_and_key(object) else { return Ok(()) };
-    let wanted = plan.texts("key");
+    let wanted = source.texts("key");
     let is_wanted = |name: &str| {
         wanted.as_ref().is_none_or(|wanted| wanted.iter().any(|wanted| wanted == name))
     };
-    let reads = plan.needs("value") || plan.needs("value_utf8");
+    let reads = source.needs("value") || source.needs("value_utf8");
     let store = api.look().await?;
     let mut sizes = store.read().object_names(object).await?;
     sizes.retain(|size| is_wanted(&size.name));
-    sieve.looked_at(sizes.len())?;
+    loader.looked_at(sizes.len())?;
     let names: Vec<Name> = sizes.iter().map(|size| size.name.clone()).collect();
     let mut values = Default::default();
     if reads && !names.is_empty() {
         let bytes: u64 = sizes.iter().map(|size| size.bytes).sum();
-        sieve.weighs(usize::try_from(bytes).unwrap_or(usize::MAX))?;
+        loader.weighs(usize::try_from(bytes).unwrap_or(usize::MAX))?;
         values = store.read().object_state(object, &names).await?;
     }
     drop(store);
@@ -83,15 +84,15 @@ async fn of_object(
             row.set("value", Value::Bytes(value.as_bytes().to_vec()));
         }
         row.set("key", Value::Text(size.name.to_string()));
-        sieve.offer(row);
+        loader.offer(&row)?;
     }
     Ok(())
 }
 
 /// Reads whose turn it is.
-pub async fn read_turns(api: &Api, plan: &Plan, sieve: &mut Sieve<'_>) -> Result<(), AdminError> {
-    let mut pages = Pages::of(plan);
-    while let Some(page) = pages.next(api, sieve).await? {
+pub async fn read_turns(api: &Api, source: &Source, loader: &mut Loader) -> Result<(), AdminError> {
+    let mut pages = Pages::of(source);
+    while let Some(page) = pages.next(api, loader).await? {
         let holders: Vec<_> = page.iter().filter_map(|row| row.holder().cloned()).collect();
         let store = api.look().await?;
         let held = held(&*store, &holders).await?;
@@ -99,11 +100,11 @@ pub async fn read_turns(api: &Api, plan: &Plan, sieve: &mut Sieve<'_>) -> Result
         for row in &page {
             let holder = row.holder().filter(|id| held.get(*id) == Some(&row.object));
             if let (Some(holder), Some((service, key))) = (holder, service_and_key(&row.object)) {
-                sieve.offer(Row::from([
+                loader.offer(&Row::from([
                     ("service_name", Value::Text(service.to_owned())),
                     ("service_key", Value::Text(key.to_owned())),
                     ("invocation_id", Value::Text(holder.to_string())),
-                ]));
+                ]))?;
             }
         }
     }
@@ -117,8 +118,8 @@ struct Pages {
 }
 
 impl Pages {
-    fn of(plan: &Plan) -> Self {
-        let prefix = Some(plan.object_prefix("service_name", "service_key"));
+    fn of(source: &Source) -> Self {
+        let prefix = Some(source.object_prefix("service_name", "service_key"));
         Self { filter: ObjectFilter { prefix, after: None, limit: PAGE }, is_over: false }
     }
 
@@ -126,15 +127,15 @@ impl Pages {
     async fn next(
         &mut self,
         api: &Api,
-        sieve: &mut Sieve<'_>,
+        loader: &mut Loader,
     ) -> Result<Option<Vec<ObjectRow>>, AdminError> {
-        if self.is_over || sieve.is_full() {
+        if self.is_over || loader.is_full()? {
             return Ok(None);
         }
         let store = api.look().await?;
         let page = store.read().objects(&self.filter).await?;
         drop(store);
-        sieve.looked_at(page.items.len())?;
+        loader.looked_at(page.items.len())?;
         self.is_over = page.next.is_none();
         self.filter.after = page.next;
         Ok(Some(page.items))

@@ -7,8 +7,9 @@ use segno_store::PromiseFilter;
 
 use super::{
     super::{
-        plan::Plan,
-        row::{Row, Sieve},
+        loader::Loader,
+        row::Row,
+        source::Source,
         value::{
             Kind::{Bool, Bytes, Number, Text},
             Value,
@@ -31,32 +32,34 @@ pub const COLUMNS: [Column; 8] = [
 ];
 
 /// Reads promises of workflows.
-pub async fn read(api: &Api, plan: &Plan, sieve: &mut Sieve<'_>) -> Result<(), AdminError> {
+pub async fn read(api: &Api, source: &Source, loader: &mut Loader) -> Result<(), AdminError> {
     let mut filter =
-        PromiseFilter { prefix: Some(prefix(plan)), limit: PAGE, ..PromiseFilter::default() };
+        PromiseFilter { prefix: Some(prefix(source)), limit: PAGE, ..PromiseFilter::default() };
     loop {
         let store = api.look().await?;
         let page = store.read().find(&filter).await?;
         drop(store);
-        sieve.looked_at(page.items.len())?;
+        loader.looked_at(page.items.len())?;
         for found in page.items {
-            row(&found.promise).into_iter().for_each(|row| sieve.offer(row));
+            if let Some(row) = row(&found.promise) {
+                loader.offer(&row)?;
+            }
         }
         match page.next {
-            Some(next) if !sieve.is_full() => filter.after = Some(next),
+            Some(next) if !loader.is_full()? => filter.after = Some(next),
             _ => return Ok(()),
         }
     }
 }
 
 /// What the ids of the promises begin with that are asked for.
-fn prefix(plan: &Plan) -> String {
-    match (plan.text("service_name"), plan.text("service_key")) {
+fn prefix(source: &Source) -> String {
+    match (source.text("service_name"), source.text("service_key")) {
         (Some(_), Some(_)) => {
-            let object = ObjectId::new(plan.object_prefix("service_name", "service_key"));
-            object.promise(&plan.text("key").unwrap_or_default()).to_string()
+            let object = ObjectId::new(source.object_prefix("service_name", "service_key"));
+            object.promise(&source.text("key").unwrap_or_default()).to_string()
         }
-        (Some(_), None) => plan.object_prefix("service_name", "service_key"),
+        (Some(_), None) => source.object_prefix("service_name", "service_key"),
         (None, _) => service_scheme(),
     }
 }

@@ -1,0 +1,50 @@
+//! The answer to a query.
+
+use rusqlite::types::Value;
+use serde_json::{Map, Value as Json};
+
+/// Rows of values, under the names of their columns.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    /// The columns.
+    pub columns: Vec<Column>,
+    /// The rows, each with a value for each column.
+    pub rows: Vec<Vec<Value>>,
+}
+
+/// A column of an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Column {
+    /// Its name.
+    pub name: String,
+    /// Whether its numbers are yes and no.
+    pub is_bool: bool,
+}
+
+impl Answer {
+    /// The rows as objects. What is nothing is left out, and bytes are hexadecimal digits.
+    pub fn json(&self) -> Vec<Json> {
+        self.rows.iter().map(|row| self.object(row)).collect()
+    }
+
+    fn object(&self, row: &[Value]) -> Json {
+        let values = self.columns.iter().zip(row);
+        let values = values.filter_map(|(column, value)| {
+            let value = match value {
+                Value::Null => return None,
+                Value::Integer(number) if column.is_bool => (*number != 0).into(),
+                Value::Integer(number) => (*number).into(),
+                Value::Real(number) => (*number).into(),
+                Value::Text(text) => text.as_str().into(),
+                Value::Blob(bytes) => hexadecimal(bytes).into(),
+            };
+            Some((column.name.clone(), value))
+        });
+        Json::Object(values.collect::<Map<_, _>>())
+    }
+}
+
+/// Bytes as text.
+pub fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

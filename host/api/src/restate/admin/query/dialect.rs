@@ -1,0 +1,291 @@
+//! Words of tools that SQLite has others for.
+//!
+//! Tools write for another database, in the manner of PostgreSQL. What is rewritten here means the same afterwards;
+//! what SQLite reads as something else, and what cannot be said there, is refused. Texts are taken out and bound,
+//! so that nothing in them is read as SQL.
+
+use std::ops::ControlFlow;
+
+use segno_core::time::Timestamp;
+use sqlparser::ast::{
+    BinaryOperator, CastKind, DataType, DateTimeField, Expr, ExtractSyntax, Function, Ident,
+    InTarget, ObjectName, OrderByExpr, OrderBySort, Value as Literal, ValueWithSpan, VisitorMut,
+};
+
+use super::{
+    expression::{call, is_time, number, take, text, two},
+    functions,
+    statement::Refused,
+    value::instant,
+};
+use crate::restate::ingress_time;
+
+/// Rewrites a query.
+pub struct Dialect {
+    now: Timestamp,
+    /// The texts that were taken out: the first is `?1`.
+    pub texts: Vec<String>,
+}
+
+impl Dialect {
+    /// Of a query that is asked now.
+    pub fn new(now: Timestamp) -> Self {
+        Self { now, texts: Vec::new() }
+    }
+
+    fn rewritten(&self, expr: &mut Expr) -> Result<(), Refused> {
+        match expr {
+            Expr::Interval(interval) => {
+                let said = interval.to_string();
+                let text = match &*interval.value {
+                    Expr::Value(value) => value.value.clone().into_string(),
+                    _ => None,
+                };
+                let unit = interval.leading_field.as_ref().map(DateTimeField::to_string);
+                let length = text.and_then(|text| length_ms(&text, unit.as_deref()));
+                *expr = number(length.ok_or_else(|| Refused::Length(said))?);
+            }
+            Expr::TypedString(typed) => {
+                let said = typed.to_string();
+                let text = match &typed.data_type {
+                    DataType::Timestamp(..) | DataType::Date => {
+                        typed.value.value.clone().into_string()
+                    }
+                    _ => None,
+                };
+                *expr =
+                    text.as_deref().and_then(instant_text).ok_or_else(|| Refused::Instant(said))?;
+            }
+            Expr::Cast { kind, expr: inner, data_type, format: None } => {
+                let may_fail = matches!(kind, CastKind::TryCast | CastKind::SafeCast);
+                let function = cast(&data_type.to_string(), may_fail)?;
+                *expr = call(function, [take(inner)]);
+            }
+            Expr::AtTimeZone { timestamp, time_zone } => match &**time_zone {
+                Expr::Value(zone) if is_utc(&zone.value) => {
+                    *expr = take(timestamp);
+                    self.rewritten(expr)?;
+                }
+                other => return Err(Refused::Unsupported(format!("the time zone {other}"))),
+            },
+            Expr::Extract { field, syntax: ExtractSyntax::From, expr: of } => match field {
+                DateTimeField::Epoch => *expr = call(functions::EPOCH, [take(of)]),
+                other => return Err(Refused::Unsupported(format!("`EXTRACT({other} …)`"))),
+            },
+            Expr::Substring { expr: of, substring_from: Some(from), substring_for, .. } => {
+                let mut arguments = vec![take(of), take(from)];
+                arguments.extend(substring_for.as_mut().map(|length| take(length)));
+                *expr = call("substr", arguments);
+            }
+            Expr::Trim { expr: of, trim_where: None, trim_what: None, trim_characters: None } => {
+                *expr = call("trim", [take(of)]);
+            }
+            Expr::ILike { negated, any: false, expr: of, pattern, escape_char } => {
+                *expr = Expr::Like {
+                    negated: *negated,
+                    any: false,
+                    expr: Box::new(call("lower", [take(of)])),
+                    pattern: Box::new(call("lower", [take(pattern)])),
+                    escape_char: escape_char.take().or_else(backslash),
+                };
+            }
+            Expr::Like { escape_char: escape_char @ None, any: false, .. } => {
+                *escape_char = backslash();
+            }
+            Expr::AnyOp { left, compare_op: BinaryOperator::Eq, right, .. } => {
+                let said = right.to_string();
+                let Expr::Subquery(query) = &**right else {
+                    return Err(Refused::Unsupported(format!("`ANY({said})`")));
+                };
+                let target = InTarget::Subquery(query.clone());
+                *expr = Expr::In { expr: left.clone(), target, negated: false, global: false };
+            }
+            Expr::BinaryOp { left, op, right } => match op {
+                BinaryOperator::Plus => *expr = call(functions::PLUS, [take(left), take(right)]),
+                BinaryOperator::Minus => *expr = call(functions::MINUS, [take(left), take(right)]),
+                BinaryOperator::Eq
+                | BinaryOperator::NotEq
+                | BinaryOperator::Lt
+                | BinaryOperator::LtEq
+                | BinaryOperator::Gt
+                | BinaryOperator::GtEq => {
+                    if is_time(left) {
+                        at_instant(right)?;
+                    } else if is_time(right) {
+                        at_instant(left)?;
+                    }
+                }
+                BinaryOperator::And
+                | BinaryOperator::Or
+                | BinaryOperator::Multiply
+                | BinaryOperator::Divide
+                | BinaryOperator::Modulo
+                | BinaryOperator::StringConcat
+                | BinaryOperator::Arrow
+                | BinaryOperator::LongArrow => {}
+                other => return Err(Refused::Unsupported(format!("the operator `{other}`"))),
+            },
+            Expr::Between { expr: of, low, high, .. } if is_time(of) => {
+                at_instant(low)?;
+                at_instant(high)?;
+            }
+            Expr::In { expr: of, target: InTarget::List(list), .. } if is_time(of) => {
+                list.iter_mut().try_for_each(at_instant)?;
+            }
+            Expr::Function(function) => {
+                if let Some(other) = self.function(function)? {
+                    *expr = other;
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// What stands in place of a function, if it is none of SQLite; its name may change as well.
+    fn function(&self, function: &mut Function) -> Result<Option<Expr>, Refused> {
+        let name = function.name.to_string().to_ascii_lowercase();
+        let renamed = match name.as_str() {
+            "now" | "current_timestamp" => return Ok(Some(text(ingress_time(self.now)))),
+            // In SQLite these look at the rows of a window only.
+            "first_value" if function.over.is_none() => functions::FIRST,
+            "last_value" if function.over.is_none() => functions::LAST,
+            "char_length" | "character_length" => "length",
+            "to_timestamp" => functions::INSTANT,
+            "arrow_cast" => {
+                let said = function.to_string();
+                let (value, of) = two(function).ok_or_else(|| Refused::Unsupported(said))?;
+                let of = match of {
+                    Expr::Value(of) => of.value.into_string(),
+                    _ => None,
+                };
+                let function = cast(&of.unwrap_or_default(), false)?;
+                return Ok(Some(call(function, [value])));
+            }
+            _ => return Ok(None),
+        };
+        function.name = ObjectName::from(vec![Ident::new(renamed)]);
+        Ok(None)
+    }
+}
+
+impl VisitorMut for Dialect {
+    type Break = Refused;
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Refused> {
+        broken(self.rewritten(expr))
+    }
+
+    fn pre_visit_value(&mut self, value: &mut ValueWithSpan) -> ControlFlow<Refused> {
+        match &value.value {
+            Literal::SingleQuotedString(text) => {
+                let known = self.texts.iter().position(|known| known == text);
+                let place = known.unwrap_or_else(|| {
+                    self.texts.push(text.clone());
+                    self.texts.len() - 1
+                });
+                value.value = Literal::Placeholder(format!("?{}", place + 1));
+                ControlFlow::Continue(())
+            }
+            Literal::Number(..) | Literal::Boolean(_) | Literal::Null => ControlFlow::Continue(()),
+            other => {
+                ControlFlow::Break(Refused::Unsupported(format!("`{other}` in place of a value")))
+            }
+        }
+    }
+
+    fn pre_visit_ident(&mut self, name: &mut Ident) -> ControlFlow<Refused> {
+        // Other words mean something of their own in SQLite (`index`), and what stands in double quotes there may be a
+        // text.
+        name.quote_style = Some('`');
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_order_by_expr(&mut self, by: &mut OrderByExpr) -> ControlFlow<Refused> {
+        let descends = match by.options.sort {
+            None | Some(OrderBySort::Asc) => false,
+            Some(OrderBySort::Desc) => true,
+            Some(OrderBySort::Using(_)) => {
+                return ControlFlow::Break(Refused::Unsupported("USING in ORDER BY".to_owned()));
+            }
+        };
+        // What has no value is the greatest there, and the least in SQLite.
+        by.options.nulls_first.get_or_insert(descends);
+        ControlFlow::Continue(())
+    }
+}
+
+/// Writes a text that is compared with an instant as one.
+fn at_instant(expr: &mut Expr) -> Result<(), Refused> {
+    match expr {
+        Expr::Nested(inner) => at_instant(inner),
+        Expr::Value(ValueWithSpan { value: Literal::SingleQuotedString(said), .. }) => {
+            *expr = instant_text(said).ok_or_else(|| Refused::Instant(format!("'{said}'")))?;
+            Ok(())
+        }
+        Expr::Value(ValueWithSpan { value: Literal::Null, .. }) => Ok(()),
+        Expr::Value(other) => Err(Refused::Instant(other.to_string())),
+        _ => Ok(()),
+    }
+}
+
+/// The function that makes a value of this type.
+fn cast(data_type: &str, may_fail: bool) -> Result<&'static str, Refused> {
+    let bare: String = data_type
+        .chars()
+        .take_while(|letter| letter.is_ascii_alphanumeric())
+        .map(|letter| letter.to_ascii_lowercase())
+        .collect();
+    match (bare.as_str(), may_fail) {
+        (
+            "text" | "string" | "varchar" | "char" | "character" | "utf8" | "largeutf8"
+            | "utf8view",
+            _,
+        ) => Ok(functions::TEXT),
+        (
+            "int" | "integer" | "bigint" | "smallint" | "tinyint" | "int8" | "int16" | "int32"
+            | "int64" | "uint8" | "uint16" | "uint32" | "uint64",
+            false,
+        ) => Ok(functions::INTEGER),
+        ("float" | "double" | "real" | "float32" | "float64" | "decimal" | "numeric", false) => {
+            Ok(functions::REAL)
+        }
+        ("timestamp" | "timestamptz" | "datetime", false) => Ok(functions::INSTANT),
+        _ if may_fail => Err(Refused::Unsupported(format!("`TRY_CAST(… AS {data_type})`"))),
+        _ => Err(Refused::Unsupported(format!("`CAST(… AS {data_type})`"))),
+    }
+}
+
+/// A length of time in milliseconds.
+fn length_ms(text: &str, unit: Option<&str>) -> Option<i64> {
+    let text = text.trim().to_ascii_lowercase();
+    let (sign, text) = match text.strip_prefix('-') {
+        Some(rest) => (-1, rest.trim()),
+        None => (1, text.as_str()),
+    };
+    let said = match unit {
+        Some(unit) => format!("{text} {}", unit.to_ascii_lowercase()),
+        None => text.to_owned(),
+    };
+    let length = humantime::parse_duration(&said).ok()?;
+    i64::try_from(length.as_millis()).ok().map(|length| sign * length)
+}
+
+fn instant_text(said: &str) -> Option<Expr> {
+    instant(said).map(|at| text(ingress_time(at)))
+}
+
+fn is_utc(zone: &Literal) -> bool {
+    matches!(zone, Literal::SingleQuotedString(zone) if ["utc", "+00:00", "z"].contains(&zone.to_ascii_lowercase().as_str()))
+}
+
+fn backslash() -> Option<Box<Expr>> {
+    Some(Box::new(text("\\")))
+}
+
+fn broken(done: Result<(), Refused>) -> ControlFlow<Refused> {
+    match done {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(refused) => ControlFlow::Break(refused),
+    }
+}

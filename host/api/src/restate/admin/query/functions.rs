@@ -1,0 +1,205 @@
+//! Functions of queries that SQLite has not, or has with another meaning.
+//!
+//! An instant is text of one length, a length of time a number of milliseconds.
+
+use rusqlite::{
+    Connection, Error, Result,
+    functions::{Aggregate, Context, FunctionFlags},
+    types::{Value, ValueRef},
+};
+use segno_core::time::Timestamp;
+
+use super::value::instant;
+use crate::restate::ingress_time;
+
+/// The sum of numbers; an instant and a length of time after it.
+pub const PLUS: &str = "plus_of";
+/// The difference of numbers; an instant a length of time before another; the time between two.
+pub const MINUS: &str = "minus_of";
+/// The first value of a group.
+pub const FIRST: &str = "first_of";
+/// The last value of a group.
+pub const LAST: &str = "last_of";
+/// A value as text.
+pub const TEXT: &str = "text_of";
+/// A value as a whole number.
+pub const INTEGER: &str = "integer_of";
+/// A value as a number.
+pub const REAL: &str = "real_of";
+/// A text, or seconds since 1970, as an instant.
+pub const INSTANT: &str = "instant_of";
+/// The seconds of an instant since 1970.
+pub const EPOCH: &str = "epoch_of";
+/// Whether a text begins with another.
+pub const STARTS_WITH: &str = "starts_with";
+
+/// Adds them to a database.
+pub fn add(to: &Connection) -> Result<()> {
+    let pure = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
+    to.create_scalar_function(PLUS, 2, pure, |context| sum(context, 1))?;
+    to.create_scalar_function(MINUS, 2, pure, |context| sum(context, -1))?;
+    to.create_scalar_function(TEXT, 1, pure, |context| {
+        Ok(match context.get_raw(0) {
+            ValueRef::Integer(number) => Value::Text(number.to_string()),
+            ValueRef::Real(number) => Value::Text(number.to_string()),
+            _ => context.get(0)?,
+        })
+    })?;
+    to.create_scalar_function(INTEGER, 1, pure, integer)?;
+    to.create_scalar_function(REAL, 1, pure, real)?;
+    to.create_scalar_function(INSTANT, 1, pure, |context| {
+        let at = match context.get_raw(0) {
+            ValueRef::Null => return Ok(Value::Null),
+            ValueRef::Integer(seconds) => seconds.checked_mul(1_000).map(Timestamp),
+            ValueRef::Text(text) => std::str::from_utf8(text).ok().and_then(instant),
+            ValueRef::Real(_) | ValueRef::Blob(_) => None,
+        };
+        at.map(written).ok_or_else(|| wrong("that is no instant, like '2026-01-31T12:00:00Z'"))
+    })?;
+    to.create_scalar_function(EPOCH, 1, pure, |context| match number(context.get_raw(0))? {
+        Number::None => Ok(None),
+        Number::Instant(at) => Ok(Some(at.0 as f64 / 1_000.0)),
+        Number::Whole(length_ms) => Ok(Some(length_ms as f64 / 1_000.0)),
+        Number::Real(_) => Err(wrong("EXTRACT(EPOCH …) is of an instant, or of a length of time")),
+    })?;
+    to.create_scalar_function("date_trunc", 2, pure, |context| {
+        let unit: String = context.get(0)?;
+        match number(context.get_raw(1))? {
+            Number::None => Ok(Value::Null),
+            Number::Instant(at) => truncated(&unit, at),
+            Number::Whole(_) | Number::Real(_) => Err(wrong("date_trunc takes an instant")),
+        }
+    })?;
+    to.create_scalar_function(STARTS_WITH, 2, pure, |context| {
+        let (text, start): (Option<String>, Option<String>) = (context.get(0)?, context.get(1)?);
+        Ok(text.zip(start).map(|(text, start)| text.starts_with(&start)))
+    })?;
+    to.create_aggregate_function(FIRST, 1, FunctionFlags::SQLITE_UTF8, OneOf { first: true })?;
+    to.create_aggregate_function(LAST, 1, FunctionFlags::SQLITE_UTF8, OneOf { first: false })
+}
+
+/// What is added and taken away.
+enum Number {
+    None,
+    Whole(i64),
+    Real(f64),
+    Instant(Timestamp),
+}
+
+fn number(value: ValueRef<'_>) -> Result<Number> {
+    match value {
+        ValueRef::Null => Ok(Number::None),
+        ValueRef::Integer(number) => Ok(Number::Whole(number)),
+        ValueRef::Real(number) => Ok(Number::Real(number)),
+        ValueRef::Text(text) => {
+            let at = std::str::from_utf8(text).ok().and_then(instant);
+            at.map(Number::Instant)
+                .ok_or_else(|| wrong("text is neither a number nor an instant: use CAST"))
+        }
+        ValueRef::Blob(_) => Err(wrong("bytes are no number")),
+    }
+}
+
+fn sum(context: &Context<'_>, sign: i64) -> Result<Value> {
+    let (left, right) = (number(context.get_raw(0))?, number(context.get_raw(1))?);
+    let whole = |left: i64, right: i64| {
+        let right = right.checked_mul(sign);
+        let sum = right.and_then(|right| left.checked_add(right));
+        sum.ok_or_else(|| wrong("a number is larger than 64 bits hold"))
+    };
+    Ok(match (left, right) {
+        (Number::None, _) | (_, Number::None) => Value::Null,
+        (Number::Whole(left), Number::Whole(right)) => Value::Integer(whole(left, right)?),
+        (Number::Real(left), Number::Whole(right)) => Value::Real(left + (sign * right) as f64),
+        (Number::Whole(left), Number::Real(right)) => {
+            Value::Real(left as f64 + sign as f64 * right)
+        }
+        (Number::Real(left), Number::Real(right)) => Value::Real(left + sign as f64 * right),
+        (Number::Instant(at), Number::Whole(length)) => written(Timestamp(whole(at.0, length)?)),
+        (Number::Whole(length), Number::Instant(at)) if sign > 0 => {
+            written(Timestamp(whole(length, at.0)?))
+        }
+        (Number::Instant(left), Number::Instant(right)) if sign < 0 => {
+            Value::Integer(whole(left.0, right.0)?)
+        }
+        (Number::Instant(_), _) | (_, Number::Instant(_)) => {
+            return Err(wrong("to an instant a length is added, like INTERVAL '1 hour'"));
+        }
+    })
+}
+
+fn integer(context: &Context<'_>) -> Result<Option<i64>> {
+    match context.get_raw(0) {
+        ValueRef::Null => Ok(None),
+        ValueRef::Integer(number) => Ok(Some(number)),
+        ValueRef::Real(number) => Ok(Some(number as i64)),
+        ValueRef::Text(text) => {
+            let text = std::str::from_utf8(text).unwrap_or_default();
+            let number = text.trim().parse().map(Some);
+            number.map_err(|_| wrong(&format!("`{text}` is no whole number")))
+        }
+        ValueRef::Blob(_) => Err(wrong("bytes are no number")),
+    }
+}
+
+fn real(context: &Context<'_>) -> Result<Option<f64>> {
+    match context.get_raw(0) {
+        ValueRef::Null => Ok(None),
+        ValueRef::Integer(number) => Ok(Some(number as f64)),
+        ValueRef::Real(number) => Ok(Some(number)),
+        ValueRef::Text(text) => {
+            let text = std::str::from_utf8(text).unwrap_or_default();
+            let number = text.trim().parse().map(Some);
+            number.map_err(|_| wrong(&format!("`{text}` is no number")))
+        }
+        ValueRef::Blob(_) => Err(wrong("bytes are no number")),
+    }
+}
+
+/// The beginning of the second, minute, hour, day, month or year.
+fn truncated(unit: &str, at: Timestamp) -> Result<Value> {
+    let (kept, rest) = match unit.to_ascii_lowercase().as_str() {
+        "second" => (19, ".000Z"),
+        "minute" => (16, ":00.000Z"),
+        "hour" => (13, ":00:00.000Z"),
+        "day" => (10, "T00:00:00.000Z"),
+        "month" => (7, "-01T00:00:00.000Z"),
+        "year" => (4, "-01-01T00:00:00.000Z"),
+        other => {
+            let of = "date_trunc has second, minute, hour, day, month and year";
+            return Err(wrong(&format!("{of}, and no `{other}`")));
+        }
+    };
+    let text = ingress_time(at);
+    Ok(Value::Text(format!("{}{rest}", &text[..kept])))
+}
+
+fn written(at: Timestamp) -> Value {
+    Value::Text(ingress_time(at))
+}
+
+fn wrong(what: &str) -> Error {
+    Error::UserFunctionError(what.into())
+}
+
+/// The first value that comes, or the last.
+struct OneOf {
+    first: bool,
+}
+
+impl Aggregate<Option<Value>, Value> for OneOf {
+    fn init(&self, _: &mut Context<'_>) -> Result<Option<Value>> {
+        Ok(None)
+    }
+
+    fn step(&self, context: &mut Context<'_>, found: &mut Option<Value>) -> Result<()> {
+        if !self.first || found.is_none() {
+            *found = Some(context.get(0)?);
+        }
+        Ok(())
+    }
+
+    fn finalize(&self, _: &mut Context<'_>, found: Option<Option<Value>>) -> Result<Value> {
+        Ok(found.flatten().unwrap_or(Value::Null))
+    }
+}

@@ -1,0 +1,131 @@
+//! A handler, and the function behind it.
+
+use std::collections::BTreeMap;
+
+use segno_core::promise::RetryPolicy;
+use segno_guest::{Access, FunctionReport, Kind, RetryReport};
+use segno_restate::manifest::{self, HandlerType};
+
+/// How long a runtime waits for a deployment that it asked to suspend, in milliseconds, if the manifest
+/// does not say.
+const ABORT_TIMEOUT_MS: u64 = 600_000;
+/// What values are.
+pub(super) const JSON: &str = "application/json";
+
+/// A handler, and the function behind it.
+#[derive(Debug)]
+pub struct Handler {
+    /// The service.
+    pub service: String,
+    /// Its name there.
+    pub name: String,
+    /// The name of the function in the module.
+    pub function: String,
+    /// Whether it is an activity; else it is a workflow.
+    pub is_activity: bool,
+    /// How it uses its object; none: it is of no object.
+    pub access: Option<Access>,
+    /// Whether its object has promises: a runtime keeps those of workflows.
+    pub has_promises: bool,
+    /// Whether it is told of signals.
+    pub takes_signals: bool,
+    /// The signals that wake it while it is suspended.
+    pub signals: Vec<String>,
+    /// The default time limit of a call, in milliseconds.
+    pub timeout_ms: Option<u64>,
+    /// The default policy for repeating failed attempts.
+    pub retry: RetryPolicy,
+}
+
+impl Handler {
+    /// The handler of a function, of the service `own_service` if it is of no object.
+    pub(super) fn new(own_service: &str, function: &FunctionReport, has_promises: bool) -> Self {
+        let (service, name) = match function.name.split_once('/') {
+            Some((object, name)) => (object, name),
+            None => (own_service, &*function.name),
+        };
+        let mut signals: Vec<String> = function
+            .messages
+            .iter()
+            .filter(|message| message.is_signal)
+            .map(|message| message.name.clone())
+            .collect();
+        let updates = function.handlers.iter().filter(|handler| handler.is_update);
+        signals.extend(updates.map(|update| format!("segno:update/{}", update.name)));
+        Self {
+            service: service.to_owned(),
+            name: name.to_owned(),
+            function: function.name.clone(),
+            is_activity: function.kind == Kind::Activity,
+            access: function.access,
+            has_promises,
+            takes_signals: function.signals,
+            signals,
+            timeout_ms: function.timeout_ms,
+            retry: function.retry.as_ref().map(policy).unwrap_or_default(),
+        }
+    }
+
+    /// The name by which the guest is started.
+    pub fn started_as(&self, key: &str) -> String {
+        match self.access {
+            Some(_) => format!("{}@{key}/{}", self.service, self.name),
+            None => self.function.clone(),
+        }
+    }
+
+    /// As a manifest announces it.
+    pub(super) fn announced(&self, function: &FunctionReport) -> manifest::Handler {
+        let kind = if self.is_activity { "activity" } else { "workflow" };
+        // An activity cannot suspend, and may take as long as its description says.
+        let abort_timeout =
+            self.timeout_ms.filter(|limit| self.is_activity && *limit > ABORT_TIMEOUT_MS);
+        let content_type = match &function.input_schema {
+            Some(_) => JSON,
+            None => "*/*",
+        };
+        manifest::Handler {
+            name: self.name.clone(),
+            ty: self.access.map(|access| match access {
+                Access::Exclusive if function.runs_once => HandlerType::Workflow,
+                Access::Exclusive => HandlerType::Exclusive,
+                Access::Shared => HandlerType::Shared,
+            }),
+            input: Some(manifest::Input {
+                required: Some(false),
+                content_type: Some(content_type.to_owned()),
+                json_schema: function.input_schema.clone(),
+            }),
+            output: Some(manifest::Output {
+                content_type: Some(JSON.to_owned()),
+                set_content_type_if_empty: Some(false),
+                json_schema: function.output_schema.clone(),
+            }),
+            documentation: function.summary.clone(),
+            metadata: Some(BTreeMap::from([("segno.kind".to_owned(), kind.to_owned())])),
+            inactivity_timeout: None,
+            abort_timeout,
+            journal_retention: None,
+            idempotency_retention: None,
+            workflow_completion_retention: None,
+            enable_lazy_state: None,
+            ingress_private: None,
+            retry_policy_initial_interval: None,
+            retry_policy_max_interval: None,
+            retry_policy_max_attempts: None,
+            retry_policy_exponentiation_factor: None,
+            retry_policy_on_max_attempts: None,
+        }
+    }
+}
+
+fn policy(retry: &RetryReport) -> RetryPolicy {
+    RetryPolicy {
+        initial_ms: retry.initial_ms,
+        factor: retry.factor,
+        max_ms: retry.max_ms,
+        jitter: retry.jitter,
+        max_attempts: retry.max_attempts,
+        non_retryable: retry.non_retryable.clone(),
+    }
+}
