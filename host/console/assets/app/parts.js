@@ -76,5 +76,5 @@ export function Dialog({ title, onClose, wide, children }) {
 
 /** A field with its label. */
 export function Field({ label, hint, children, ...rest }) {
-  return html`<label class="field" ...${rest}><span class="label">${label}</span>${children}${hint && html`<span class="hint">${hint}</span>`}</label>`;
+  return html`<label class="field" ...${rest}><span class="label">${label}</span>${children}${hint && html`<span class="hint"> ${hint}</span>`}</label>`;
 }
