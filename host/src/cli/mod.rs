@@ -72,6 +72,7 @@ mod task;
 mod tree;
 mod undeploy;
 mod update;
+mod verify;
 mod why;
 
 use std::ffi::OsString;
@@ -94,7 +95,8 @@ Exit codes:
   6  the invocation timed out, is halted, or has not ended within --wait
   7  a replay diverged
   8  the host does not answer
-  9  the store is damaged (doctor)";
+  9  the store is damaged (doctor)
+  10 something was found (verify)";
 
 /// Durable functions as WebAssembly components: build, deploy, run, inspect and replay them.
 #[derive(Debug, Parser)]
@@ -197,6 +199,7 @@ enum Command {
     Restart(restart::Restart),
     Remove(remove::Remove),
     Replay(replay::Replay),
+    Verify(verify::Verify),
     Recovery(recovery::Recovery),
     Doctor(doctor::Doctor),
     Size(size::Size),
@@ -289,6 +292,7 @@ impl Cli {
             Command::Restart(command) => command.run(&client()?, console).await,
             Command::Remove(command) => command.run(&client()?, console).await,
             Command::Replay(command) => command.run(&client()?, console).await,
+            Command::Verify(command) => command.run(console).await,
             Command::Recovery(command) => command.run(console),
             Command::Doctor(command) => command.run(console).await,
             Command::Size(command) => command.run(console).await,
