@@ -9,7 +9,7 @@ use std::{
 use crate::guests;
 
 /// The crates, by package name.
-const FIXTURES: [&str; 13] = [
+const FIXTURES: [&str; 14] = [
     "hostile",
     "ambient",
     "gaps",
@@ -23,6 +23,7 @@ const FIXTURES: [&str; 13] = [
     "shelf",
     "narrow",
     "wide",
+    "planted",
 ];
 
 /// The component of the crate `tests/guests/{name}`; all of them are built once in a run.

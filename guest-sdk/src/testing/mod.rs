@@ -35,10 +35,14 @@
 //! assert_eq!(test.elapsed(), Duration::from_secs(1800));
 //! test.replay_check();
 //! ```
+//!
+//! A [`Test`] runs the functions natively. [`verify()`] builds the component and runs that in the real engine, with
+//! crashes, lost claims and results in other orders.
 
 mod asked;
 mod scenario;
 mod test;
+mod verify;
 
 mod attempt;
 mod doubles;
@@ -51,3 +55,4 @@ pub use asked::Asked;
 pub use doubles::SeenRequest;
 pub use scenario::{PromiseScript, SignalScript};
 pub use test::Test;
+pub use verify::{Verify, verify};

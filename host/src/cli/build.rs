@@ -123,7 +123,8 @@ impl Build {
 
 /// Reads the description of the component, in a wasm engine of the command's own, as a host does at
 /// an upload.
-async fn describe(component: Arc<[u8]>) -> Result<ModuleDescription, CliError> {
+/// What a component says of itself.
+pub async fn describe(component: Arc<[u8]>) -> Result<ModuleDescription, CliError> {
     let source = Arc::new(BTreeMap::from([(Digest::of(&component), component.clone())]));
     let limits = Limits { instances: 64, ..Limits::default() };
     let config = WasmConfig {

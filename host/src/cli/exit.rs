@@ -29,6 +29,8 @@ pub enum Exit {
     Unreachable = 8,
     /// The store, or a bundle, is damaged.
     Damaged = 9,
+    /// Something is wrong with what was verified.
+    Found = 10,
 }
 
 impl Exit {

@@ -79,6 +79,7 @@ mod task;
 mod tree;
 mod undeploy;
 mod update;
+mod verify;
 mod why;
 
 use std::ffi::OsString;
@@ -101,7 +102,8 @@ Exit codes:
   6  the invocation timed out, is halted, or has not ended within --wait
   7  a replay diverged
   8  the host does not answer
-  9  the store is damaged (doctor), or a bundle is";
+  9  the store is damaged (doctor), or a bundle is
+  10 something was found (verify)";
 
 /// Durable functions as WebAssembly components: build, deploy, run, inspect and replay them.
 #[derive(Debug, Parser)]
@@ -207,6 +209,7 @@ enum Command {
     Remove(remove::Remove),
     Replay(replay::Replay),
     Bundle(bundle::Bundle),
+    Verify(verify::Verify),
     Recovery(recovery::Recovery),
     Doctor(doctor::Doctor),
     Size(size::Size),
@@ -302,6 +305,7 @@ impl Cli {
             Command::Remove(command) => command.run(&client()?, console).await,
             Command::Replay(command) => command.run(client, console).await,
             Command::Bundle(command) => command.run(&client()?, console).await,
+            Command::Verify(command) => command.run(console).await,
             Command::Recovery(command) => command.run(console),
             Command::Doctor(command) => command.run(console).await,
             Command::Size(command) => command.run(console).await,

@@ -1,0 +1,253 @@
+//! `segno verify`.
+
+mod show;
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use clap::Args;
+use segno_env::{Clock as _, SystemClock};
+use segno_verify::{
+    Bounds, Component, Failure, Report, Schedule, Script, Setup, VerifyError, explore, repeat,
+};
+use serde::Serialize;
+
+use super::{
+    CliError, Console, Exit,
+    build::{self, other},
+    deploy::{name_of, read_component},
+    input::read_json,
+};
+use crate::guest::{Gate, HttpClient, HttpLimits, Outbound, Policy};
+
+/// Run a workflow under every fault the engine knows, in virtual time, on this machine
+///
+/// The engine itself runs the component, without a host: in every order in which results can come
+/// while these are few, then with crashes at every wait and every commit, with activities delivered
+/// twice, lost claims, cancellation at every wait, and timers that fire before results. Time is
+/// virtual, and nothing is sent outside: activities are those of the component, or what a script
+/// says. A finding comes with the shortest schedule that shows it, which repeats it exactly.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  segno verify target/order.wasm order --input @order.json --script verify.toml
+  segno verify . order -i '{\"items\": []}'        # builds the project in this folder
+  segno verify order.wasm order --schedule 'go:0 crash go:1'
+  segno verify order.wasm order --runs 20000 --seed 7 --json
+
+The exit code is 0 if nothing was found and 10 if something was. docs/verify.md
+says what each finding means, and what a script is.")]
+pub struct Verify {
+    /// Component file, or the folder of a project, which is built
+    #[arg(value_name = "COMPONENT.wasm|PROJECT")]
+    component: PathBuf,
+    /// Workflow
+    function: String,
+    /// Input: JSON, @FILE, or - for standard input (default: null)
+    #[arg(long, short, value_name = "JSON")]
+    input: Option<String>,
+    /// What activities and requests come to, and what is sent to the workflow (TOML)
+    #[arg(long, value_name = "FILE.toml")]
+    script: Option<PathBuf>,
+    /// A further component, by the name that the workflow calls it by
+    #[arg(long = "module", value_name = "NAME=FILE.wasm", value_parser = read_module)]
+    modules: Vec<(String, PathBuf)>,
+    /// The most runs
+    #[arg(long, value_name = "N", default_value_t = 2_000)]
+    runs: usize,
+    /// What samples are drawn from, where there are more orders than runs
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// Only this run: a schedule as a finding prints it
+    #[arg(long, value_name = "SCHEDULE")]
+    schedule: Option<String>,
+    /// The outcome may depend on the order in which results come
+    #[arg(long)]
+    orders_may_differ: bool,
+    /// Send requests that the script does not answer, as far as this policy allows (TOML)
+    #[arg(long, value_name = "POLICY.toml")]
+    real: Option<PathBuf>,
+    #[command(flatten)]
+    how: build::How,
+}
+
+fn read_module(text: &str) -> Result<(String, PathBuf), String> {
+    match text.split_once('=') {
+        Some((name, file)) if !name.is_empty() && !file.is_empty() => {
+            Ok((name.to_owned(), file.into()))
+        }
+        _ => Err("write it as NAME=FILE.wasm".to_owned()),
+    }
+}
+
+/// The report with what repeats each finding.
+#[derive(Serialize)]
+struct Document<'a> {
+    #[serde(flatten)]
+    report: &'a Report,
+    /// One for each of `failures`: the command that repeats it.
+    commands: Vec<String>,
+    elapsed_ms: u128,
+}
+
+impl From<VerifyError> for CliError {
+    fn from(error: VerifyError) -> Self {
+        match error {
+            VerifyError::NoFunction { .. } => {
+                Self::Other { code: "no-such-function", message: error.to_string() }
+            }
+            VerifyError::Component { .. } => {
+                Self::Other { code: "invalid-component", message: error.to_string() }
+            }
+            VerifyError::Host(_) => Self::Other { code: "internal", message: error.to_string() },
+            VerifyError::NoAnswer { .. } => {
+                Self::Other { code: "no-answer", message: error.to_string() }
+            }
+            VerifyError::Script(_) | VerifyError::NoSchedule(_) | VerifyError::Misfit { .. } => {
+                Self::Usage(error.to_string())
+            }
+        }
+    }
+}
+
+impl Verify {
+    pub(super) async fn run(mut self, console: &mut Console) -> Result<Exit, CliError> {
+        let schedule: Option<Schedule> = match &self.schedule {
+            Some(text) => Some(text.parse().map_err(VerifyError::from)?),
+            None => None,
+        };
+        let script = self.read_script()?;
+        let setup = Arc::new(self.set_up(script, console).await?);
+        let bounds = Bounds { runs: self.runs, seed: self.seed };
+        let progress = console.progress("verifying");
+        let clock = SystemClock::default();
+        let begun = clock.elapsed();
+        let exploring = tokio::task::spawn_blocking(move || {
+            let mut tell = |runs, found| match found {
+                0 => progress.say(format!("verifying: {runs} runs")),
+                found => progress.say(format!("verifying: {runs} runs, {found} findings")),
+            };
+            match schedule {
+                Some(schedule) => repeat(&setup, &schedule, bounds),
+                None => explore(&setup, bounds, &mut tell),
+            }
+        });
+        let report = exploring.await.map_err(|error| CliError::Other {
+            code: "internal",
+            message: format!("the exploration ended early: {error}"),
+        })??;
+        let elapsed = clock.elapsed().saturating_sub(begun);
+        if console.json() {
+            let commands = report.failures.iter().map(|failure| self.command(failure)).collect();
+            console.document(&Document {
+                report: &report,
+                commands,
+                elapsed_ms: elapsed.as_millis(),
+            })?;
+        } else {
+            self.show(&report, elapsed, console)?;
+        }
+        Ok(if report.failures.is_empty() { Exit::Done } else { Exit::Found })
+    }
+
+    fn read_script(&self) -> Result<Script, CliError> {
+        let mut script = match &self.script {
+            None => Script::default(),
+            Some(path) => Script::read(&read_text(path)?).map_err(VerifyError::from)?,
+        };
+        script.orders_may_differ |= self.orders_may_differ;
+        Ok(script)
+    }
+
+    async fn set_up(&mut self, script: Script, console: &mut Console) -> Result<Setup, CliError> {
+        let (alias, bytes) = match self.component.is_dir() {
+            true => {
+                let built = build::build(&self.component, self.how.clone(), console).await?;
+                self.component = built.path;
+                (built.package, built.component)
+            }
+            false => (name_of(&self.component)?, read_component(&self.component)?),
+        };
+        let mut components = vec![(alias, bytes)];
+        for (name, path) in &self.modules {
+            components.push((name.clone(), read_component(path)?));
+        }
+        let input = self.input.as_deref().map_or(Ok(serde_json::Value::Null), read_json)?;
+        let real = self.real.as_deref().map(way_out).transpose()?;
+        let mut described = Vec::new();
+        for (alias, bytes) in components {
+            let bytes: Arc<[u8]> = bytes.into();
+            let facts = build::describe(bytes.clone()).await?.facts();
+            described.push(Component { alias, bytes, facts });
+        }
+        Ok(Setup::new(described, &self.function, input, script, real).await?)
+    }
+
+    /// The command that repeats a finding.
+    fn command(&self, failure: &Failure) -> String {
+        let mut words = vec![
+            "segno".to_owned(),
+            "verify".to_owned(),
+            quoted(&self.component.display().to_string()),
+            quoted(&self.function),
+        ];
+        let mut option = |name: &str, value: &str| {
+            words.push(name.to_owned());
+            words.push(quoted(value));
+        };
+        if let Some(input) = &self.input {
+            option("--input", input);
+        }
+        if let Some(script) = &self.script {
+            option("--script", &script.display().to_string());
+        }
+        for (name, file) in &self.modules {
+            option("--module", &format!("{name}={}", file.display()));
+        }
+        if let Some(policy) = &self.real {
+            option("--real", &policy.display().to_string());
+        }
+        option("--schedule", &failure.schedule);
+        words.join(" ")
+    }
+}
+
+fn quoted(text: &str) -> String {
+    let is_plain =
+        |character: char| character.is_ascii_alphanumeric() || "_-./=:@".contains(character);
+    match !text.is_empty() && text.chars().all(is_plain) {
+        true => text.to_owned(),
+        false => format!("'{}'", text.replace('\'', "'\\''")),
+    }
+}
+
+fn read_text(path: &Path) -> Result<String, CliError> {
+    std::fs::read_to_string(path).map_err(|source| CliError::File {
+        what: "read",
+        path: path.display().to_string(),
+        source,
+    })
+}
+
+/// The way out under a policy.
+fn way_out(policy: &Path) -> Result<Arc<dyn Outbound>, CliError> {
+    read_text(policy)?;
+    let policy = Policy::load(policy).map_err(|error| other("invalid-policy", &error))?;
+    let client =
+        HttpClient::new(HttpLimits::default()).map_err(|error| other("no-client", &error))?;
+    Ok(Arc::new(Gate::new(Arc::new(policy), client)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::quoted;
+
+    #[test]
+    fn words_are_quoted_for_a_shell() {
+        assert_eq!(quoted("target/order.wasm"), "target/order.wasm");
+        assert_eq!(quoted(""), "''");
+        assert_eq!(quoted("{\"it's\": 1}"), "'{\"it'\\''s\": 1}'");
+    }
+}

@@ -1,0 +1,381 @@
+//! Which runs are made: all orders while they are few, samples beyond; then every fault at every place of
+//! the first order, and of the others while runs are left.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use crate::{
+    decide::{Chance, Scheduled, TimersFirst},
+    error::VerifyError,
+    finding::{self, Finding, Identity},
+    orders::Orders,
+    report::{Failure, OrdersReport, Report},
+    run::{self, Decider, End, Run},
+    schedule::{Choice, Entry, Fault, Schedule},
+    setup::Setup,
+    store::Side,
+};
+
+/// After so many events a run in which timers are always first is given up.
+const TIMERS_FIRST: usize = 100;
+/// Of the runs, at most this part is spent on orders, in percent; each is made twice.
+const ON_ORDERS: usize = 60;
+/// Where some orders are left, at most this part of the runs is made before these are drawn, in percent.
+const WITH_FAULTS: usize = 80;
+/// Orders of which all faults are tried, at most.
+const FAULTY_ORDERS: usize = 50;
+
+/// How far to explore.
+#[derive(Debug, Clone, Copy)]
+pub struct Bounds {
+    /// The most runs, those that make findings shorter left out.
+    pub runs: usize,
+    /// What samples are drawn from.
+    pub seed: u64,
+}
+
+/// Explores, run after run.
+struct Explorer<'a> {
+    setup: &'a Arc<Setup>,
+    bounds: Bounds,
+    runs: usize,
+    redundant: usize,
+    faults: BTreeMap<&'static str, usize>,
+    outcomes: BTreeMap<String, usize>,
+    found: BTreeMap<Identity, (Finding, Run)>,
+    tell: &'a mut dyn FnMut(usize, usize),
+}
+
+/// Explores what is set up. `tell` is called with the number of runs and of findings so far. This blocks,
+/// and must not be called within an async runtime.
+///
+/// # Errors
+/// Nothing can be verified.
+pub fn explore(
+    setup: &Arc<Setup>,
+    bounds: Bounds,
+    tell: &mut dyn FnMut(usize, usize),
+) -> Result<Report, VerifyError> {
+    let mut explorer = Explorer {
+        setup,
+        bounds,
+        runs: 0,
+        redundant: 0,
+        faults: BTreeMap::new(),
+        outcomes: BTreeMap::new(),
+        found: BTreeMap::new(),
+        tell,
+    };
+    explorer.explore()
+}
+
+/// Runs one schedule exactly, and says what is wrong with it.
+///
+/// # Errors
+/// Nothing can be verified, or the schedule does not fit.
+pub fn repeat(
+    setup: &Arc<Setup>,
+    schedule: &Schedule,
+    bounds: Bounds,
+) -> Result<Report, VerifyError> {
+    let run = run_exactly(setup, schedule)?;
+    let references = References::of(setup, &run)?;
+    let findings = references.judge(setup, &run);
+    let failures = findings.into_iter().map(|finding| Failure::new(finding, &run)).collect();
+    Ok(Report {
+        function: setup.function().to_owned(),
+        seed: bounds.seed,
+        runs: 1,
+        commits: run.commits,
+        orders: OrdersReport { explored: 1, sampled: 0, complete: false },
+        faults: run.schedule.faults().map(finding::word).fold(
+            BTreeMap::new(),
+            |mut counts, word| {
+                *counts.entry(word).or_default() += 1;
+                counts
+            },
+        ),
+        outcomes: BTreeMap::from([(run.end.line(), 1)]),
+        failures,
+        steps: run.steps.iter().map(|step| (step.choice.to_string(), step.label.clone())).collect(),
+        journal: run.journal,
+    })
+}
+
+fn run_exactly(setup: &Arc<Setup>, schedule: &Schedule) -> Result<Run, VerifyError> {
+    let cold = schedule.faults().any(|fault| *fault == Fault::Cold);
+    run::run(setup, cold, &mut Scheduled::exactly(schedule))
+}
+
+fn run_roughly(setup: &Arc<Setup>, schedule: &Schedule) -> Result<Run, VerifyError> {
+    let cold = schedule.faults().any(|fault| *fault == Fault::Cold);
+    run::run(setup, cold, &mut Scheduled::roughly(schedule))
+}
+
+/// The runs beside which another is judged.
+struct References {
+    /// By default.
+    first: Run,
+    /// The same events without faults, if there were faults.
+    faultless: Option<Run>,
+}
+
+impl References {
+    fn of(setup: &Arc<Setup>, run: &Run) -> Result<Self, VerifyError> {
+        let first = run_roughly(setup, &Schedule::default())?;
+        let faultless = match run.schedule.faults().next() {
+            Some(_) => Some(run_roughly(setup, &run.schedule.events())?),
+            None => None,
+        };
+        Ok(Self { first, faultless })
+    }
+
+    fn judge(&self, setup: &Setup, run: &Run) -> Vec<Finding> {
+        judge(setup, run, self.faultless.as_ref(), Some(&self.first))
+    }
+}
+
+/// All that is wrong with a run, beside one of the same events without faults, and the first of all.
+fn judge(setup: &Setup, run: &Run, faultless: Option<&Run>, first: Option<&Run>) -> Vec<Finding> {
+    let script = setup.script();
+    let mut findings = finding::alone(run, script);
+    if let Some(faultless) = faultless {
+        findings.extend(finding::beside(run, faultless));
+    } else if let Some(first) = first
+        && !finding::changes_what_happens(run)
+    {
+        let early =
+            run.steps.iter().any(|step| step.choice == Choice::Time && step.enabled.len() > 1);
+        match early {
+            true if script.timers_must_not_differ => findings.extend(finding::by_timer(run, first)),
+            false if !script.orders_may_differ => findings.extend(finding::by_order(run, first)),
+            true | false => {}
+        }
+    }
+    findings
+}
+
+impl Explorer<'_> {
+    fn explore(&mut self) -> Result<Report, VerifyError> {
+        let (orders, complete, commits) = self.orders()?;
+        let first = orders.first().cloned();
+        if let Some(first) = &first {
+            self.timers_first(first)?;
+            // Where there are more orders than were explored, the rest of the runs looks at those.
+            let limit =
+                if complete { self.bounds.runs } else { self.bounds.runs * WITH_FAULTS / 100 };
+            for (number, order) in orders.iter().take(FAULTY_ORDERS).enumerate() {
+                if number > 0 && self.runs >= limit {
+                    break;
+                }
+                self.faults_of(order, first)?;
+            }
+        }
+        let sampled = match complete {
+            true => 0,
+            false => self.samples(first.as_ref())?,
+        };
+        let found = std::mem::take(&mut self.found);
+        let mut failures = Vec::new();
+        for (identity, (finding, run)) in found {
+            let (finding, run) = self.shorten(&identity, finding, run)?;
+            failures.push(Failure::new(finding, &run));
+        }
+        Ok(Report {
+            function: self.setup.function().to_owned(),
+            seed: self.bounds.seed,
+            runs: self.runs,
+            commits,
+            orders: OrdersReport { explored: orders.len(), sampled, complete },
+            faults: std::mem::take(&mut self.faults),
+            outcomes: std::mem::take(&mut self.outcomes),
+            failures,
+            steps: Vec::new(),
+            journal: Vec::new(),
+        })
+    }
+
+    /// All orders, or as many as fit; whether these are all; and the commits of the first.
+    fn orders(&mut self) -> Result<(Vec<Run>, bool, u64), VerifyError> {
+        let limit = self.bounds.runs * ON_ORDERS / 100;
+        let (mut orders, mut explored) = (Vec::<Run>::new(), Orders::default());
+        loop {
+            if !explored.next() {
+                return Ok((orders.clone(), true, commits(&orders)));
+            }
+            if self.runs >= limit.max(2) {
+                return Ok((orders.clone(), false, commits(&orders)));
+            }
+            let run = self.run(false, &mut explored)?;
+            if explored.is_redundant() {
+                self.redundant += 1;
+                continue;
+            }
+            self.look_at(&run, None, orders.first());
+            let ended = matches!(run.end, End::Settled { .. });
+            if ended {
+                let cold = self.run(true, &mut Scheduled::roughly(&run.schedule))?;
+                self.look_at(&cold, Some(&run), None);
+            }
+            orders.push(run);
+        }
+    }
+
+    /// Orders by chance.
+    fn samples(&mut self, first: Option<&Run>) -> Result<usize, VerifyError> {
+        let (mut seen, mut number) = (BTreeSet::new(), 0);
+        while self.runs < self.bounds.runs {
+            number += 1;
+            let seed = self.bounds.seed.wrapping_add(number);
+            let run = self.run(false, &mut Chance::new(seed))?;
+            self.look_at(&run, None, first);
+            if seen.insert(run.schedule.to_string()) && matches!(run.end, End::Settled { .. }) {
+                let cold = self.run(true, &mut Scheduled::roughly(&run.schedule))?;
+                self.look_at(&cold, Some(&run), None);
+            }
+        }
+        Ok(seen.len())
+    }
+
+    fn timers_first(&mut self, first: &Run) -> Result<(), VerifyError> {
+        let run = self.run(false, &mut TimersFirst(TIMERS_FIRST))?;
+        self.look_at(&run, None, Some(first));
+        let cold = self.run(true, &mut Scheduled::roughly(&run.schedule))?;
+        self.look_at(&cold, Some(&run), None);
+        Ok(())
+    }
+
+    /// Every fault at every place of an order.
+    fn faults_of(&mut self, order: &Run, first: &Run) -> Result<(), VerifyError> {
+        for (step, event) in order.steps.iter().enumerate() {
+            for fault in [Fault::Crash, Fault::Supplant] {
+                self.fault(order, step, fault)?;
+            }
+            for place in &event.repeatable {
+                if event.choice == Choice::Go(place.clone()) {
+                    self.fault(order, step, Fault::Again(place.clone()))?;
+                }
+            }
+            for deviation in [Choice::Time, Choice::Cancel] {
+                let is_one = match deviation {
+                    Choice::Time => {
+                        event.choice != Choice::Time && event.enabled.contains(&Choice::Time)
+                    }
+                    _ => true,
+                };
+                if is_one {
+                    self.deviation(order, first, step, deviation)?;
+                }
+            }
+        }
+        for side in [Side::Before, Side::After] {
+            for skipped in 0.. {
+                let schedule = order.schedule.with(0, Entry::Fault(Fault::Die { skipped, side }));
+                let run = self.run(false, &mut Scheduled::roughly(&schedule))?;
+                if run.death_left {
+                    break;
+                }
+                self.count(&Fault::Die { skipped, side });
+                self.look_at(&run, Some(order), None);
+            }
+        }
+        Ok(())
+    }
+
+    fn fault(&mut self, order: &Run, step: usize, fault: Fault) -> Result<(), VerifyError> {
+        let schedule = order.schedule.with(step, Entry::Fault(fault.clone()));
+        let run = self.run(false, &mut Scheduled::roughly(&schedule))?;
+        self.count(&fault);
+        self.look_at(&run, Some(order), None);
+        Ok(())
+    }
+
+    /// Something that may happen earlier than in this order; then once more with a replay at every wait.
+    fn deviation(
+        &mut self,
+        order: &Run,
+        first: &Run,
+        step: usize,
+        choice: Choice,
+    ) -> Result<(), VerifyError> {
+        let word = match choice {
+            Choice::Time => "timers before completions",
+            _ => "cancellations at waits",
+        };
+        let schedule = order.schedule.with(step, Entry::Event(choice));
+        let run = self.run(false, &mut Scheduled::roughly(&schedule))?;
+        *self.faults.entry(word).or_default() += 1;
+        self.look_at(&run, None, Some(first));
+        let cold = self.run(true, &mut Scheduled::roughly(&run.schedule))?;
+        self.look_at(&cold, Some(&run), None);
+        Ok(())
+    }
+
+    fn count(&mut self, fault: &Fault) {
+        *self.faults.entry(finding::word(fault)).or_default() += 1;
+    }
+
+    fn run(&mut self, cold: bool, decider: &mut dyn Decider) -> Result<Run, VerifyError> {
+        let run = run::run(self.setup, cold, decider)?;
+        self.runs += 1;
+        if cold {
+            self.count(&Fault::Cold);
+        }
+        (self.tell)(self.runs, self.found.len());
+        Ok(run)
+    }
+
+    fn look_at(&mut self, run: &Run, faultless: Option<&Run>, first: Option<&Run>) {
+        *self.outcomes.entry(run.end.line()).or_default() += 1;
+        for finding in judge(self.setup, run, faultless, first) {
+            let identity = finding.identity.clone();
+            let shorter = |(_, known): &(Finding, Run)| {
+                run.schedule.faults().count() < known.schedule.faults().count()
+            };
+            if self.found.get(&identity).is_none_or(shorter) {
+                self.found.insert(identity, (finding, run.clone()));
+            }
+        }
+    }
+
+    /// The shortest schedule that shows the same: without entries that are not needed, and no longer than
+    /// needed; what follows is decided by default.
+    fn shorten(
+        &mut self,
+        identity: &Identity,
+        finding: Finding,
+        run: Run,
+    ) -> Result<(Finding, Run), VerifyError> {
+        let mut best = (finding, run.schedule.clone());
+        let shows = |schedule: &Schedule| -> Result<Option<Finding>, VerifyError> {
+            let Ok(run) = run_exactly(self.setup, schedule) else { return Ok(None) };
+            let references = References::of(self.setup, &run)?;
+            let findings = references.judge(self.setup, &run);
+            Ok(findings.into_iter().find(|finding| finding.identity == *identity))
+        };
+        for len in 0..run.schedule.0.len() {
+            let prefix = Schedule(run.schedule.0[..len].to_vec());
+            if let Some(finding) = shows(&prefix)? {
+                best = (finding, prefix);
+                break;
+            }
+        }
+        let mut at = 0;
+        while at < best.1.0.len() {
+            let mut fewer = best.1.clone();
+            fewer.0.remove(at);
+            match shows(&fewer)? {
+                Some(finding) => best = (finding, fewer),
+                None => at += 1,
+            }
+        }
+        let shown = run_exactly(self.setup, &best.1)?;
+        Ok((best.0, Run { schedule: best.1, ..shown }))
+    }
+}
+
+fn commits(orders: &[Run]) -> u64 {
+    orders.first().map_or(0, |run| run.commits)
+}

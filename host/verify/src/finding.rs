@@ -1,0 +1,309 @@
+//! What is wrong with a run: alone, or beside another run that it should equal.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use segno_core::promise::Verdict;
+use serde::Serialize;
+
+use crate::{
+    run::{End, Run},
+    schedule::{Choice, Entry, Fault, Place, Schedule},
+    script::Script,
+};
+
+/// The kinds of findings, in the order in which they are reported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// A replay asks for something else than was recorded.
+    Divergence,
+    /// The workflow panicked, or was stopped by the engine.
+    Trap,
+    /// The workflow neither ends nor waits for anything that can happen.
+    Deadlock,
+    /// The workflow goes on without end.
+    Endless,
+    /// The outcome is another after a fault, though the same happened.
+    FaultDependence,
+    /// The outcome depends on the order in which the same things happened.
+    OrderDependence,
+    /// The outcome depends on whether a timer or a completion is first.
+    TimerDependence,
+    /// What should be done once was asked twice, under different keys or without one.
+    RepeatedEffect,
+    /// What was done was not undone, though the workflow failed or does not know of it.
+    LostCompensation,
+}
+
+impl Kind {
+    /// As it is written in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Divergence => "divergence",
+            Self::Trap => "trap",
+            Self::Deadlock => "deadlock",
+            Self::Endless => "endless",
+            Self::FaultDependence => "fault-dependence",
+            Self::OrderDependence => "order-dependence",
+            Self::TimerDependence => "timer-dependence",
+            Self::RepeatedEffect => "repeated-effect",
+            Self::LostCompensation => "lost-compensation",
+        }
+    }
+
+    /// How to mend it, in a sentence.
+    pub fn advice(self) -> &'static str {
+        match self {
+            Self::Divergence => {
+                "a workflow may depend on its input and on results only: keep what a `run` computes in its result, and no state outside of the function"
+            }
+            Self::Trap => "handle this case in the workflow, or make it an error that it returns",
+            Self::Deadlock => {
+                "see what it waits for: a signal or promise may be missing in the script, or the workflow needs a time limit"
+            }
+            Self::Endless => "give the loop an end, or the script a signal that ends it",
+            Self::FaultDependence => {
+                "the workflow keeps something that a replay does not bring back, such as state in a static or in a `run`"
+            }
+            Self::OrderDependence => {
+                "await all of them together (`join_all` keeps the order of the calls), or sort; if it is meant, say `orders_may_differ = true` in the script"
+            }
+            Self::TimerDependence => {
+                "ask again what the call came to before acting on the timer; if it is meant, do not say `timers_must_not_differ` in the script"
+            }
+            Self::RepeatedEffect => {
+                "send the idempotency key of the activity (`ctx.idempotency_key()`) with the request, or let the workflow make it with `ctx.http`"
+            }
+            Self::LostCompensation => {
+                "undo it on every way out, or make it a step of a saga, which undoes it also if its effect is unknown"
+            }
+        }
+    }
+}
+
+/// What is wrong, without how it came about: equal ones have one cause.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Identity {
+    /// The kind.
+    pub kind: Kind,
+    /// What of the workflow it is about.
+    pub subject: String,
+}
+
+/// Something wrong with a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finding {
+    /// What.
+    pub identity: Identity,
+    /// In sentences.
+    pub text: String,
+    /// Where in the guest, as far as it has names.
+    pub backtrace: Option<String>,
+}
+
+impl Finding {
+    fn new(kind: Kind, subject: impl Into<String>, text: impl Into<String>) -> Self {
+        let identity = Identity { kind, subject: subject.into() };
+        Self { identity, text: text.into(), backtrace: None }
+    }
+}
+
+/// What is wrong with a run by itself.
+pub fn alone(run: &Run, script: &Script) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    match &run.end {
+        End::Halted(halts) => findings.extend(halts.iter().map(|halt| {
+            let kind = match halt.kind.as_str() {
+                "divergence" => Kind::Divergence,
+                "waits-for-nothing" => Kind::Deadlock,
+                _ => Kind::Trap,
+            };
+            // What follows the first line differs from place to place.
+            let subject = halt.message.lines().next().unwrap_or_default();
+            let subject = match kind {
+                Kind::Divergence => String::new(),
+                _ => subject.to_owned(),
+            };
+            let of = match halt.place.as_str() {
+                "" => String::new(),
+                place => format!("in {place}: "),
+            };
+            let text = format!("{of}{}", halt.message);
+            Finding { backtrace: halt.backtrace.clone(), ..Finding::new(kind, subject, text) }
+        })),
+        End::Stuck(awaited) => {
+            let text = match awaited.as_slice() {
+                [] => "nothing can happen any more, and nothing is waited for".to_owned(),
+                awaited => format!("nothing can happen any more: {}", awaited.join("; ")),
+            };
+            findings.push(Finding::new(Kind::Deadlock, awaited.join("; "), text));
+        }
+        End::Endless => {
+            let text = format!("after {} events it has not ended", run.steps.len());
+            findings.push(Finding::new(Kind::Endless, "", text));
+        }
+        End::Settled { verdict, .. } => findings.extend(lost_compensations(run, *verdict, script)),
+        End::GivenUp => {}
+    }
+    findings
+}
+
+fn lost_compensations(run: &Run, verdict: Verdict, script: &Script) -> Vec<Finding> {
+    let succeeded = verdict == Verdict::Resolved;
+    let places = |name: &str| -> BTreeSet<&Place> {
+        let done = run.effects.iter().filter(|effect| effect.succeeded && effect.is(name));
+        done.map(|effect| &effect.place).collect()
+    };
+    let mut findings = Vec::new();
+    for (done, undone) in &script.compensates {
+        let (made, undoings) = (places(done), places(undone).len());
+        let open: Vec<&Place> = match succeeded {
+            // What the workflow was told of is part of its outcome.
+            true => made.into_iter().filter(|place| !run.told.contains(*place)).collect(),
+            false => made.into_iter().collect(),
+        };
+        if open.len() <= undoings {
+            continue;
+        }
+        let at: Vec<String> = open.iter().map(|place| place.to_string()).collect();
+        let why = match succeeded {
+            true => "the workflow succeeded without being told of it".to_owned(),
+            false => format!("the workflow ended so: {}", run.end.line()),
+        };
+        let text = format!(
+            "`{done}` was done {} (at {}), and `{undone}` {}; {why}",
+            times(open.len()),
+            at.join(", "),
+            times(undoings)
+        );
+        findings.push(Finding::new(Kind::LostCompensation, done.clone(), text));
+    }
+    findings
+}
+
+fn times(count: usize) -> String {
+    match count {
+        0 => "never".to_owned(),
+        1 => "once".to_owned(),
+        2 => "twice".to_owned(),
+        count => format!("{count} times"),
+    }
+}
+
+/// What is wrong with a run beside one of the same events without faults.
+pub fn beside(run: &Run, reference: &Run) -> Vec<Finding> {
+    let mut findings = repeated_effects(run, reference);
+    if let (End::Settled { .. }, End::Settled { .. }) = (&run.end, &reference.end)
+        && run.end != reference.end
+        && !is_reordered(run, reference)
+    {
+        let faults: Vec<String> = run.schedule.faults().map(ToString::to_string).collect();
+        let text = format!(
+            "without the fault ({}) it ends so: {}; with it so: {}",
+            faults.join(" "),
+            reference.end.line(),
+            run.end.line()
+        );
+        findings.push(Finding::new(Kind::FaultDependence, "", text));
+    }
+    findings
+}
+
+/// Whether the same happened in another order, which may be the reason of a difference.
+fn is_reordered(run: &Run, reference: &Run) -> bool {
+    let (events, others) = (run.schedule.events(), reference.schedule.events());
+    let sorted = |schedule: &Schedule| {
+        let mut entries = schedule.0.clone();
+        entries.sort();
+        entries
+    };
+    events != others && sorted(&events) == sorted(&others)
+}
+
+/// What was asked outside under more keys than without the fault, or more often without a key.
+fn repeated_effects(run: &Run, reference: &Run) -> Vec<Finding> {
+    type Asked<'a> = BTreeMap<(&'a str, String), (BTreeSet<&'a str>, usize, Option<&'a str>)>;
+    fn asked(run: &Run) -> Asked<'_> {
+        let mut asked = Asked::new();
+        for effect in &run.effects {
+            let entry = asked.entry((&effect.what, effect.input.to_string())).or_default();
+            match &effect.key {
+                Some(key) => {
+                    entry.0.insert(key);
+                }
+                None => entry.1 += 1,
+            }
+            entry.2 = effect.within.as_deref();
+        }
+        asked
+    }
+    let (with, without) = (asked(run), asked(reference));
+    let mut findings = Vec::new();
+    for ((what, input), (keys, bare, within)) in &with {
+        let before = without.get(&(*what, input.clone()));
+        let (keys_before, bare_before) =
+            before.map_or((0, 0), |(keys, bare, _)| (keys.len(), *bare));
+        let by = within.map(|within| format!(" (by `{within}`)")).unwrap_or_default();
+        if *bare > bare_before && *bare > 1 {
+            let text = format!(
+                "`{what}` with {input}{by} was asked {} without an idempotency key, {} without the fault",
+                times(*bare),
+                times(bare_before)
+            );
+            findings.push(Finding::new(Kind::RepeatedEffect, *what, text));
+        } else if keys.len() > keys_before && keys.len() > 1 {
+            let keys: Vec<&str> = keys.iter().copied().collect();
+            let text = format!(
+                "`{what}` with {input}{by} was asked under {} idempotency keys ({}), {} without the fault",
+                keys.len(),
+                keys.join(", "),
+                keys_before
+            );
+            findings.push(Finding::new(Kind::RepeatedEffect, *what, text));
+        }
+    }
+    findings
+}
+
+/// The outcome of a run differs from that of the first, whose events came in another order.
+pub fn by_order(run: &Run, first: &Run) -> Option<Finding> {
+    let differs = matches!(run.end, End::Settled { .. })
+        && matches!(first.end, End::Settled { .. })
+        && run.end != first.end;
+    differs.then(|| {
+        let text = format!(
+            "in this order it ends so: {}; in the first order so: {}",
+            run.end.line(),
+            first.end.line()
+        );
+        Finding::new(Kind::OrderDependence, "", text)
+    })
+}
+
+/// The outcome differs because a timer came first.
+pub fn by_timer(run: &Run, first: &Run) -> Option<Finding> {
+    let mut finding = by_order(run, first)?;
+    finding.identity.kind = Kind::TimerDependence;
+    finding.text = format!(
+        "if the timer is first, it ends so: {}; else so: {}",
+        run.end.line(),
+        first.end.line()
+    );
+    Some(finding)
+}
+
+/// Whether the run has something in it that changes what may happen: then its outcome may be another.
+pub fn changes_what_happens(run: &Run) -> bool {
+    run.schedule.0.iter().any(|entry| *entry == Entry::Event(Choice::Cancel))
+}
+
+/// The word for a fault, in counts.
+pub fn word(fault: &Fault) -> &'static str {
+    match fault {
+        Fault::Cold => "replays at every wait",
+        Fault::Crash => "crashes at waits",
+        Fault::Supplant => "claims lost, the old host goes on",
+        Fault::Again(_) => "deliveries twice",
+        Fault::Die { .. } => "deaths at commits",
+    }
+}

@@ -1,0 +1,154 @@
+//! All orders of what may happen, depth first. Two orders that differ only in events that no guest can
+//! tell apart are one: of them, one is run (sleep sets; Godefroid 1996).
+
+use std::collections::BTreeMap;
+
+use crate::{
+    decide::in_no_time, error::VerifyError, footprint::Footprint, run::Decider, schedule::Choice,
+};
+
+/// Events that were explored elsewhere, with what they changed.
+type Asleep = BTreeMap<Choice, Footprint>;
+
+/// A point at which something was chosen.
+struct Node {
+    possible: Vec<Choice>,
+    /// What leads to orders that were explored already.
+    asleep: Asleep,
+    /// What is tried now.
+    choice: Choice,
+}
+
+/// Decides so that run after run, all orders are tried.
+#[derive(Default)]
+pub struct Orders {
+    path: Vec<Node>,
+    /// How much of the path this run has gone.
+    depth: usize,
+    /// Of the next node.
+    asleep: Asleep,
+    /// Whether this run turned out to be one that was explored.
+    redundant: bool,
+    begun: bool,
+}
+
+impl Orders {
+    /// Turns to the next order; false: there is none.
+    pub fn next(&mut self) -> bool {
+        self.depth = 0;
+        self.redundant = false;
+        self.asleep = Asleep::new();
+        if !std::mem::replace(&mut self.begun, true) {
+            return true;
+        }
+        while let Some(node) = self.path.last_mut() {
+            let untried =
+                node.possible.iter().find(|choice| !node.asleep.contains_key(*choice)).cloned();
+            if let Some(choice) = untried {
+                node.choice = choice;
+                return true;
+            }
+            self.path.pop();
+        }
+        false
+    }
+
+    /// Whether the last run repeated an order, and was given up.
+    pub fn is_redundant(&self) -> bool {
+        self.redundant
+    }
+}
+
+impl Decider for Orders {
+    fn choose(&mut self, enabled: &[Choice]) -> Result<Option<Choice>, VerifyError> {
+        if let Some(node) = self.path.get(self.depth) {
+            if !enabled.contains(&node.choice) {
+                let why = format!("`{}` was possible in an earlier run", node.choice);
+                return Err(VerifyError::Host(why));
+            }
+            return Ok(Some(node.choice.clone()));
+        }
+        let possible = in_no_time(enabled).to_vec();
+        let asleep = std::mem::take(&mut self.asleep);
+        let Some(choice) = possible.iter().find(|choice| !asleep.contains_key(*choice)).cloned()
+        else {
+            self.redundant = true;
+            return Ok(None);
+        };
+        self.path.push(Node { possible, asleep, choice: choice.clone() });
+        Ok(Some(choice))
+    }
+
+    fn happened(&mut self, footprint: Footprint) {
+        let Some(node) = self.path.get_mut(self.depth) else { return };
+        let stays = |(_, other): &(&Choice, &Footprint)| other.is_independent_of(&footprint);
+        self.asleep = node
+            .asleep
+            .iter()
+            .filter(|(choice, _)| **choice != node.choice)
+            .filter(stays)
+            .map(|(choice, footprint)| (choice.clone(), footprint.clone()))
+            .collect();
+        // From here on, beginning with this event is explored.
+        node.asleep.insert(node.choice.clone(), footprint);
+        self.depth += 1;
+    }
+
+    fn wants_footprints(&self) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::schedule::Place;
+
+    /// Threads of so many events each; those of one thread come in order, and all threads of a group
+    /// write to one place.
+    fn explore(threads: &[(usize, &str)]) -> (usize, BTreeSet<Vec<usize>>) {
+        let mut orders = Orders::default();
+        let (mut runs, mut seen) = (0, BTreeSet::new());
+        while orders.next() {
+            let mut left: Vec<usize> = threads.iter().map(|(events, _)| *events).collect();
+            let mut order = Vec::new();
+            loop {
+                let enabled: Vec<Choice> = (0..threads.len())
+                    .filter(|at| left[*at] > 0)
+                    .map(|at| Choice::Go(Place(format!("{at}"))))
+                    .collect();
+                if enabled.is_empty() {
+                    runs += 1;
+                    seen.insert(order);
+                    break;
+                }
+                let Some(Choice::Go(Place(at))) = orders.choose(&enabled).expect("possible") else {
+                    break;
+                };
+                let at: usize = at.parse().expect("a number");
+                left[at] -= 1;
+                order.push(at);
+                let rows = [threads[at].1.to_owned(), format!("thread {at}")];
+                orders.happened(Footprint::Rows(rows.into()));
+            }
+        }
+        (runs, seen)
+    }
+
+    #[test]
+    fn dependent_events_are_tried_in_every_order_once() {
+        // 3! orders of three, and 5! / (2! 2!) of two threads of two and one of one.
+        assert_eq!(explore(&[(1, "root"), (1, "root"), (1, "root")]).0, 6);
+        let (runs, seen) = explore(&[(2, "root"), (2, "root"), (1, "root")]);
+        assert_eq!((runs, seen.len()), (30, 30));
+    }
+
+    #[test]
+    fn of_orders_that_no_guest_can_tell_apart_one_is_tried() {
+        assert_eq!(explore(&[(3, "a"), (3, "b"), (2, "c")]).0, 1);
+        // The two of `a` in both orders; the one of `b` anywhere.
+        assert_eq!(explore(&[(1, "a"), (1, "a"), (1, "b")]).0, 2);
+    }
+}

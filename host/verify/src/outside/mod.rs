@@ -1,0 +1,256 @@
+//! The edges of the host: activities, requests and the beginnings of children wait here until the
+//! explorer lets them go on.
+
+mod guests;
+mod outbound;
+
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use segno_core::{
+    id::PromiseId,
+    promise::TaskStatus,
+    time::{Millis, Timestamp},
+};
+use segno_engine::{target, values};
+use segno_env::Clock as _;
+use segno_guest::{Failure, HttpRequest, Payload};
+use segno_store::{MemoryStore, Store as _};
+use serde_json::Value as Json;
+use tokio::sync::oneshot;
+
+pub use self::{guests::GuardedGuests, outbound::GuardedOutbound};
+use crate::{
+    effect::Effect, error::VerifyError, schedule::Place, script::ScriptedOutcome, setup::Setup,
+    time::VirtualTime,
+};
+
+/// The invocation that is verified.
+pub const ROOT: &str = "it";
+
+/// The place of a promise; the root's is empty.
+pub fn place_of(id: &str) -> Place {
+    Place(id.strip_prefix(ROOT).map_or(id, |rest| rest.trim_start_matches('/')).to_owned())
+}
+
+/// The promise at a place.
+pub fn id_at(place: &Place) -> PromiseId {
+    match place.0.as_str() {
+        "" => PromiseId::from(ROOT),
+        place => PromiseId::new(format!("{ROOT}/{place}")),
+    }
+}
+
+/// What waits to go on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Work {
+    /// An attempt of an activity.
+    Activity(String),
+    /// A request, as `METHOD URL`.
+    Request(String),
+    /// The beginning of a child.
+    Child(String),
+}
+
+impl Work {
+    /// What happens when it goes on, in words.
+    pub fn label(&self) -> String {
+        match self {
+            Self::Activity(name) => format!("`{name}` completes"),
+            Self::Request(request) => format!("{request} is answered"),
+            Self::Child(name) => format!("child `{name}` begins"),
+        }
+    }
+}
+
+/// How something goes on.
+enum Order {
+    /// To its end.
+    Finish,
+    /// To its end, of which the host does not learn.
+    Lose,
+}
+
+struct Waiting {
+    place: Place,
+    work: Work,
+    life: u64,
+    ready_at: Timestamp,
+    order: oneshot::Sender<(Order, oneshot::Sender<()>)>,
+}
+
+/// One that waits, as the explorer sees it.
+#[derive(Debug, Clone)]
+pub struct Waits {
+    /// For which promise.
+    pub place: Place,
+    /// What.
+    pub work: Work,
+    /// From when on it may go on.
+    pub ready_at: Timestamp,
+}
+
+/// The edges of one run, which outlast its hosts.
+pub struct Outside {
+    setup: Arc<Setup>,
+    time: Arc<VirtualTime>,
+    memory: Arc<MemoryStore>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: Vec<Waiting>,
+    begun: BTreeSet<String>,
+    effects: Vec<Effect>,
+    trouble: Option<VerifyError>,
+}
+
+tokio::task_local! {
+    /// The requests of the attempt that is performed.
+    static WITHIN: Arc<Within>;
+}
+
+struct Within {
+    function: String,
+    place: Place,
+    attempt: u32,
+    requests: Mutex<Vec<Effect>>,
+}
+
+impl Outside {
+    /// The edges of a new run.
+    pub fn new(setup: Arc<Setup>, time: Arc<VirtualTime>, memory: Arc<MemoryStore>) -> Self {
+        Self { setup, time, memory, state: Mutex::default() }
+    }
+
+    /// What waits now, in the order in which it came, once for each promise.
+    pub fn waiting(&self) -> Vec<Waits> {
+        let mut state = self.lock();
+        state.waiting.retain(|waiting| !waiting.order.is_closed());
+        let mut seen = BTreeSet::new();
+        let first = state.waiting.iter().filter(|waiting| seen.insert(waiting.place.clone()));
+        first
+            .map(|waiting| Waits {
+                place: waiting.place.clone(),
+                work: waiting.work.clone(),
+                ready_at: waiting.ready_at,
+            })
+            .collect()
+    }
+
+    /// Lets everything that waits for this promise go on, that of earlier lives first, each to its end.
+    pub async fn finish(&self, place: &Place) {
+        while let Some(done) = self.release(place, Order::Finish) {
+            // An attempt that is aborted meanwhile is done as well.
+            let _ = done.await;
+        }
+    }
+
+    /// Lets an attempt run to its end, without its host learning of it.
+    pub async fn lose(&self, place: &Place) {
+        if let Some(done) = self.release(place, Order::Lose) {
+            let _ = done.await;
+        }
+    }
+
+    fn release(&self, place: &Place, order: Order) -> Option<oneshot::Receiver<()>> {
+        let mut state = self.lock();
+        state.waiting.retain(|waiting| !waiting.order.is_closed());
+        let of_place = state.waiting.iter().enumerate().filter(|(_, it)| it.place == *place);
+        let at = of_place.min_by_key(|(_, waiting)| waiting.life)?.0;
+        let waiting = state.waiting.remove(at);
+        let (done, ended) = oneshot::channel();
+        let _ = waiting.order.send((order, done));
+        Some(ended)
+    }
+
+    /// What was done so far.
+    pub fn effects(&self) -> Vec<Effect> {
+        self.lock().effects.clone()
+    }
+
+    /// Why nothing can be verified, if so.
+    pub fn trouble(&self) -> Option<VerifyError> {
+        self.lock().trouble.clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn wait(
+        &self,
+        place: &Place,
+        work: Work,
+        life: u64,
+        after_ms: u64,
+    ) -> (Order, oneshot::Sender<()>) {
+        let (order, ordered) = oneshot::channel();
+        let ready_at = self.time.now() + Millis(i64::try_from(after_ms).unwrap_or(i64::MAX));
+        let waiting = Waiting { place: place.clone(), work, life, ready_at, order };
+        self.lock().waiting.push(waiting);
+        match ordered.await {
+            Ok(ordered) => ordered,
+            // The run is over.
+            Err(_) => std::future::pending().await,
+        }
+    }
+
+    fn did(&self, effect: Effect) {
+        let within = WITHIN.try_with(Arc::clone).ok();
+        if let Some(within) = within {
+            within.requests.lock().unwrap_or_else(PoisonError::into_inner).push(effect);
+            return;
+        }
+        self.lock().effects.push(effect);
+    }
+
+    async fn stop<T>(&self, error: VerifyError) -> T {
+        self.lock().trouble.get_or_insert(error);
+        std::future::pending().await
+    }
+
+    /// The promise and the attempt that a request of the host is for: the task that runs, and whose
+    /// request it is.
+    async fn request_of(&self, key: Option<&str>, request: &HttpRequest) -> (Place, u32) {
+        let rows = self.memory.read().dump().await.unwrap_or_default();
+        let attempt = |id: &PromiseId| rows.tasks.get(id).map_or(1, |task| task.attempt + 1);
+        if let Some(key) = key {
+            let id = PromiseId::from(key);
+            if rows.promises.get(&id).is_some_and(|promise| promise.target() == Some(target::HTTP))
+            {
+                return (place_of(key), attempt(&id));
+            }
+        }
+        let waiting: BTreeSet<Place> = self.waiting().into_iter().map(|it| it.place).collect();
+        let asked = |id: &PromiseId| {
+            let promise = rows.promises.get(id).filter(|it| it.target() == Some(target::HTTP))?;
+            let Payload::Json(input) = values::input(&promise.spec.param) else { return None };
+            let input: Json = serde_json::from_str(&input).ok()?;
+            (input["url"] == request.url.as_str() && input["method"] == request.method.as_str())
+                .then(|| place_of(id.as_str()))
+        };
+        let running = rows.tasks.values().filter(|task| task.status() == TaskStatus::Acquired);
+        let place = running.filter_map(|task| asked(&task.id)).find(|it| !waiting.contains(it));
+        let place = place.unwrap_or_else(|| Place(format!("request/{}", key.unwrap_or_default())));
+        let attempts = attempt(&id_at(&place));
+        (place, attempts)
+    }
+}
+
+fn json_of(payload: &Payload) -> Json {
+    match payload {
+        Payload::Json(text) => {
+            serde_json::from_str(text).unwrap_or_else(|_| Json::String(text.clone()))
+        }
+        Payload::Bytes(bytes) => Json::String(format!("{} bytes {:02x?}", bytes.len(), bytes)),
+    }
+}
+
+fn failure(code: u32, scripted: &ScriptedOutcome) -> Failure {
+    let message = scripted.message.clone().unwrap_or_else(|| "as the script says".to_owned());
+    Failure { code, message, details: None }
+}

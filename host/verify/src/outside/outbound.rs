@@ -1,0 +1,102 @@
+//! The way out, where requests wait for their answers, which the script gives.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use async_trait::async_trait;
+use segno_guest::{Failure, HttpRequest, HttpResponse, Outbound};
+use serde_json::Value as Json;
+use tokio::sync::oneshot;
+
+use super::{Order, Outside, WITHIN, Work, failure, json_of};
+use crate::{effect::Effect, error::VerifyError, script::ScriptedOutcome};
+
+/// The way out as one life of a host sees it.
+pub struct GuardedOutbound {
+    /// The edges.
+    pub outside: Arc<Outside>,
+    /// The life.
+    pub life: u64,
+}
+
+#[async_trait]
+impl Outbound for GuardedOutbound {
+    async fn send(&self, module: &str, request: HttpRequest) -> Result<HttpResponse, Failure> {
+        let outside = &self.outside;
+        let what = format!("{} {}", request.method, request.url);
+        let key = request
+            .headers
+            .iter()
+            .find(|(name, _)| name.eq_ignore_ascii_case("idempotency-key"))
+            .map(|(_, key)| key.clone());
+        let body = request.body.as_ref().map_or(Json::Null, json_of);
+        let within = WITHIN.try_with(Arc::clone).ok();
+        let (place, attempt) = match &within {
+            Some(within) => (within.place.clone(), within.attempt),
+            None => outside.request_of(key.as_deref(), &request).await,
+        };
+        let scripted = outside.setup.script.of_request(&what, &body, attempt);
+        let waited = match &within {
+            Some(_) => None,
+            None => {
+                let after_ms = scripted.map_or(0, |outcome| outcome.after_ms);
+                let work = Work::Request(what.clone());
+                Some(outside.wait(&place, work, self.life, after_ms).await)
+            }
+        };
+        let answer = match (scripted, &outside.setup.real) {
+            (Some(scripted), _) => answer_of(scripted),
+            (None, Some(real)) => send_really(real.clone(), module.to_owned(), request).await,
+            (None, None) => return outside.stop(VerifyError::NoAnswer { request: what }).await,
+        };
+        let succeeded = answer.as_ref().is_ok_and(|answer| answer.status < 400);
+        let within = within.map(|within| within.function.clone());
+        outside.did(Effect { what, input: body, key, place, within, succeeded });
+        let Some((order, done)) = waited else { return answer };
+        let _ = done.send(());
+        match order {
+            Order::Finish => answer,
+            Order::Lose => std::future::pending().await,
+        }
+    }
+
+    fn allows(&self, _module: &str, _url: &str) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
+/// Sends a request in real time, on a thread of its own: here, time stands still.
+async fn send_really(
+    real: Arc<dyn Outbound>,
+    module: String,
+    request: HttpRequest,
+) -> Result<HttpResponse, Failure> {
+    let (answer, answered) = oneshot::channel();
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let sent = match runtime {
+            Ok(runtime) => runtime.block_on(real.send(&module, request)),
+            Err(error) => Err(Failure { code: 500, message: error.to_string(), details: None }),
+        };
+        let _ = answer.send(sent);
+    });
+    answered.await.unwrap_or_else(|_| {
+        let message = "the thread that sends ended".to_owned();
+        Err(Failure { code: 500, message, details: None })
+    })
+}
+
+fn answer_of(scripted: &ScriptedOutcome) -> Result<HttpResponse, Failure> {
+    if let Some(code) = scripted.fails {
+        return Err(failure(code, scripted));
+    }
+    let mut headers: BTreeMap<String, String> = scripted.headers.clone();
+    let body = scripted.body.as_ref().map(|body| {
+        headers.entry("content-type".into()).or_insert_with(|| "application/json".into());
+        body.to_string().into_bytes()
+    });
+    Ok(HttpResponse {
+        status: scripted.status.unwrap_or(200),
+        headers: headers.into_iter().collect(),
+        body: body.unwrap_or_default(),
+    })
+}

@@ -1,0 +1,328 @@
+//! One run: the world from its beginning to where nothing happens any more, by the decisions of a
+//! [`Decider`].
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use segno_core::{
+    id::PromiseId,
+    invocation::{Outcome, RecordBody},
+    promise::{TaskState, TaskStatus, Verdict},
+    snapshot::Snapshot,
+};
+use segno_engine::values;
+use segno_guest::Payload;
+use serde::Serialize;
+use serde_json::Value as Json;
+
+use crate::{
+    effect::Effect,
+    error::VerifyError,
+    footprint::Footprint,
+    journal,
+    outside::{ROOT, place_of},
+    schedule::{Choice, Entry, Fault, Place, Schedule},
+    setup::Setup,
+    world::World,
+};
+
+/// After so many events a run is taken to be without end.
+const MOST_EVENTS: usize = 2_000;
+/// After the end of the root, what it left is run for at most so many events.
+const MOST_LEFT: usize = 200;
+
+/// Decides what happens in a run.
+pub trait Decider {
+    /// What goes wrong before the next event, where these are possible.
+    ///
+    /// # Errors
+    /// What the decider has in mind is not possible.
+    fn faults(&mut self, enabled: &[Choice]) -> Result<Vec<Fault>, VerifyError> {
+        let _ = enabled;
+        Ok(Vec::new())
+    }
+
+    /// What happens next. `None`: this run is not of interest any more.
+    ///
+    /// # Errors
+    /// What the decider has in mind is not possible.
+    fn choose(&mut self, enabled: &[Choice]) -> Result<Option<Choice>, VerifyError>;
+
+    /// Called with what the last event changed, if [`Decider::wants_footprints`].
+    fn happened(&mut self, footprint: Footprint) {
+        let _ = footprint;
+    }
+
+    /// Whether footprints are of use.
+    fn wants_footprints(&self) -> bool {
+        false
+    }
+
+    /// Called at the end of the run, with what is possible then.
+    ///
+    /// # Errors
+    /// The decider had more in mind.
+    fn ended(&mut self, enabled: &[Choice]) -> Result<(), VerifyError> {
+        let _ = enabled;
+        Ok(())
+    }
+}
+
+/// An event of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Step {
+    /// What was possible.
+    pub enabled: Vec<Choice>,
+    /// What happened.
+    pub choice: Choice,
+    /// In words.
+    pub label: String,
+    /// What could have run twice.
+    pub repeatable: Vec<Place>,
+}
+
+/// An execution that stopped for a person to look at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Halt {
+    /// Which.
+    pub place: String,
+    /// A short stable word: `divergence`, `trap`, `waits-for-nothing`…
+    pub kind: String,
+    /// Why.
+    pub message: String,
+    /// Where in the guest, as far as it has names.
+    pub backtrace: Option<String>,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum End {
+    /// The root has its outcome.
+    Settled {
+        /// Which way.
+        verdict: Verdict,
+        /// Its value, as text.
+        value: String,
+    },
+    /// Executions stopped.
+    Halted(Vec<Halt>),
+    /// Nothing can happen any more; these are waited for.
+    Stuck(Vec<String>),
+    /// It goes on and on.
+    Endless,
+    /// The decider gave it up.
+    GivenUp,
+}
+
+impl End {
+    /// In one line.
+    pub fn line(&self) -> String {
+        match self {
+            Self::Settled { verdict: Verdict::Resolved, value } => format!("resolved {value}"),
+            Self::Settled { verdict: Verdict::Rejected, value } => format!("rejected {value}"),
+            Self::Settled { verdict: Verdict::Canceled, value } => format!("cancelled {value}"),
+            Self::Settled { verdict: Verdict::TimedOut, value } => format!("timed out {value}"),
+            Self::Halted(halts) => {
+                let kinds: Vec<&str> = halts.iter().map(|halt| halt.kind.as_str()).collect();
+                format!("halted: {}", kinds.join(", "))
+            }
+            Self::Stuck(_) => "stuck".to_owned(),
+            Self::Endless => "without end".to_owned(),
+            Self::GivenUp => "given up".to_owned(),
+        }
+    }
+}
+
+/// What a run came to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
+    /// What happened, and went wrong.
+    pub schedule: Schedule,
+    /// The events.
+    pub steps: Vec<Step>,
+    /// How it ended.
+    pub end: End,
+    /// What was done outside.
+    pub effects: Vec<Effect>,
+    /// The commands whose completion their workflow was told.
+    pub told: BTreeSet<Place>,
+    /// The journals, a line a record.
+    pub journal: Vec<String>,
+    /// Number of commits of hosts.
+    pub commits: u64,
+    /// Whether a death was planned at a commit that did not come.
+    pub death_left: bool,
+}
+
+/// Runs once. The schedule of the run repeats it.
+///
+/// # Errors
+/// Nothing can be verified, or the decider had something in mind that is not possible.
+pub fn run(setup: &Arc<Setup>, cold: bool, decider: &mut dyn Decider) -> Result<Run, VerifyError> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .start_paused(true)
+        .build()
+        .map_err(|error| VerifyError::Host(error.to_string()))?;
+    runtime.block_on(go(setup, cold, decider))
+}
+
+async fn go(setup: &Arc<Setup>, cold: bool, decider: &mut dyn Decider) -> Result<Run, VerifyError> {
+    let mut world = World::new(setup.clone(), cold).await?;
+    let mut entries = Vec::new();
+    if cold {
+        entries.push(Entry::Fault(Fault::Cold));
+    }
+    let mut steps = Vec::new();
+    world.idle().await?;
+    let end = loop {
+        let rows = world.rows().await?;
+        if let Some(end) = ended(&rows) {
+            break end;
+        }
+        if steps.len() == MOST_EVENTS {
+            break End::Endless;
+        }
+        let mut enabled = world.enabled().await?;
+        let faults = decider.faults(&enabled)?;
+        if !faults.is_empty() {
+            for fault in faults {
+                world.suffer(&fault).await?;
+                entries.push(Entry::Fault(fault));
+            }
+            // A fault may have brought something to an end.
+            if let Some(end) = ended(&world.rows().await?) {
+                break end;
+            }
+            enabled = world.enabled().await?;
+        }
+        if enabled.is_empty() {
+            break End::Stuck(awaited(&world.rows().await?));
+        }
+        let Some(choice) = decider.choose(&enabled)? else { break End::GivenUp };
+        let (label, repeatable) = (world.label(&choice).await?, world.repeatable());
+        let before = match decider.wants_footprints() {
+            true => Some(world.rows().await?),
+            false => None,
+        };
+        world.happen(&choice).await?;
+        if let Some(before) = before {
+            let footprint = match choice {
+                Choice::Time | Choice::Cancel => Footprint::All,
+                Choice::Go(_) | Choice::Send(_) => {
+                    Footprint::between(&before, &world.rows().await?)
+                }
+            };
+            decider.happened(footprint);
+        }
+        entries.push(Entry::Event(choice.clone()));
+        steps.push(Step { enabled, choice, label, repeatable });
+    };
+    let enabled = world.enabled().await?;
+    if end != End::GivenUp {
+        decider.ended(&enabled)?;
+    }
+    if matches!(end, End::Settled { .. }) {
+        finish_what_is_left(&mut world).await?;
+    }
+    let rows = world.rows().await?;
+    // What was left may have stopped.
+    let end = match (end, halted(&rows)) {
+        (End::Settled { .. }, Some(halted)) => halted,
+        (end, _) => end,
+    };
+    Ok(Run {
+        schedule: Schedule(entries),
+        steps,
+        end,
+        effects: world.outside().effects(),
+        told: told(&rows),
+        journal: journal::lines(&rows),
+        commits: world.deaths().commits(),
+        death_left: world.deaths().pending(),
+    })
+}
+
+/// The root has ended; calls that it gave up, and executions that outlive it, go on.
+async fn finish_what_is_left(world: &mut World) -> Result<(), VerifyError> {
+    for _ in 0..MOST_LEFT {
+        let enabled = world.enabled().await?;
+        let Some(choice) = enabled.first() else { break };
+        world.happen(choice).await?;
+    }
+    Ok(())
+}
+
+fn ended(rows: &Snapshot) -> Option<End> {
+    if let Some(halted) = halted(rows) {
+        return Some(halted);
+    }
+    let root = rows.promises.get(&PromiseId::from(ROOT))?;
+    let settlement = root.settlement()?;
+    let value = settlement.value.as_ref().map(values::payload);
+    let value = match value {
+        None => String::new(),
+        Some(Payload::Json(text)) => text,
+        Some(Payload::Bytes(bytes)) => format!("{bytes:02x?}"),
+    };
+    Some(End::Settled { verdict: settlement.verdict, value })
+}
+
+fn halted(rows: &Snapshot) -> Option<End> {
+    let halts: Vec<Halt> = rows
+        .tasks
+        .values()
+        .filter(|task| matches!(task.state, TaskState::Halted { .. }))
+        .map(|task| {
+            let note = task.note.as_ref();
+            let details = note.and_then(|note| serde_json::from_slice::<Json>(&note.details).ok());
+            let backtrace = details.as_ref().and_then(|details| details["backtrace"].as_str());
+            Halt {
+                place: place_of(task.id.as_str()).0,
+                kind: note.map_or("halted", |note| note.kind.as_str()).to_owned(),
+                message: note.map(|note| note.message.to_string()).unwrap_or_default(),
+                backtrace: backtrace.map(str::to_owned),
+            }
+        })
+        .collect();
+    (!halts.is_empty()).then_some(End::Halted(halts))
+}
+
+/// What suspended executions wait for, in words.
+fn awaited(rows: &Snapshot) -> Vec<String> {
+    let suspended = rows.tasks.values().filter(|task| task.status() == TaskStatus::Suspended);
+    let waits = suspended.flat_map(|task| {
+        let on = rows.callbacks.keys().filter(|(_, awaiter)| *awaiter == task.id);
+        on.map(|(awaited, awaiter)| {
+            let who = match awaiter.as_str() {
+                ROOT => "the workflow".to_owned(),
+                other => place_of(other).to_string(),
+            };
+            let place = place_of(awaited.as_str());
+            let is_signal = awaited.as_str().strip_prefix(awaiter.as_str());
+            match is_signal.is_some_and(|rest| rest.starts_with("/s/")) {
+                true => format!("{who} waits for a signal"),
+                false => format!("{who} waits for {place}"),
+            }
+        })
+    });
+    let offered = rows.tasks.values().filter(|task| task.status() == TaskStatus::Pending);
+    let offered = offered.map(|task| {
+        let target = rows.promises.get(&task.id).and_then(|promise| promise.target());
+        format!("{} waits for a worker of {}", place_of(task.id.as_str()), target.unwrap_or("?"))
+    });
+    waits.chain(offered).collect()
+}
+
+fn told(rows: &Snapshot) -> BTreeSet<Place> {
+    let journals = rows.journals.iter();
+    journals
+        .flat_map(|(id, journal)| {
+            journal.records.iter().filter_map(|record| match &record.body {
+                RecordBody::Notified { index, outcome: Outcome::Own | Outcome::Inline(_) } => {
+                    Some(place_of(id.command(*index).as_str()))
+                }
+                _ => None,
+            })
+        })
+        .collect()
+}

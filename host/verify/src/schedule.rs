@@ -1,0 +1,263 @@
+//! A schedule: what happened in a run, in order, as text that repeats the run exactly.
+//!
+//! ```text
+//! go:3 go:4 send:1 crash time go:5
+//! ```
+//! Entries are separated by spaces. A place is the id of a promise without that of the root: `3` is the
+//! promise of command 3, `3/1` that of command 1 of the child that command 3 called. `%20`, `%25` and the
+//! like stand for characters that would separate entries.
+
+use std::{fmt, str::FromStr};
+
+use crate::store::Side;
+
+/// Where something happens: the id of a promise below the root.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place(pub String);
+
+/// Something that may happen next.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Choice {
+    /// An attempt of an activity completes, a request is answered, a child begins.
+    Go(Place),
+    /// A sending of the script, from 0: a signal, or a promise that is settled.
+    Send(usize),
+    /// Time passes until something is due.
+    Time,
+    /// The root is asked to stop.
+    Cancel,
+}
+
+/// Something that goes wrong.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fault {
+    /// No instance outlives a wait: each event is delivered to one that was replayed.
+    Cold,
+    /// The host dies and comes up again.
+    Crash,
+    /// Another life takes over all claims, and the earlier one goes on without knowing.
+    Supplant,
+    /// An attempt runs to its end, and its claim is lost before the result is stored: it runs again.
+    Again(Place),
+    /// The host dies at the commit after so many others.
+    Die {
+        /// Number of commits that succeed before.
+        skipped: u64,
+        /// Whether the commit happens.
+        side: Side,
+    },
+}
+
+/// One entry.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Entry {
+    /// Something that happens.
+    Event(Choice),
+    /// Something that goes wrong before the next event.
+    Fault(Fault),
+}
+
+/// What happens in a run, in order. What follows after its end is decided by default: the first of what
+/// is possible, and time passes last.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Schedule(pub Vec<Entry>);
+
+/// Text that is no schedule.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{entry}` (entry {number}) is no entry of a schedule: these are go:PLACE, send:N, time, cancel, crash, supplant, again:PLACE, before:N, after:N, and cold at the beginning"
+)]
+pub struct NoSchedule {
+    /// The entry.
+    pub entry: String,
+    /// Its number, from 1.
+    pub number: usize,
+}
+
+impl Schedule {
+    /// The faults in it.
+    pub fn faults(&self) -> impl Iterator<Item = &Fault> {
+        self.0.iter().filter_map(|entry| match entry {
+            Entry::Fault(fault) => Some(fault),
+            Entry::Event(_) => None,
+        })
+    }
+
+    /// Only its events.
+    #[must_use]
+    pub fn events(&self) -> Self {
+        let is_event = |entry: &&Entry| matches!(entry, Entry::Event(_));
+        Self(self.0.iter().filter(is_event).cloned().collect())
+    }
+
+    /// The same with `entry` before its event number `step`, from 0.
+    #[must_use]
+    pub fn with(&self, step: usize, entry: Entry) -> Self {
+        let is_event = |(_, entry): &(usize, &Entry)| matches!(entry, Entry::Event(_));
+        let at = self.0.iter().enumerate().filter(is_event).nth(step).map(|(at, _)| at);
+        let mut entries = self.0.clone();
+        entries.insert(at.unwrap_or(entries.len()), entry);
+        Self(entries)
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for character in self.0.chars() {
+            match character {
+                '%' => f.write_str("%25")?,
+                _ if character.is_whitespace() || character.is_control() => {
+                    let mut bytes = [0; 4];
+                    for byte in character.encode_utf8(&mut bytes).bytes() {
+                        write!(f, "%{byte:02X}")?;
+                    }
+                }
+                _ => write!(f, "{character}")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Place {
+    fn read(text: &str) -> Option<Self> {
+        let mut bytes = Vec::with_capacity(text.len());
+        let mut rest = text.as_bytes();
+        while let [first, others @ ..] = rest {
+            rest = others;
+            if *first != b'%' {
+                bytes.push(*first);
+                continue;
+            }
+            let digits = std::str::from_utf8(others.get(..2)?).ok()?;
+            bytes.push(u8::from_str_radix(digits, 16).ok()?);
+            rest = &others[2..];
+        }
+        String::from_utf8(bytes).ok().filter(|place| !place.is_empty()).map(Self)
+    }
+}
+
+impl fmt::Display for Choice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Go(place) => write!(f, "go:{place}"),
+            Self::Send(number) => write!(f, "send:{}", number + 1),
+            Self::Time => f.write_str("time"),
+            Self::Cancel => f.write_str("cancel"),
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cold => f.write_str("cold"),
+            Self::Crash => f.write_str("crash"),
+            Self::Supplant => f.write_str("supplant"),
+            Self::Again(place) => write!(f, "again:{place}"),
+            Self::Die { skipped, side: Side::Before } => write!(f, "before:{skipped}"),
+            Self::Die { skipped, side: Side::After } => write!(f, "after:{skipped}"),
+        }
+    }
+}
+
+impl fmt::Display for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Event(choice) => choice.fmt(f),
+            Self::Fault(fault) => fault.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for Schedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, entry) in self.0.iter().enumerate() {
+            if number > 0 {
+                f.write_str(" ")?;
+            }
+            entry.fmt(f)?;
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for Schedule {
+    type Err = NoSchedule;
+
+    fn from_str(text: &str) -> Result<Self, NoSchedule> {
+        let entries = text.split_whitespace().enumerate().map(|(at, entry)| {
+            let no_schedule = || NoSchedule { entry: entry.to_owned(), number: at + 1 };
+            read(entry)
+                .filter(|read| at == 0 || *read != Entry::Fault(Fault::Cold))
+                .ok_or_else(no_schedule)
+        });
+        entries.collect::<Result<_, _>>().map(Self)
+    }
+}
+
+fn read(entry: &str) -> Option<Entry> {
+    let (word, rest) =
+        entry.split_once(':').map_or((entry, None), |(word, rest)| (word, Some(rest)));
+    let event = |choice| Some(Entry::Event(choice));
+    let fault = |fault| Some(Entry::Fault(fault));
+    match (word, rest) {
+        ("go", Some(place)) => event(Choice::Go(Place::read(place)?)),
+        ("send", Some(number)) => {
+            event(Choice::Send(number.parse::<usize>().ok()?.checked_sub(1)?))
+        }
+        ("time", None) => event(Choice::Time),
+        ("cancel", None) => event(Choice::Cancel),
+        ("cold", None) => fault(Fault::Cold),
+        ("crash", None) => fault(Fault::Crash),
+        ("supplant", None) => fault(Fault::Supplant),
+        ("again", Some(place)) => fault(Fault::Again(Place::read(place)?)),
+        ("before", Some(number)) => {
+            fault(Fault::Die { skipped: number.parse().ok()?, side: Side::Before })
+        }
+        ("after", Some(number)) => {
+            fault(Fault::Die { skipped: number.parse().ok()?, side: Side::After })
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_schedule_is_read_as_it_is_printed() {
+        let text = "cold go:3 go:c/my%20saga/0%25 send:1 crash supplant again:4/1 before:0 after:17 time cancel";
+        let schedule: Schedule = text.parse().expect("a schedule");
+        assert_eq!(schedule.to_string(), text);
+        assert_eq!(schedule.0[2], Entry::Event(Choice::Go(Place("c/my saga/0%".into()))));
+        assert_eq!(schedule.0[3], Entry::Event(Choice::Send(0)));
+        assert_eq!(schedule.faults().count(), 6);
+    }
+
+    #[test]
+    fn what_is_no_entry_is_named() {
+        for (text, entry, number) in [
+            ("go:1 jump", "jump", 2),
+            ("go", "go", 1),
+            ("go:", "go:", 1),
+            ("go:%zz", "go:%zz", 1),
+            ("send:0", "send:0", 1),
+            ("time cold", "cold", 2),
+            ("before:x", "before:x", 1),
+        ] {
+            let refused = text.parse::<Schedule>().expect_err(text);
+            assert_eq!((refused.entry.as_str(), refused.number), (entry, number));
+        }
+    }
+
+    #[test]
+    fn a_fault_is_put_before_an_event() {
+        let schedule: Schedule = "crash go:1 go:2".parse().expect("a schedule");
+        let with = |step| schedule.with(step, Entry::Fault(Fault::Supplant)).to_string();
+        assert_eq!(with(0), "crash supplant go:1 go:2");
+        assert_eq!(with(1), "crash go:1 supplant go:2");
+        assert_eq!(with(2), "crash go:1 go:2 supplant");
+    }
+}

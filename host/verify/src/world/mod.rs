@@ -1,0 +1,373 @@
+//! The world of one run: the real host over a store in memory, in virtual time, on one thread.
+//!
+//! Hosts come and go; the store, the time and what is done outside stay.
+
+mod possible;
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use segno_core::{
+    command::Command,
+    config::Config,
+    effect::Effect as Hint,
+    id::{NodeName, PromiseId},
+    promise::{NewPromise, Verdict},
+    reply::Reply,
+    snapshot::Snapshot,
+    tags,
+    time::{Millis, Timestamp},
+    value::{Tags, Text, Value},
+};
+use segno_engine::{
+    boot::{self, Running},
+    host::Host,
+    notifier::CommitNotifier,
+    values,
+    worker::{WarmBudget, WorkerSettings},
+};
+use segno_env::{Clock as _, Env};
+use segno_guest::{Failure, Payload};
+use segno_store::{Hints, MemoryStore, NewModule, Store as _};
+
+pub use self::possible::length;
+use crate::{
+    error::VerifyError,
+    outside::{GuardedGuests, GuardedOutbound, Outside, ROOT, id_at},
+    schedule::{Choice, Fault, Place},
+    setup::Setup,
+    store::{Deaths, MortalStore},
+    time::{LifeRuntime, VirtualTime},
+};
+
+/// No lease runs out by itself: claims are lost when a schedule says so.
+const LEASE_TTL: Millis = Millis::seconds(1_000 * 365 * 24 * 60 * 60);
+/// Executions that may run or wait at an edge at once.
+const AT_ONCE: usize = 10_000;
+/// How long a run may take to stand still, in virtual milliseconds of the executor.
+const IDLE_MS: u64 = 1;
+
+/// The engine's settings: nothing waits warm, so that each wait is a suspension; and a trap is looked at
+/// when it happens first.
+fn config() -> Config {
+    Config {
+        ttl: (LEASE_TTL, LEASE_TTL, LEASE_TTL),
+        stall_limit: None,
+        trap_limit: 1,
+        hot_wait: Millis::ZERO,
+        ..Config::default()
+    }
+}
+
+/// Hints go to the life that is up.
+#[derive(Default)]
+struct Switch(Mutex<Option<Arc<CommitNotifier>>>);
+
+impl Hints for Switch {
+    fn committed(&self, effects: &[Hint]) {
+        if let Some(notifier) = &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
+            notifier.committed(effects);
+        }
+    }
+}
+
+struct Life {
+    runtime: Arc<LifeRuntime>,
+    _running: Running,
+}
+
+/// The world of one run.
+pub struct World {
+    setup: Arc<Setup>,
+    memory: Arc<MemoryStore>,
+    time: Arc<VirtualTime>,
+    deaths: Arc<Deaths>,
+    outside: Arc<Outside>,
+    switch: Arc<Switch>,
+    panics: Arc<Mutex<Vec<String>>>,
+    life: Option<Life>,
+    /// Lives that were supplanted and go on.
+    stale: Vec<Life>,
+    lives: u64,
+    cold: bool,
+    sent: Vec<usize>,
+}
+
+impl World {
+    /// A world in which the components are deployed, the root is stored, and a host is up. In a cold one
+    /// no instance outlives a wait.
+    ///
+    /// # Errors
+    /// The host does not come up.
+    pub async fn new(setup: Arc<Setup>, cold: bool) -> Result<Self, VerifyError> {
+        let time = Arc::new(VirtualTime::default());
+        let switch = Arc::new(Switch::default());
+        let panics = Arc::default();
+        let runtime = Arc::new(LifeRuntime::new(time.clone(), 0, Arc::clone(&panics)));
+        let env = Env { clock: time.clone(), runtime };
+        let memory = MemoryStore::new(config(), env, switch.clone());
+        let outside = Outside::new(setup.clone(), time.clone(), memory.clone());
+        let mut world = Self {
+            outside: Arc::new(outside),
+            deaths: Arc::default(),
+            life: None,
+            stale: Vec::new(),
+            lives: 0,
+            sent: Vec::new(),
+            setup,
+            memory,
+            time,
+            switch,
+            panics,
+            cold,
+        };
+        world.deploy().await?;
+        world.boot().await?;
+        Ok(world)
+    }
+
+    async fn deploy(&self) -> Result<(), VerifyError> {
+        for (component, digest) in &self.setup.components {
+            let plain = NewModule::plain(*digest, component.bytes.clone(), self.time.now());
+            let module = NewModule { facts: component.facts.clone(), ..plain };
+            self.memory.modules().put(module).await.map_err(host_failed)?;
+            let alias = Text::from(component.alias.as_str());
+            self.client(Command::Deploy { alias, module: *digest }).await?;
+        }
+        let target = self.setup.target();
+        let function = segno_core::address::function_of(&target);
+        let input = Payload::Json(self.setup.input.to_string());
+        let root = NewPromise {
+            id: PromiseId::from(ROOT),
+            param: values::param(&function, &input, Tags::new()),
+            tags: Tags::from([(tags::TARGET.to_owned(), target.clone())]),
+            timeout_at: Timestamp::NEVER,
+        };
+        match self.client(Command::PromiseCreate(root)).await? {
+            Reply::Promise { .. } => Ok(()),
+            refused => Err(VerifyError::Host(format!("the root was not made: {refused:?}"))),
+        }
+    }
+
+    /// Brings a life up; one that dies while it comes up is followed by another.
+    async fn boot(&mut self) -> Result<(), VerifyError> {
+        loop {
+            self.lives += 1;
+            let runtime =
+                Arc::new(LifeRuntime::new(self.time.clone(), self.lives, self.panics.clone()));
+            let notifier = Arc::new(CommitNotifier::default());
+            *self.switch.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(notifier.clone());
+            let (outside, life) = (self.outside.clone(), self.lives);
+            let host = Host::new(
+                Env { clock: self.time.clone(), runtime: runtime.clone() },
+                config(),
+                Arc::new(MortalStore::new(self.memory.clone(), self.deaths.clone())),
+                Arc::new(GuardedGuests { outside: outside.clone(), life }),
+                Arc::new(GuardedOutbound { outside, life }),
+                notifier,
+            );
+            let budget = if self.cold { 0 } else { 512 };
+            let settings = WorkerSettings {
+                slots: AT_ONCE,
+                processors: AT_ONCE,
+                warm: WarmBudget { instances: budget, bytes: budget << 20 },
+                ..WorkerSettings::default()
+            };
+            let starting = boot::start(host, NodeName::from("verify"), settings);
+            let started = tokio::select! {
+                biased;
+                () = self.deaths.due.notified() => None,
+                started = starting => Some(started),
+            };
+            match started {
+                Some(Ok(running)) => {
+                    self.life = Some(Life { runtime, _running: running });
+                    return Ok(());
+                }
+                Some(Err(error)) => return Err(host_failed(error)),
+                None => {
+                    self.deaths.take();
+                    runtime.crash();
+                }
+            }
+        }
+    }
+
+    /// Lets the host do all that it can do by itself; one that dies comes up again. Answers whether one
+    /// died.
+    ///
+    /// # Errors
+    /// The run cannot go on.
+    pub async fn idle(&mut self) -> Result<bool, VerifyError> {
+        let mut died = false;
+        loop {
+            idle().await;
+            if let Some(trouble) = self.outside.trouble() {
+                return Err(trouble);
+            }
+            if let Some(panic) = self.panics.lock().unwrap_or_else(PoisonError::into_inner).first()
+            {
+                return Err(VerifyError::Host(panic.clone()));
+            }
+            if !self.deaths.take() {
+                return Ok(died);
+            }
+            died = true;
+            // The notification was for this death.
+            let _ = futures::FutureExt::now_or_never(self.deaths.due.notified());
+            self.crash().await?;
+        }
+    }
+
+    async fn crash(&mut self) -> Result<(), VerifyError> {
+        if let Some(life) = self.life.take() {
+            life.runtime.crash();
+        }
+        self.boot().await
+    }
+
+    /// Lets `choice`, which is possible, happen, and all that follows from it by itself.
+    ///
+    /// # Errors
+    /// The run cannot go on.
+    pub async fn happen(&mut self, choice: &Choice) -> Result<(), VerifyError> {
+        match choice {
+            Choice::Go(place) => loop {
+                self.outside.finish(place).await;
+                let died = self.idle().await?;
+                // The claim was lost with the host: the attempt is made again, as the same event.
+                if !died || !self.outside.waiting().iter().any(|waits| waits.place == *place) {
+                    return Ok(());
+                }
+            },
+            Choice::Send(number) => {
+                self.sent.push(*number);
+                self.send(*number).await?;
+            }
+            Choice::Time => {
+                let rows = self.rows().await?;
+                if let Some((at, _)) = self.due(&rows) {
+                    self.time.advance_to(at);
+                }
+            }
+            Choice::Cancel => {
+                self.client(Command::Cancel { invocation: PromiseId::from(ROOT) }).await?;
+            }
+        }
+        self.idle().await?;
+        Ok(())
+    }
+
+    async fn send(&self, number: usize) -> Result<(), VerifyError> {
+        let sending = &self.setup.script.sends[number];
+        let to = id_at(&Place(sending.to.clone().unwrap_or_default()));
+        let json = sending.value.clone().unwrap_or(serde_json::Value::Null);
+        let value = Value::of(json.to_string().into_bytes());
+        let command = match (&sending.signal, &sending.promise, sending.fails) {
+            (Some(name), ..) => Command::Signal {
+                invocation: to,
+                name: Text::from(name.as_str()),
+                payload: value,
+                key: None,
+            },
+            (None, Some(name), None) => Command::PromiseSettle {
+                id: promise_of(&to, name),
+                verdict: Verdict::Resolved,
+                value,
+            },
+            (None, Some(name), Some(code)) => {
+                let message =
+                    sending.message.clone().unwrap_or_else(|| "as the script says".into());
+                let value = values::failure_value(&Failure { code, message, details: None });
+                Command::PromiseSettle {
+                    id: promise_of(&to, name),
+                    verdict: Verdict::Rejected,
+                    value,
+                }
+            }
+            (None, None, _) => return Ok(()),
+        };
+        self.client(command).await.map(drop)
+    }
+
+    /// Lets `fault`, which is possible, happen.
+    ///
+    /// # Errors
+    /// The run cannot go on.
+    pub async fn suffer(&mut self, fault: &Fault) -> Result<(), VerifyError> {
+        match fault {
+            Fault::Cold => return Ok(()),
+            Fault::Crash => self.crash().await?,
+            Fault::Supplant => {
+                self.stale.extend(self.life.take());
+                self.boot().await?;
+            }
+            Fault::Again(place) => {
+                self.outside.lose(place).await;
+                let id = id_at(place);
+                self.client(Command::TaskHalt { id: id.clone() }).await?;
+                self.idle().await?;
+                self.client(Command::TaskContinue { id }).await?;
+            }
+            Fault::Die { skipped, side } => {
+                self.deaths.arm(*skipped, *side);
+                return Ok(());
+            }
+        }
+        self.idle().await?;
+        Ok(())
+    }
+
+    /// Everything that is stored.
+    ///
+    /// # Errors
+    /// The store does not answer.
+    pub async fn rows(&self) -> Result<Snapshot, VerifyError> {
+        self.memory.read().dump().await.map_err(host_failed)
+    }
+
+    /// What was done outside.
+    pub fn outside(&self) -> &Outside {
+        &self.outside
+    }
+
+    /// The commits of hosts.
+    pub fn deaths(&self) -> &Deaths {
+        &self.deaths
+    }
+
+    async fn client(&self, command: Command) -> Result<Reply, VerifyError> {
+        let replies = self.memory.execute(vec![command]).await.map_err(host_failed)?;
+        let reply = replies.into_iter().next();
+        reply.ok_or_else(|| VerifyError::Host("a command was not answered".to_owned()))
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        for life in self.life.iter().chain(&self.stale) {
+            life.runtime.crash();
+        }
+    }
+}
+
+/// Completes when nothing else can go on: the executor's own clock, which nothing else uses, moves only
+/// then.
+#[expect(clippy::disallowed_methods, reason = "the executor's clock tells when it is idle")]
+async fn idle() {
+    tokio::time::sleep(std::time::Duration::from_millis(IDLE_MS)).await;
+}
+
+fn is_pending(rows: &Snapshot, id: &PromiseId) -> bool {
+    rows.promises.get(id).is_some_and(|promise| promise.is_pending())
+}
+
+fn promise_of(to: &PromiseId, name: &str) -> PromiseId {
+    match name.contains('/') {
+        true => PromiseId::new(format!("{to}/{name}")),
+        false => to.named(name),
+    }
+}
+
+fn host_failed(error: impl ToString) -> VerifyError {
+    VerifyError::Host(error.to_string())
+}

@@ -1,0 +1,131 @@
+//! What may happen next in a world.
+
+use segno_core::{
+    id::PromiseId,
+    promise::TaskState,
+    snapshot::Snapshot,
+    tags,
+    time::{Millis, Timestamp},
+};
+use segno_env::Clock as _;
+
+use super::{World, is_pending, promise_of};
+use crate::{
+    error::VerifyError,
+    outside::{ROOT, Work, id_at, place_of},
+    schedule::{Choice, Place},
+};
+
+impl World {
+    /// What may happen next, in the order of the defaults: time passes last.
+    ///
+    /// # Errors
+    /// The store does not answer.
+    pub async fn enabled(&self) -> Result<Vec<Choice>, VerifyError> {
+        let now = self.time.now();
+        let ready = self.outside.waiting().into_iter().filter(|waits| waits.ready_at <= now);
+        let mut enabled: Vec<Choice> = ready.map(|waits| Choice::Go(waits.place)).collect();
+        let rows = self.rows().await?;
+        if is_pending(&rows, &PromiseId::from(ROOT)) {
+            let sends = 0..self.setup.script.sends.len();
+            enabled.extend(sends.filter(|number| self.may_send(*number, &rows)).map(Choice::Send));
+        }
+        if self.due(&rows).is_some() {
+            enabled.push(Choice::Time);
+        }
+        Ok(enabled)
+    }
+
+    fn may_send(&self, number: usize, rows: &Snapshot) -> bool {
+        let sends = &self.setup.script.sends;
+        let sending = &sends[number];
+        let earlier =
+            sends[..number].iter().enumerate().filter(|(_, other)| sending.follows(other));
+        if self.sent.contains(&number)
+            || !earlier.map(|(at, _)| at).all(|at| self.sent.contains(&at))
+        {
+            return false;
+        }
+        let to = id_at(&Place(sending.to.clone().unwrap_or_default()));
+        match &sending.promise {
+            Some(name) => is_pending(rows, &promise_of(&to, name)),
+            None => is_pending(rows, &to) && (sending.to.is_some() || self.setup.takes_signals),
+        }
+    }
+
+    /// When something is due next that waits for time alone, and what.
+    pub(super) fn due(&self, rows: &Snapshot) -> Option<(Timestamp, Vec<String>)> {
+        let now = self.time.now();
+        let deadlines =
+            rows.promises.values().filter(|promise| promise.is_pending()).map(|promise| {
+                let place = place_of(promise.id().as_str());
+                let what = match tags::is_timer(&promise.spec.tags) {
+                    true => format!("timer {place} fires"),
+                    false => format!("the deadline of {place} passes"),
+                };
+                (promise.spec.timeout_at, what)
+            });
+        let retries = rows.tasks.values().filter_map(|task| match task.state {
+            TaskState::Pending { retry_at, offered: false, .. } => {
+                let place = place_of(task.id.as_str());
+                let what = match task.attempt {
+                    0 => format!("{place} may begin"),
+                    attempt => format!("attempt {} of {place} may begin", attempt + 1),
+                };
+                Some((retry_at, what))
+            }
+            _ => None,
+        });
+        let outside = self.outside.waiting();
+        let delays =
+            outside.iter().map(|waits| (waits.ready_at, format!("{} may end", waits.place)));
+        let mut due: Vec<(Timestamp, String)> = deadlines
+            .chain(retries)
+            .chain(delays)
+            .filter(|(at, _)| *at > now && *at < Timestamp::NEVER)
+            .collect();
+        due.sort();
+        let (first, _) = due.first()?;
+        let first = *first;
+        let what = due.into_iter().filter(|(at, _)| *at == first).map(|(_, what)| what).collect();
+        Some((first, what))
+    }
+
+    /// What `choice` is, in words.
+    ///
+    /// # Errors
+    /// The store does not answer.
+    pub async fn label(&self, choice: &Choice) -> Result<String, VerifyError> {
+        Ok(match choice {
+            Choice::Go(place) => {
+                let waiting = self.outside.waiting();
+                let waits = waiting.iter().find(|waits| waits.place == *place);
+                waits.map(|waits| waits.work.label()).unwrap_or_default()
+            }
+            Choice::Send(number) => {
+                self.setup.script.sends.get(*number).map(|it| it.label()).unwrap_or_default()
+            }
+            Choice::Cancel => "cancellation is requested".to_owned(),
+            Choice::Time => match self.due(&self.rows().await?) {
+                Some((at, what)) => {
+                    format!("{} pass: {}", length(at.since(self.time.now())), what.join(", "))
+                }
+                None => String::new(),
+            },
+        })
+    }
+
+    /// What of these may run again: attempts, but no beginnings of children.
+    pub fn repeatable(&self) -> Vec<Place> {
+        let waiting = self.outside.waiting().into_iter();
+        waiting.filter(|it| !matches!(it.work, Work::Child(_))).map(|it| it.place).collect()
+    }
+}
+
+/// A length of time for people.
+pub fn length(length: Millis) -> String {
+    let ms = length.0;
+    let units = [(86_400_000, "d"), (3_600_000, "h"), (60_000, "m"), (1_000, "s"), (1, "ms")];
+    let unit = units.into_iter().find(|(unit, _)| ms >= *unit && ms % unit == 0);
+    unit.map_or_else(|| format!("{ms}ms"), |(unit, name)| format!("{}{name}", ms / unit))
+}
