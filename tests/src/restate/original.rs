@@ -7,7 +7,7 @@ use std::{
     process::{Child, Command, Stdio},
 };
 
-use segno::runtime::Env;
+use segno::runtime::{Env, Proxies, http_client};
 use segno_core::time::Millis;
 
 use super::{Runtime, original as program};
@@ -58,8 +58,11 @@ impl Original {
                 format!("{}/restate/health", server.runtime.ingress),
                 format!("{}/health", server.runtime.admin),
             ];
+            // As every client of a host: reqwest has to be told which cryptography there is.
+            let client = http_client(Proxies::None).build().expect("a client");
             for url in health {
-                while !reqwest::get(&url).await.is_ok_and(|answer| answer.status().is_success()) {
+                let asked = || client.get(&url).send();
+                while !asked().await.is_ok_and(|answer| answer.status().is_success()) {
                     env.runtime.sleep(Millis(50)).await;
                 }
             }

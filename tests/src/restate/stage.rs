@@ -293,7 +293,7 @@ impl Stage {
         printed
     }
 
-    /// The same, with the lines in the order of their letters, where their own means nothing.
+    /// The same, with the lines and the parts of lists in the order of their letters, where their own means nothing.
     ///
     /// # Panics
     /// The stage has none.
@@ -301,7 +301,11 @@ impl Stage {
         let tool = self.tool.as_ref().expect("a stage with the command");
         let printed = self.env.within(self.limit, tool.run(&self.runtime, arguments)).await;
         let printed = printed.unwrap_or_else(|| panic!("{arguments:?}: no end in time"));
-        let mut lines: Vec<_> = printed.lines().filter(|line| !line.is_empty()).collect();
+        let items = printed.lines().flat_map(|line| match line.rsplit_once(" - ") {
+            Some((before, item)) if item.ends_with(']') => vec![before, item],
+            _ => vec![line.trim_start_matches("- ")],
+        });
+        let mut lines: Vec<_> = items.filter(|line| !line.is_empty()).collect();
         lines.sort_unstable();
         self.written(|transcript| transcript.printed(&arguments.join(" "), &lines.join("\n")));
     }

@@ -45,40 +45,46 @@ impl Tool {
 fn canonical(printed: &str) -> String {
     let mut text = String::new();
     for line in printed.lines() {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        let mut line = without_lengths(&words.join(" "));
-        if line.chars().all(|letter| letter == '―') {
+        let words = without_times(line.split_whitespace().map(str::to_owned).collect());
+        let mut line = words.join(" ");
+        if !line.is_empty() && line.chars().all(|letter| letter == '―') {
             line = "―".to_owned();
         }
-        if let Some((before, _)) = line.split_once("Query took ") {
-            line = format!("{before}Query took <length>");
+        for (before, kept) in [("Query took ", "<length>"), ("Idempotency key: ", "<key>")] {
+            if let Some((start, _)) = line.split_once(before) {
+                line = format!("{start}{before}{kept}");
+            }
         }
-        if let Some((before, _)) = line.split_once("Idempotency key: ") {
-            line = format!("{before}Idempotency key: <key>");
-        }
-        text.push_str(line.trim_end());
+        text.push_str(&line);
         text.push('\n');
     }
     text.trim_start_matches('\n').to_owned()
 }
 
-/// The same without lengths of time in brackets, like `(2 seconds and 13 ms)`.
-fn without_lengths(line: &str) -> String {
-    let (mut text, mut rest) = (String::new(), line);
-    while let Some((before, after)) = rest.split_once('(') {
-        let Some((within, behind)) = after.split_once(')') else { break };
-        let is_length = within.ends_with(" ago")
-            || [" ms", " second", " seconds"].iter().any(|unit| within.ends_with(unit));
-        let within = match within.strip_suffix(" ago") {
-            Some(ago) if ago.starts_with("invoked ") => "invoked <length> ago",
-            Some(_) => "<length> ago",
-            None if is_length => "<length>",
-            None => within,
-        };
-        text.push_str(&format!("{before}({within})"));
-        rest = behind;
+/// The words of a line without instants, like `2026-01-31 12:00:00.5 +00:00` and `Sat 31 Jan 2026 12:00:00 +00:00`, and
+/// without lengths of time, like `PT1.5S`.
+fn without_times(words: Vec<String>) -> Vec<String> {
+    let mut kept: Vec<String> = Vec::new();
+    for word in words {
+        let (bare, after) = word.split_at(word.trim_end_matches([']', ')']).len());
+        let is_length = bare.trim_start_matches('(').starts_with("PT") && bare.ends_with('S');
+        let before = kept.len().checked_sub(2).map(|place| kept[place].clone());
+        match (bare, before) {
+            ("+00:00", Some(date)) if kept.last().is_some_and(|time| time.contains(':')) => {
+                let length = if date.contains('-') { 2 } else { 5 };
+                let first = kept.len().saturating_sub(length);
+                let bracket = if kept[first].starts_with('[') { "[" } else { "" };
+                kept.truncate(first);
+                kept.push(format!("{bracket}<time>{after}"));
+            }
+            _ if is_length => {
+                let bracket = if bare.starts_with('(') { "(" } else { "" };
+                kept.push(format!("{bracket}<length>{after}"));
+            }
+            _ => kept.push(word),
+        }
     }
-    text + rest
+    kept
 }
 
 #[cfg(test)]
@@ -87,10 +93,11 @@ mod tests {
 
     #[test]
     fn what_differs_from_run_to_run_is_left_out() {
-        let printed = "\n  Status:   running  (3 seconds and 663 ms)   \n oldest inv_1a completed (invoked now ago)\n―――――\n\
-            3 rows. Query took 26.6ms\n Cell (3 active keys) \n";
-        let expected = "Status: running (<length>)\noldest inv_1a completed (invoked <length> ago)\n―\n\
-            3 rows. Query took <length>\nCell (3 active keys)\n";
+        let printed = "\n  Status:   running  (PT3.5S)   \n oldest inv_1a completed (invoked PT0.4S)\n―――――\n\n\
+            3 rows. Query took 26.6ms\n Cell (3 active keys) \n ❯ [2026-01-31 12:00:00.5 +00:00] inv_1a\n\
+            Created at: Sat 31 Jan 2026 12:00:00 +00:00 (PT1S ago)\n";
+        let expected = "Status: running (<length>)\noldest inv_1a completed (invoked <length>)\n―\n\n\
+            3 rows. Query took <length>\nCell (3 active keys)\n❯ [<time>] inv_1a\nCreated at: <time> (<length> ago)\n";
         assert_eq!(canonical(printed), expected);
     }
 }

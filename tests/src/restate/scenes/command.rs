@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::super::{Request, Stage};
+use super::super::{Answer, Request, Stage};
 
 /// An hour, for whom nobody waits.
 const HOUR_MS: u32 = 3_600_000;
@@ -22,12 +22,12 @@ async fn waiting(stage: &Stage, name: &str) -> String {
     id
 }
 
-/// Begins one that holds a key of `Cell`, and one that waits for it; their ids.
-async fn queued(stage: &Stage, key: &str) -> [String; 2] {
+/// Begins one that holds a key of an object, and one that waits for it; their ids.
+async fn queued(stage: &Stage, object: &str) -> [String; 2] {
     let slow = json!({ "label": "a", "ms": HOUR_MS });
-    let holder = sent(stage, &format!("Cell/{key}/slow"), slow).await;
+    let holder = sent(stage, &format!("{object}/slow"), slow).await;
     stage.is_under_way(&holder).await;
-    let waits = sent(stage, &format!("Cell/{key}/add"), json!(1)).await;
+    let waits = sent(stage, &format!("{object}/add"), json!(1)).await;
     stage.has_status(&waits, "pending").await;
     [holder, waits]
 }
@@ -35,12 +35,17 @@ async fn queued(stage: &Stage, key: &str) -> [String; 2] {
 async fn kill(stage: &Stage, ids: &[&str]) {
     for id in ids {
         stage.ask(&Request::admin(Method::PATCH, &format!("/invocations/{id}/kill"))).await;
-        stage.has_status(id, "completed").await;
+        // What has not begun is gone at once.
+        let sql = format!(
+            "SELECT status FROM sys_invocation WHERE id = '{id}' AND status <> 'completed'"
+        );
+        let is_over = |answer: &Answer| answer.json()["rows"] == json!([]);
+        stage.quietly_until(&Request::query(&sql), is_over).await;
     }
 }
 
 pub async fn command_lists(stage: &Stage) {
-    let [holder, waits] = queued(stage, "lists").await;
+    let [holder, waits] = queued(stage, "Cell/lists").await;
     let waiting = waiting(stage, "command-list").await;
     let late = stage
         .ask(&Request::call("/Plain/echo/send?delay=1h", json!(1)))
@@ -75,7 +80,7 @@ pub async fn command_describes(stage: &Stage) {
         stage.has_status(id, "completed").await;
         stage.run(&["invocations", "describe", id]).await;
     }
-    let [holder, waits] = queued(stage, "describes").await;
+    let [holder, waits] = queued(stage, "Cell/describes").await;
     stage.run(&["invocations", "describe", &waits]).await;
     let waiting = waiting(stage, "command-describe").await;
     stage.run(&["invocations", "describe", &waiting]).await;
@@ -84,11 +89,11 @@ pub async fn command_describes(stage: &Stage) {
 }
 
 pub async fn command_shows_services(stage: &Stage) {
-    let [holder, waits] = queued(stage, "status").await;
+    let [holder, waits] = queued(stage, "LazyCell/status").await;
     stage.run_sorted(&["services", "list"]).await;
     stage.run_sorted(&["services", "describe", "Cell"]).await;
-    stage.run_sorted(&["services", "status", "Approval"]).await;
-    stage.run_sorted(&["services", "status"]).await;
+    stage.run(&["services", "status", "Approval"]).await;
+    stage.run(&["services", "status", "LazyCell"]).await;
     stage.run(&["services", "config", "view", "Cell"]).await;
     stage.run(&["services", "describe", "Nothing"]).await;
     kill(stage, &[&waits, &holder]).await;
@@ -110,18 +115,20 @@ pub async fn command_shows_deployments(stage: &Stage) {
 
 pub async fn command_shows_state(stage: &Stage) {
     stage.ask(&Request::call("/Cell/command-state/add", json!(5))).await;
-    stage.run(&["state", "get", "Cell", "command-state"]).await;
+    stage.run_sorted(&["state", "get", "Cell", "command-state"]).await;
     stage.run(&["state", "get", "Cell", "command-state", "--plain"]).await;
     let patch = r#"[{"op":"add","path":"/x","value":7}]"#;
-    stage.run(&["state", "patch", "Cell", "command-state", "--patch", patch]).await;
-    let patched = |answer: &super::super::Answer| answer.json() == json!(7);
+    stage.run_sorted(&["state", "patch", "Cell", "command-state", "--patch", patch]).await;
+    let patched = |answer: &Answer| answer.json() == json!(7);
     let get = Request::call("/Cell/command-state/get", json!("x"));
     stage.quietly_until(&get, patched).await;
-    stage.run(&["state", "get", "Cell", "command-state"]).await;
-    stage.run(&["state", "clear", "Cell/command-state"]).await;
-    let cleared = |answer: &super::super::Answer| answer.json().is_null();
+    stage.run_sorted(&["state", "get", "Cell", "command-state"]).await;
+    stage.ask(&Request::call("/Cell/command-clear/add", json!(5))).await;
+    stage.run_sorted(&["state", "clear", "Cell/command-clear"]).await;
+    let get = Request::call("/Cell/command-clear/get", json!("total"));
+    let cleared = |answer: &Answer| answer.json().is_null();
     stage.quietly_until(&get, cleared).await;
-    stage.run(&["state", "get", "Cell", "command-state"]).await;
+    stage.run_sorted(&["state", "get", "Cell", "command-clear"]).await;
 }
 
 pub async fn command_asks(stage: &Stage) {
@@ -153,7 +160,7 @@ pub async fn command_controls(stage: &Stage) {
     stage.has_status(&two, "completed").await;
     stage.run(&["invocations", "cancel", &two]).await;
     stage.remark("pause, resume and kill");
-    let [holder, waits] = queued(stage, "controls").await;
+    let [holder, waits] = queued(stage, "Cell/controls").await;
     stage.run(&["invocations", "pause", &holder]).await;
     stage.has_status(&holder, "paused").await;
     stage.run(&["invocations", "resume", &holder]).await;
@@ -165,13 +172,13 @@ pub async fn command_controls(stage: &Stage) {
     let note = sent(stage, "Plain/note", json!("command-restart")).await;
     stage.has_status(&note, "completed").await;
     stage.run(&["invocations", "restart-as-new", &note]).await;
-    let twice = |answer: &super::super::Answer| answer.json() == json!(2);
+    let twice = |answer: &Answer| answer.json() == json!(2);
     stage.quietly_until(&Request::call("/Plain/noted", json!("command-restart")), twice).await;
     stage.run(&["invocations", "purge", &note]).await;
     stage.run(&["invocations", "describe", &note]).await;
     stage.remark("a service becomes private");
     stage.run(&["services", "config", "patch", "Plain", "--public", "false"]).await;
-    let private = |answer: &super::super::Answer| answer.status != 200;
+    let private = |answer: &Answer| answer.status != 200;
     stage.quietly_until(&Request::call("/Plain/echo", json!(1)), private).await;
     stage.run(&["services", "config", "patch", "Plain", "--public", "true"]).await;
 }

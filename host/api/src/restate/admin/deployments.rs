@@ -43,7 +43,15 @@ pub async fn all(api: &Api) -> Result<Vec<Registered>, AdminError> {
 /// Lists deployments.
 pub async fn list(api: &Api) -> Result<Response, AdminError> {
     let all = all(api).await?;
-    let deployments: Vec<Json_> = all.iter().map(|known| shown(api, known)).collect();
+    let briefly = |known: &Registered| {
+        let services = known.deployment.manifest.services.iter();
+        let services: Vec<Json_> =
+            services.map(|service| json!({ "name": service.name, "revision": 1 })).collect();
+        let mut shown = shown(api, known);
+        shown["services"] = services.into();
+        shown
+    };
+    let deployments: Vec<Json_> = all.iter().map(briefly).collect();
     Ok(Json(json!({ "deployments": deployments })).into_response())
 }
 
@@ -118,11 +126,7 @@ async fn idle(api: &Api, id: &str, entries: &[&Entry]) -> Result<(), AdminError>
 }
 
 fn shown(api: &Api, registered: &Registered) -> Json_ {
-    let services = registered.deployment.manifest.services.iter();
-    let services: Vec<Json_> =
-        services.map(|service| json!({ "name": service.name, "revision": 1 })).collect();
     let mut shown = view(api, &registered.deployment);
-    shown["services"] = services.into();
     let at = segno_core::time::Timestamp(registered.created_at_ms);
     shown["created_at"] = super::super::ingress_time(at).into();
     shown["uri"] = registered.deployment.uri.clone().into();

@@ -106,7 +106,7 @@ fn version(api: &Api) -> Response {
         "server": "segno",
         "min_admin_api_version": VERSIONS[0],
         "max_admin_api_version": VERSIONS[VERSIONS.len() - 1],
-        "features": [],
+        "features": {},
         "request_identity_key": api.host.services.connector().identity(),
     });
     Json(version).into_response()

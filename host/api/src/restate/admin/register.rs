@@ -15,7 +15,7 @@ use segno_core::{address::service_alias, command::Command, id::Digest, reply::Re
 use segno_engine::services::{ConnectError, Deployment, Endpoint, HandlerKind, kind};
 use segno_restate::manifest::{Manifest, ManifestVersion, ServiceType};
 use segno_store::NewModule;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use super::{super::error::AdminError, body, deployments};
 use crate::{
@@ -37,16 +37,23 @@ const KIND: &str = "META0006";
 #[derive(Deserialize)]
 struct Register {
     uri: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "unless_null")]
     additional_headers: BTreeMap<String, String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "unless_null")]
     use_http_11: bool,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "unless_null")]
     force: bool,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "unless_null")]
     breaking: bool,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "unless_null")]
     dry_run: bool,
+}
+
+/// The command of Restate says `null` for what it does not say.
+fn unless_null<'a, T: Default + Deserialize<'a>, D: Deserializer<'a>>(
+    from: D,
+) -> Result<T, D::Error> {
+    Option::<T>::deserialize(from).map(Option::unwrap_or_default)
 }
 
 /// Asks a deployment what it has, and sends new invocations of its services there.

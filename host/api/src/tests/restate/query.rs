@@ -68,7 +68,7 @@ async fn an_invocation_is_found_by_its_id_with_its_columns() {
         ("completion_result", json!("failure")),
         ("completion_failure", json!("[418] no tea")),
         ("pinned_deployment_id", deployment),
-        ("last_attempt_server", json!("test/1.0")),
+        ("last_attempt_server", Value::Null),
         ("retry_count", json!(0)),
         ("journal_size", json!(0)),
         ("invoked_by_id", Value::Null),
@@ -223,9 +223,15 @@ async fn a_journal_is_shown_with_the_names_of_tools() {
     assert_eq!(entry(2), json!({ "type": "Run", "command": 0, "result": { "value": 7 } }));
     let called = services.rows(&format!("SELECT * FROM sys_invocation WHERE id = '{id}/2'")).await;
     assert_eq!(
-        (&called[0]["invoked_by"], &called[0]["invoked_by_id"]),
-        (&json!("service"), &json!(id))
+        (&called[0]["invoked_by"], &called[0]["invoked_by_id"], &called[0]["invoked_by_target"]),
+        (&json!("service"), &json!(id), &json!("Greeter/greet"))
     );
+    // Of calls and sleeps the command of Restate reads there whom they call, and until when.
+    let request = &entry(4)["Command"]["Call"]["request"];
+    assert_eq!(request["invocation_id"], format!("{id}/2"));
+    let target = json!({ "name": "Greeter", "handler": "part" });
+    assert_eq!(request["invocation_target"]["Service"], target);
+    assert_eq!(entry(3)["Command"]["Sleep"]["wake_up_time"], 1_000);
     let refusal = services.refused("SELECT * FROM sys_journal").await;
     assert!(refusal.contains("WHERE id ="), "{refusal}");
 }

@@ -180,3 +180,21 @@ async fn the_version_tells_the_key_of_requests() {
     let (_, version) = services.admin("GET", "/version", None).await;
     assert_eq!(version["request_identity_key"], "publickeyv1_test");
 }
+
+#[tokio::test]
+async fn what_tools_say_nothing_of_may_be_null_and_a_deployment_is_described_with_its_handlers() {
+    let services = Services::new().await;
+    let nulls = json!({ "uri": "http://localhost:9080", "additional_headers": null, "use_http_11": null, "force": null });
+    let (status, body) = services.admin("POST", "/v4/deployments", Some(nulls)).await;
+    assert_eq!(status, StatusCode::OK, "{body}");
+    let path = format!("/deployments/{}", body["id"].as_str().expect("an id"));
+    let (_, described) = services.admin("GET", &path, None).await;
+    assert_eq!(described["services"][0]["handlers"][0]["name"], "greet", "{described}");
+    let (_, listed) = services.admin("GET", "/v3/deployments", None).await;
+    let first = &listed["deployments"][0]["services"][0];
+    assert_eq!(first, &json!({ "name": "Greeter", "revision": 1 }));
+    let (status, _) = services.admin("GET", "/v1/deployments", None).await;
+    assert_eq!(status, StatusCode::NOT_FOUND);
+    let (_, version) = services.admin("GET", "/version", None).await;
+    assert_eq!((&version["features"], &version["max_admin_api_version"]), (&json!({}), &json!(4)));
+}

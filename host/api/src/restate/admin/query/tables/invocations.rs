@@ -142,6 +142,15 @@ async fn offer(
     if source.table == Table::InvocationStatus {
         row.set("status", Value::Text(stands(status(stored, now)).to_owned()));
     }
+    if let Value::Text(caller) = row.get("invoked_by_id")
+        && source.needs("invoked_by_target")
+    {
+        let caller = PromiseId::from(caller.as_str());
+        let store = api.look().await?;
+        let caller = store.read().promise(&caller).await?;
+        drop(store);
+        row.set("invoked_by_target", Value::text(caller.and_then(|caller| path(&caller.promise))));
+    }
     loader.offer(&row)
 }
 
@@ -320,8 +329,9 @@ async fn row(api: &Api, stored: &Stored, now: Timestamp) -> Result<Option<Row>, 
         if let Some(deployment) = &deployment {
             let id = text(&deployment.id());
             row.set("pinned_deployment_id", id.clone());
-            if *journal_len > 0 || task.attempt > 0 {
+            if promise.is_pending() && (*journal_len > 0 || task.attempt > 0) {
                 row.set("last_attempt_deployment_id", id);
+                row.set("last_attempt_server", Value::text(deployment.sdk.clone()));
             }
             let ty = deployment.service(&service).map(|service| match service.ty {
                 ServiceType::Service => "service",
@@ -329,7 +339,6 @@ async fn row(api: &Api, stored: &Stored, now: Timestamp) -> Result<Option<Row>, 
                 ServiceType::Workflow => "workflow",
             });
             row.set("target_service_ty", Value::text(ty));
-            row.set("last_attempt_server", Value::text(deployment.sdk.clone()));
         }
     }
     // Who calls with an idempotency key makes what belongs to nobody, and says so in a header.

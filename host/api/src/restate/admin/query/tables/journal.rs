@@ -24,7 +24,7 @@ use super::{
             Value,
         },
     },
-    Column, PAGE, called,
+    Column, PAGE, called, entry,
 };
 use crate::{Api, journal, restate::error::AdminError};
 
@@ -138,7 +138,9 @@ fn fill(
                 row.set("promise_name", Value::text(frame.get("key").and_then(Json::as_str)));
             }
             commands.insert(index.0, kind.clone());
-            (format!("Command: {kind}"), frame)
+            let callee = request.get("promise").and_then(invoked);
+            let entry = entry::of_command(&kind, &frame, callee.as_deref());
+            (format!("Command: {kind}"), entry.unwrap_or(frame))
         }
         RecordBody::Notified { index, .. } => {
             let kind = commands.get(&index.0).map_or("Custom", String::as_str);

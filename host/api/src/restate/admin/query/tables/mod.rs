@@ -1,5 +1,6 @@
 //! The tables: their columns, and where their rows come from.
 
+mod entry;
 mod invocations;
 mod journal;
 mod objects;

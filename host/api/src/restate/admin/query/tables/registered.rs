@@ -50,6 +50,7 @@ pub async fn read_services(api: &Api, loader: &mut Loader) -> Result<(), AdminEr
         };
         loader.offer(&Row::from([
             ("name", Value::Text(name)),
+            ("revision", Value::Number(1)),
             ("public", Value::Bool(!service.ingress_private.unwrap_or_default())),
             ("ty", Value::Text(ty.to_owned())),
             ("deployment_id", Value::Text(deployment.id())),
