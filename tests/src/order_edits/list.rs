@@ -71,8 +71,10 @@ pub const EDITS: [Edit; 22] = [
         "change-the-argument-of-a-parallel-step",
         Once("call ship"),
         &[(
-            "order.items.iter().map(|item| ctx.call(ship, item))",
-            "order.items.iter().map(|item| ctx.call(ship, Item { quantity: item.quantity.max(2), ..item.clone() }))",
+            "    segno::try_join_all(order.items.iter().map(|item| ctx.call(ship, item))).await\n",
+            "    let more = |item: &Item| Item { quantity: item.quantity + 1, ..item.clone() };
+    let items: Vec<Item> = order.items.iter().map(more).collect();
+    segno::try_join_all(items.iter().map(|item| ctx.call(ship, item))).await\n",
         )],
     ),
     edit(
