@@ -97,6 +97,7 @@ impl Setup {
             cache_dir: None,
             compiler: Compiler::Thread,
             fair: false,
+            counts: false,
             source: Arc::new(source),
         };
         let failed =

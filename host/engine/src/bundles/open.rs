@@ -57,6 +57,7 @@ pub async fn open(
         cache_dir: None,
         compiler,
         fair: true,
+        counts: false,
         source: Arc::new(Components(store.clone())),
     })?);
     let outbound = Arc::new(NoGuests);
