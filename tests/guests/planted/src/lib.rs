@@ -49,7 +49,7 @@ pub async fn first_come(ctx: Context, parts: Vec<String>) -> Result<Vec<String>>
     segno::try_join_all(parts.iter().map(|part| async {
         let result = ctx.call(work, part).await?;
         results.lock().expect("one thread").push(result);
-        Result::Ok(())
+        Ok::<(), Error>(())
     }))
     .await?;
     Ok(results.into_inner().expect("one thread"))
