@@ -208,6 +208,60 @@ async fn shown(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{api::model::OpenPlaceView, cli::tests::Written};
+
+    /// A workflow that called, slept and ended.
+    struct Told(Vec<JournalRecord>);
+
+    impl Source for Told {
+        fn records(&self) -> &[JournalRecord] {
+            &self.0
+        }
+
+        async fn moment(&self, at: u32) -> Result<Moment, CliError> {
+            let frames = serde_json::json!({ "frames": [{ "function": "order", "file": "src/lib.rs", "line": 12 }] });
+            let place = OpenPlaceView {
+                index: 0,
+                command: "call".to_owned(),
+                promise: None,
+                details: Some(frames),
+            };
+            let log =
+                serde_json::json!([{ "line": 0, "at_ms": 3, "level": "info", "message": "told" }]);
+            let log = serde_json::from_value(log).expect("lines");
+            Ok(Moment { places: if at == 2 { vec![place] } else { Vec::new() }, log })
+        }
+
+        async fn answers(&self, at: u32) -> Result<Vec<(String, Result<Value, String>)>, CliError> {
+            Ok(vec![("progress".to_owned(), Ok(Value::from(at)))])
+        }
+    }
+
+    #[tokio::test]
+    async fn each_step_shows_what_was_open_where_it_was_issued_and_what_it_answers() {
+        let records = serde_json::json!([
+            { "seq": 0, "at_ms": 1, "kind": "started", "name": "order", "request": 1 },
+            { "seq": 1, "at_ms": 1, "kind": "command", "index": 0, "command": "call", "name": "ship" },
+            { "seq": 2, "at_ms": 3, "kind": "notified", "index": 0, "outcome": { "value": 7 } },
+        ]);
+        let source = Told(serde_json::from_value(records).expect("records"));
+        let (out, err) = (Written::default(), Written::default());
+        let mut console = Console::plain(out.clone(), err.clone(), false);
+        let mut keys = &b"n\nn\nn\np\ng 1\np\ng 9\nwhat\nq\nn\n"[..];
+        step(&source, 1, &mut keys, &mut console).await.expect("it is written");
+        let said = out.text();
+        let places: Vec<&str> = said.lines().filter(|line| line.starts_with("after ")).collect();
+        let at = |at: u32| format!("after {at} of 3 records");
+        assert_eq!(places, [at(1), at(2), at(3), at(2), at(1)]);
+        let parts: Vec<&str> = said.split("after ").collect();
+        assert!(parts[2].contains("src/lib.rs:12 in order"), "{said}");
+        assert!(!parts[2].contains("told") && parts[3].contains("told"), "{said}");
+        assert!(parts[3].contains("progress  3"), "{said}");
+        let remarks =
+            ["this is the last record", "this is the first record", "no place 9", "n, p, g N"];
+        assert!(remarks.iter().all(|remark| err.text().contains(remark)), "{}", err.text());
+        assert!(!String::from_utf8_lossy(keys).is_empty(), "what follows q is not read");
+    }
 
     #[test]
     fn lines_are_keys() {

@@ -293,10 +293,7 @@ fn awaited(rows: &Snapshot) -> Vec<String> {
     let waits = suspended.flat_map(|task| {
         let on = rows.callbacks.keys().filter(|(_, awaiter)| *awaiter == task.id);
         on.map(|(awaited, awaiter)| {
-            let who = match awaiter.as_str() {
-                ROOT => "the workflow".to_owned(),
-                other => place_of(other).to_string(),
-            };
+            let who = who(awaiter);
             let place = place_of(awaited.as_str());
             let is_signal = awaited.as_str().strip_prefix(awaiter.as_str());
             match is_signal.is_some_and(|rest| rest.starts_with("/s/")) {
@@ -308,9 +305,22 @@ fn awaited(rows: &Snapshot) -> Vec<String> {
     let offered = rows.tasks.values().filter(|task| task.status() == TaskStatus::Pending);
     let offered = offered.map(|task| {
         let target = rows.promises.get(&task.id).and_then(|promise| promise.target());
-        format!("{} waits for a worker of {}", place_of(task.id.as_str()), target.unwrap_or("?"))
+        let note = task.note.as_ref().map(|note| format!(" ({})", note.message));
+        format!(
+            "{} waits for a worker of {}{}",
+            who(&task.id),
+            target.unwrap_or("?"),
+            note.unwrap_or_default()
+        )
     });
     waits.chain(offered).collect()
+}
+
+fn who(id: &PromiseId) -> String {
+    match id.as_str() {
+        ROOT => "the workflow".to_owned(),
+        other => place_of(other).to_string(),
+    }
 }
 
 fn told(rows: &Snapshot) -> BTreeSet<Place> {

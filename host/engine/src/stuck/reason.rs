@@ -140,3 +140,88 @@ impl Stuck {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use segno_core::{
+        id::{PromiseId, Version},
+        promise::{Note, PromiseSpec, PromiseState},
+        tags,
+        value::{Tags, Text, Value},
+    };
+
+    use super::*;
+
+    fn promise(target: &str) -> Promise {
+        let spec = PromiseSpec {
+            id: PromiseId::from("it"),
+            param: Value::default(),
+            tags: Tags::from([(tags::TARGET.to_owned(), target.to_owned())]),
+            made_by: None,
+            timeout_at: Timestamp::NEVER,
+            created_at: Timestamp(0),
+        };
+        Promise { spec: Arc::new(spec), state: PromiseState::Pending }
+    }
+
+    fn task(state: TaskState, attempt: u32, kind: Option<&str>) -> Task {
+        let note = kind.map(|kind| Note {
+            kind: Text::from(kind),
+            message: Text::from("why"),
+            details: Vec::new().into(),
+        });
+        Task { attempt, note, ..Task::born(PromiseId::from("it"), Version(0), state, None) }
+    }
+
+    #[test]
+    fn a_row_says_why_it_is_stuck() {
+        let halted = |reason| TaskState::Halted { reason };
+        let pending = |since, offered| TaskState::Pending {
+            since: Timestamp(since),
+            retry_at: Timestamp(0),
+            offered,
+        };
+        let now = Timestamp(0) + UNTAKEN;
+        for (state, attempt, kind, reason) in [
+            (halted(HaltReason::Requested), 0, None, Some(Reason::Halted)),
+            (halted(HaltReason::Reported), 0, Some("divergence"), Some(Reason::Diverged)),
+            (
+                halted(HaltReason::Reported),
+                0,
+                Some("waits-for-nothing"),
+                Some(Reason::WaitsForNothing),
+            ),
+            (halted(HaltReason::Reported), 0, Some("damaged"), Some(Reason::Damaged)),
+            (halted(HaltReason::Reported), 0, Some("other"), Some(Reason::Halted)),
+            (halted(HaltReason::Damaged), 0, None, Some(Reason::Damaged)),
+            (halted(HaltReason::Trapped), 3, Some("trap"), Some(Reason::Trapped)),
+            (halted(HaltReason::Exhausted), 5, Some("failure"), Some(Reason::Exhausted)),
+            (halted(HaltReason::Lost), 0, None, Some(Reason::ClaimsLost)),
+            (pending(0, true), 0, None, Some(Reason::NoWorker)),
+            (pending(1, true), 0, None, None),
+            (pending(0, false), 0, None, None),
+            (pending(1, false), FAILING, Some("failure"), Some(Reason::Failing)),
+            (pending(1, false), FAILING - 1, Some("failure"), None),
+            (TaskState::Suspended, 0, None, None),
+            (TaskState::Fulfilled, 0, None, None),
+        ] {
+            let task = task(state, attempt, kind);
+            let found = Stuck::by_row(&promise("poll://any@packers"), &task, now);
+            assert_eq!(found.map(|stuck| stuck.reason), reason, "{task:?}");
+        }
+        let task = task(pending(0, true), 0, None);
+        let why = |target| Stuck::by_row(&promise(target), &task, now).map(|stuck| stuck.why);
+        let said = why("poll://any@packers").unwrap_or_default();
+        assert!(said.starts_with("no worker of `poll://any@packers` takes it, since "), "{said}");
+        let said = why("wasm://shop/order").unwrap_or_default();
+        assert!(said.starts_with("no host takes it, since "), "{said}");
+    }
+
+    #[test]
+    fn every_reason_has_a_name_of_its_own() {
+        let names: std::collections::BTreeSet<&str> = Reason::ALL.map(Reason::name).into();
+        assert_eq!(names.len(), Reason::ALL.len());
+    }
+}

@@ -200,3 +200,101 @@ async fn one_behind_a_limit_says_what_is_missing() {
     let first = "second  waits behind the limit of shop/ship, key acme: 1 of 1 run, none before it";
     says(&server, "second", first, &["→ segno limit show shop/ship --keys"]).await;
 }
+
+#[tokio::test]
+async fn what_a_person_closed_or_halted_and_what_ends_by_itself_is_told() {
+    let (world, server) = host().await;
+    world.start("by-hand").await.ok();
+    assert_eq!(run(&server, &["halt", "by-hand"]).await.exit, Exit::Done);
+    let first = "by-hand  is halted, and waits for a person";
+    says(&server, "by-hand", first, &["→ segno continue by-hand"]).await;
+    let soon = world.api.host.env.clock.now() + Millis(7_200_500);
+    let new = NewPromise {
+        id: "quote".into(),
+        param: Stored::default(),
+        tags: Tags::new(),
+        timeout_at: soon,
+    };
+    world.command(Command::PromiseCreate(new)).await;
+    suspended(&world, "buyer", &["quote"]).await;
+    let first = "buyer  waits for the promise quote, which somebody settles, in 2 h at the latest";
+    says(&server, "buyer", first, &["→ segno resolve quote JSON"]).await;
+    let claim = held(&world, "flaky").await;
+    fails(&world, claim).await;
+    world.start("steady").await.ok();
+    suspended(&world, "both", &["steady", "flaky"]).await;
+    let first = "flaky  1 attempt failed; the next comes in ";
+    says(&server, "both", first, &["failure: no connection", ": waits for the call flaky"]).await;
+    let set = ["limit", "set", "shop/ship", "--concurrency", "0"];
+    assert_eq!(run(&server, &set).await.exit, Exit::Done);
+    let start = ["start", "shop/ship", "{\"c\": \"acme\"}", "--id", "shut"];
+    assert_eq!(run(&server, &start).await.exit, Exit::Done);
+    says(&server, "shut", "shut  waits behind the limit of shop/ship: 0 of 0 run", &[]).await;
+}
+
+#[tokio::test]
+async fn what_is_stuck_is_listed_with_its_reason_and_nothing_else_is() {
+    let (world, server) = host().await;
+    world.start("offered").await.ok();
+    held(&world, "runs").await;
+    world.gate("gate").await;
+    suspended(&world, "waits", &["gate"]).await;
+    world.start("diverged").await.ok();
+    world.halt("diverged").await;
+    world.start("by-hand").await.ok();
+    run(&server, &["halt", "by-hand"]).await;
+    let a = held(&world, "a").await;
+    let b = held(&world, "b").await;
+    waits(&world, a, &["b"]).await;
+    waits(&world, b, &["a"]).await;
+    let set = ["limit", "set", "shop/ship", "--concurrency", "0"];
+    assert_eq!(run(&server, &set).await.exit, Exit::Done);
+    let start = ["start", "shop/ship", "{\"c\": \"acme\"}", "--id", "shut"];
+    assert_eq!(run(&server, &start).await.exit, Exit::Done);
+    let reasons = async |arguments: &[&str]| {
+        let arguments = [&["list", "--stuck", "--json"][..], arguments].concat();
+        let listed = run(&server, &arguments).await.json();
+        let items = listed["items"].as_array().cloned().unwrap_or_default();
+        let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+        let mut found: Vec<(String, String)> =
+            items.iter().map(|item| (text(&item["id"]), text(&item["stuck"]["reason"]))).collect();
+        found.sort();
+        found
+    };
+    let expected = [
+        ("a", "deadlocked"),
+        ("b", "deadlocked"),
+        ("by-hand", "halted"),
+        ("diverged", "diverged"),
+        ("shut", "limit-closed"),
+    ];
+    let expected = expected.map(|(id, reason)| (id.to_owned(), reason.to_owned()));
+    assert_eq!(reasons(&[]).await, expected);
+    assert_eq!(reasons(&["--all"]).await, expected);
+    let said = run_in(Some(80), &server, &["list", "--stuck"]).await.out;
+    assert!(said.contains("deadlocked: waits for itself: "), "{said}");
+    assert!(said.contains("limit-closed: the limit shop/ship lets nobody begin"), "{said}");
+    assert!(said.lines().all(|line| crate::cli::text::width(line) <= 80), "{said}");
+    // A page ends where it is full, and the next one goes on there.
+    let page = run(&server, &["list", "--stuck", "--limit", "1", "--json"]).await.json();
+    assert_eq!(page["items"].as_array().map(Vec::len), Some(1), "{page}");
+    assert!(page["next"].is_string(), "{page}");
+}
+
+#[tokio::test]
+async fn a_fork_that_cannot_be_is_refused_in_words() {
+    let (world, server) = host().await;
+    world.start("a").await.ok();
+    let forked = run(&server, &["fork", "nobody", "--at", "3"]).await;
+    assert_eq!(forked.exit, Exit::NotFound, "{}", forked.err);
+    let forked = run(&server, &["fork", "a", "--at", "3"]).await;
+    assert!(forked.err.contains("`a` has no journal to replay"), "{}", forked.err);
+    let digest = world.digest("shop").await;
+    world.journal("a", digest).await;
+    let forked = run(&server, &["fork", "a", "--at", "9"]).await;
+    assert!(forked.err.contains("the journal of `a` has 3 records, and not 9"), "{}", forked.err);
+    let forked = run(&server, &["fork", "a", "--at", "0"]).await;
+    assert!(forked.err.contains("`segno restart a` begins anew"), "{}", forked.err);
+    let forked = run(&server, &["fork", "a", "--at", "2", "--set", "7=1"]).await;
+    assert!(forked.err.contains("command 7 is not among the first 2 records"), "{}", forked.err);
+}

@@ -11,7 +11,7 @@ use segno_core::{
     config::Config,
     effect::Effect as Hint,
     id::{NodeName, PromiseId},
-    promise::{NewPromise, Verdict},
+    promise::{LONGEST_LEASE, NewPromise, Verdict},
     reply::Reply,
     snapshot::Snapshot,
     tags,
@@ -39,8 +39,9 @@ use crate::{
     time::{LifeRuntime, VirtualTime},
 };
 
-/// No lease runs out by itself: claims are lost when a schedule says so.
-const LEASE_TTL: Millis = Millis::seconds(1_000 * 365 * 24 * 60 * 60);
+/// No lease runs out by itself: a host that was held up extends its own first, and time passes at once
+/// for all. Claims are lost when a schedule says so.
+const LEASE_TTL: Millis = LONGEST_LEASE;
 /// Executions that may run or wait at an edge at once.
 const AT_ONCE: usize = 10_000;
 /// How long a run may take to stand still, in virtual milliseconds of the executor.

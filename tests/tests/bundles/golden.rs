@@ -1,0 +1,89 @@
+//! The bundles of every version, which every later one replays.
+//!
+//! `tests/bundles/VERSION` has a bundle for each language. That of Python is without its component, which
+//! has twenty megabytes: its source stands beside and is built again, with `SEGNO_CLIENTS=1`, as in the
+//! suite `languages`. A version adds a folder, and changes none that is there. `tests/bundles/make.sh`
+//! made them.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+};
+
+use serde_json::Value;
+
+use super::{parts, segno, text};
+
+/// The folders of all versions.
+fn versions() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("bundles");
+    let entries = fs::read_dir(folder).expect("bundles are kept");
+    let mut folders: Vec<PathBuf> = entries
+        .map(|entry| entry.expect("it can be read").path())
+        .filter(|path| path.is_dir())
+        .collect();
+    folders.sort();
+    assert!(!folders.is_empty(), "bundles are kept");
+    folders
+}
+
+fn bundles(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).expect("bundles are kept");
+    let files = entries.map(|entry| entry.expect("it can be read").path());
+    let mut files: Vec<PathBuf> =
+        files.filter(|path| path.extension().is_some_and(|kind| kind == "segno-bundle")).collect();
+    files.sort();
+    files
+}
+
+/// The component of a bundle that does not have it; none: it has it.
+fn component(bundle: &Path, work: &Path) -> Option<PathBuf> {
+    let source = bundle.with_extension("");
+    if !source.exists() {
+        return None;
+    }
+    let (project, component) = (work.join("project"), work.join("project.wasm"));
+    fs::create_dir(&project).expect("there is room");
+    for entry in fs::read_dir(&source).expect("it can be read") {
+        let path = entry.expect("it can be read").path();
+        let name = path.file_name().expect("it has a name");
+        fs::copy(&path, project.join(name)).expect("there is room");
+    }
+    let (out, err, exit) =
+        segno(&["build", text(&project), "--prepare", "--out", text(&component)]);
+    assert_eq!(exit, Some(0), "{out}{err}");
+    Some(component)
+}
+
+#[test]
+fn the_bundles_of_every_version_replay() {
+    let has_tools = !env::var("SEGNO_CLIENTS").unwrap_or_default().is_empty();
+    for folder in versions() {
+        let mut languages = Vec::new();
+        for bundle in bundles(&folder) {
+            let language =
+                bundle.file_stem().expect("it has a name").to_string_lossy().into_owned();
+            let journals: Vec<_> =
+                parts(&bundle).into_iter().filter(|part| part.records > 0).collect();
+            assert!(!journals.is_empty(), "{} has journals", bundle.display());
+            languages.push(language);
+            if bundle.with_extension("").exists() && !has_tools {
+                eprintln!("skipped: {} is replayed with SEGNO_CLIENTS=1", bundle.display());
+                continue;
+            }
+            let work = tempfile::tempdir().expect("there is room for a folder");
+            let component = component(&bundle, work.path());
+            let module = component.as_ref().map_or(Vec::new(), |file| vec!["--module", text(file)]);
+            for part in journals {
+                let arguments =
+                    [&["replay", text(&bundle), &part.id, "--json"], &module[..]].concat();
+                let (out, err, exit) = segno(&arguments);
+                assert_eq!(exit, Some(0), "{}: {out}{err}", bundle.display());
+                let said: Value = serde_json::from_str(&out).expect("it is JSON");
+                let found = (&said["verdict"], &said["matched"]);
+                assert_eq!(found, (&"identical".into(), &part.records.into()));
+            }
+        }
+        assert_eq!(languages, ["javascript", "python", "rust"], "{}", folder.display());
+    }
+}
