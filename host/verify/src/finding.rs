@@ -294,7 +294,7 @@ pub fn by_timer(run: &Run, first: &Run) -> Option<Finding> {
 
 /// Whether the run has something in it that changes what may happen: then its outcome may be another.
 pub fn changes_what_happens(run: &Run) -> bool {
-    run.schedule.0.iter().any(|entry| *entry == Entry::Event(Choice::Cancel))
+    run.schedule.0.contains(&Entry::Event(Choice::Cancel))
 }
 
 /// The word for a fault, in counts.

@@ -69,6 +69,9 @@ fn made() -> World {
     world
 }
 
+/// What makes a fork another.
+type Change<'a> = &'a dyn Fn(&mut Fork);
+
 #[test]
 fn a_fork_begins_with_the_records_and_what_their_commands_left() {
     let mut world = made();
@@ -136,7 +139,7 @@ fn what_cannot_go_on_is_no_fork() {
     let outcome = Outcome::Own;
     let own = RecordBody::Notified { index: CommandIndex(1), outcome };
     let own = Record { seq: 5, at: Timestamp(1_000), body: own };
-    let cases: [(&str, &dyn Fn(&mut Fork)); 10] = [
+    let cases: [(&str, Change<'_>); 10] = [
         ("bad-request", &|fork| fork.records.clear()),
         ("bad-request", &|fork| fork.records.push(world::finished(5))),
         ("bad-request", &|fork| fork.records.push(own.clone())),
