@@ -157,8 +157,7 @@ async fn a_check_says_of_every_edit_at_every_place_what_happens_when_it_is_moved
 }
 
 /// Checks and moves an order at every commit of its way. Answers how many places it was at.
-async fn places_of(edit: &Edit, code: &Code, approved: bool) -> u32 {
-    let mut places = 0;
+async fn places_of(edit: &Edit, code: &Code, approved: bool) -> u64 {
     for commit in 0.. {
         let (world, in_flight) = code.in_flight(commit, approved).await;
         let story = story(&world.journal("it").await);
@@ -169,9 +168,8 @@ async fn places_of(edit: &Edit, code: &Code, approved: bool) -> u32 {
         assert_eq!(foreseen != Fate::GoesOn, breaks, "{foreseen:?}: {}", place());
         let has_ended = world.promise("it").await.is_some_and(|it| !it.is_pending());
         if !in_flight || has_ended {
-            return places;
+            return commit;
         }
-        places += 1;
         let became = code.moved(world, approved).await;
         let comes_there = matches!(edit.breaks, Breaks::Panics(_)) && foreseen == Fate::GoesOn;
         let expected = if comes_there && approved { Fate::Fails } else { foreseen };
