@@ -7,7 +7,6 @@ use bytes::Bytes;
 
 use super::*;
 use crate::{
-    custom::Custom,
     frame::{Flags, Frame},
     version::ProtocolVersion::{self, *},
     wire::*,

@@ -43,7 +43,7 @@ impl Dialect {
                 };
                 let unit = interval.leading_field.as_ref().map(DateTimeField::to_string);
                 let length = text.and_then(|text| length_ms(&text, unit.as_deref()));
-                *expr = number(length.ok_or_else(|| Refused::Length(said))?);
+                *expr = number(length.ok_or(Refused::Length(said))?);
             }
             Expr::TypedString(typed) => {
                 let said = typed.to_string();
@@ -53,8 +53,7 @@ impl Dialect {
                     }
                     _ => None,
                 };
-                *expr =
-                    text.as_deref().and_then(instant_text).ok_or_else(|| Refused::Instant(said))?;
+                *expr = text.as_deref().and_then(instant_text).ok_or(Refused::Instant(said))?;
             }
             Expr::Cast { kind, expr: inner, data_type, format: None } => {
                 let may_fail = matches!(kind, CastKind::TryCast | CastKind::SafeCast);
@@ -154,7 +153,7 @@ impl Dialect {
             "to_timestamp" => functions::INSTANT,
             "arrow_cast" => {
                 let said = function.to_string();
-                let (value, of) = two(function).ok_or_else(|| Refused::Unsupported(said))?;
+                let (value, of) = two(function).ok_or(Refused::Unsupported(said))?;
                 let of = match of {
                     Expr::Value(of) => of.value.into_string(),
                     _ => None,

@@ -1,6 +1,7 @@
 use segno_core::{
     id::Digest,
-    invocation::{Seed, decode_records, encode_records},
+    invocation::{Request, Seed, decode_records, encode_records},
+    value::Payload,
 };
 use segno_guest::Payload as GuestPayload;
 use segno_restate::{
