@@ -10,6 +10,7 @@ segno=$1 folder=$2
 root=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d)
 mkdir "$folder"
+folder=$(cd "$folder" && pwd)
 export SEGNO_LISTEN=${SEGNO_LISTEN:-127.0.0.1:7789}
 export SEGNO_SERVER=http://$SEGNO_LISTEN
 "$segno" serve --data "$work/data" >"$work/log" 2>&1 &
