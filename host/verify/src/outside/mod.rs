@@ -19,7 +19,7 @@ use segno_env::Clock as _;
 use segno_guest::{Failure, HttpRequest, Payload};
 use segno_store::{MemoryStore, Store as _};
 use serde_json::Value as Json;
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 
 pub use self::{guests::GuardedGuests, outbound::GuardedOutbound};
 use crate::{
@@ -98,6 +98,7 @@ pub struct Outside {
     time: Arc<VirtualTime>,
     memory: Arc<MemoryStore>,
     state: Mutex<State>,
+    troubled: Notify,
 }
 
 #[derive(Default)]
@@ -123,7 +124,7 @@ struct Within {
 impl Outside {
     /// The edges of a new run.
     pub fn new(setup: Arc<Setup>, time: Arc<VirtualTime>, memory: Arc<MemoryStore>) -> Self {
-        Self { setup, time, memory, state: Mutex::default() }
+        Self { setup, time, memory, state: Mutex::default(), troubled: Notify::new() }
     }
 
     /// What waits now, in the order in which it came, once for each promise.
@@ -144,15 +145,23 @@ impl Outside {
     /// Lets everything that waits for this promise go on, that of earlier lives first, each to its end.
     pub async fn finish(&self, place: &Place) {
         while let Some(done) = self.release(place, Order::Finish) {
-            // An attempt that is aborted meanwhile is done as well.
-            let _ = done.await;
+            self.until(done).await;
         }
     }
 
     /// Lets an attempt run to its end, without its host learning of it.
     pub async fn lose(&self, place: &Place) {
         if let Some(done) = self.release(place, Order::Lose) {
-            let _ = done.await;
+            self.until(done).await;
+        }
+    }
+
+    /// Completes when an attempt is done, or aborted, or cannot go on.
+    async fn until(&self, done: oneshot::Receiver<()>) {
+        tokio::select! {
+            biased;
+            _ = done => {}
+            () = self.troubled.notified() => {}
         }
     }
 
@@ -210,6 +219,7 @@ impl Outside {
 
     async fn stop<T>(&self, error: VerifyError) -> T {
         self.lock().trouble.get_or_insert(error);
+        self.troubled.notify_one();
         std::future::pending().await
     }
 
