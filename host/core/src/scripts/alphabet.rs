@@ -96,7 +96,7 @@ fn scheduled(world: &World) -> Vec<Step> {
 }
 
 /// Invocations that begin with records of this one: under its own id, which is refused, under
-/// another, and with a limit.
+/// another, and with a limit; and with no record, which is refused.
 fn forks(world: &World, name: &str) -> Vec<Command> {
     let Some(journal) = world.snapshot.journals.get(&PromiseId::from(name)) else {
         return Vec::new();
@@ -117,6 +117,7 @@ fn forks(world: &World, name: &str) -> Vec<Command> {
         world::fork(world::keyed_new("c", "add"), name, half),
         world::fork(world::limited("c", "pack", "k", 1), name, half),
         world::fork(world::limited("c", "only", "k", 1), name, half),
+        world::fork(world::keyed_new("c", "add"), name, &[]),
     ]
 }
 
