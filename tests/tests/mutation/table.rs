@@ -240,8 +240,8 @@ pub const MUTATIONS: &[Mutation] = &[
     Mutation {
         what: "what is born settled is stamped with the present",
         file: "transition/create.rs",
-        says: "Maker::Client | Maker::Starter(_) | Maker::Invocation(_) if overdue => ",
-        would_say: "Maker::Client | Maker::Starter(_) | Maker::Invocation(_) if overdue && self.now < new.timeout_at => ",
+        says: "if overdue =>",
+        would_say: "if overdue && self.now < new.timeout_at =>",
         tests: "transition::tests::edges",
         killer: "born_in_time",
     },
