@@ -1,29 +1,19 @@
-//! Stopping, pausing, resuming and removing invocations, and beginning them anew.
+//! Stopping, pausing, resuming and removing invocations.
 
 use axum::{
-    Json,
     http::StatusCode,
     response::{IntoResponse, Response},
 };
 use segno_core::{
     address::Address,
     command::Command,
-    id::{Digest, PromiseId},
-    promise::NewPromise,
+    id::PromiseId,
     reply::{Kept, Pruned, Refusal, Reply},
-    tags,
-    time::Timestamp,
-    value::Tags,
 };
-use segno_engine::services::{BY, Deployment};
 use segno_store::PromiseRow;
-use serde_json::json;
 
-use super::{
-    super::{error::AdminError, new_id},
-    of_query,
-};
-use crate::{Api, remove::advice, restart::RESTART_OF, state::unexpected};
+use super::{super::error::AdminError, of_query};
+use crate::{Api, remove::advice, state::unexpected};
 
 /// Does one thing to an invocation.
 pub async fn control(api: &Api, id: &str, how: &str) -> Result<Response, AdminError> {
@@ -88,56 +78,6 @@ async fn purge_journal(api: &Api, id: &PromiseId) -> Result<Response, AdminError
     Ok(StatusCode::OK.into_response())
 }
 
-/// Begins an invocation once more, with the same input and under a new id.
-pub async fn restart(api: &Api, id: &str, query: &str) -> Result<Response, AdminError> {
-    if of_query(query, "from").is_some_and(|from| from != "0") {
-        let message = "an invocation begins anew from its input only: leave `from` out";
-        return Err(AdminError::new(400, message));
-    }
-    let id = PromiseId::from(id);
-    let row = completed(api, &id).await?;
-    let spec = &row.promise.spec;
-    let target = row.promise.target().unwrap_or_default();
-    let Ok(Address::Service { service, .. }) = Address::parse(target) else {
-        let message = format!("`{id}` calls no service: `segno restart {id}` begins it anew");
-        return Err(AdminError::new(400, message));
-    };
-    let (latest, deployment) = api.host.services.of_service(&service).await?;
-    if let Some(asked) = of_query(query, "deployment")
-        && !is_latest(&row, latest, &deployment, &asked)
-    {
-        let message = format!(
-            "an invocation begins anew on the deployment that has `{service}` now, `{}`: leave `deployment` out",
-            deployment.id()
-        );
-        return Err(AdminError::new(400, message));
-    }
-    let mut param = spec.param.clone();
-    // The command that called it has its answer.
-    param.headers.remove(BY);
-    let label = format!("{}{RESTART_OF}", tags::LABEL_PREFIX);
-    let tags = [(tags::TARGET.to_owned(), target.to_owned()), (label, id.to_string())];
-    let new = new_id(api);
-    let promise =
-        NewPromise { id: new.clone(), param, tags: Tags::from(tags), timeout_at: Timestamp::NEVER };
-    match execute(api, &id, Command::PromiseCreate(promise)).await? {
-        Reply::Promise { .. } => {
-            Ok(Json(json!({ "new_invocation_id": new.as_str() })).into_response())
-        }
-        other => Err(unexpected(&other).into()),
-    }
-}
-
-/// Whether this names the deployment on which an invocation began, and which has its service now.
-fn is_latest(row: &PromiseRow, latest: Digest, deployment: &Deployment, asked: &str) -> bool {
-    let began_on = row.task.as_ref().and_then(|task| task.module);
-    match asked.to_ascii_lowercase().as_str() {
-        "latest" => true,
-        "keep" => began_on == Some(latest),
-        _ => deployment.id() == asked,
-    }
-}
-
 /// Whether this names the deployment on which an invocation is.
 async fn is_on(api: &Api, row: &PromiseRow, asked: &str) -> Result<bool, AdminError> {
     let Some(digest) = row.task.as_ref().and_then(|task| task.module) else { return Ok(false) };
@@ -150,7 +90,11 @@ async fn is_on(api: &Api, row: &PromiseRow, asked: &str) -> Result<bool, AdminEr
     Ok(latest == digest)
 }
 
-async fn execute(api: &Api, id: &PromiseId, command: Command) -> Result<Reply, AdminError> {
+pub(super) async fn execute(
+    api: &Api,
+    id: &PromiseId,
+    command: Command,
+) -> Result<Reply, AdminError> {
     match api.execute(command).await? {
         Reply::Refused(Refusal::NotFound(_)) => Err(missing(id)),
         Reply::Refused(refusal) => Err(refusal.into()),
@@ -166,7 +110,7 @@ async fn found(api: &Api, id: &PromiseId) -> Result<PromiseRow, AdminError> {
 }
 
 /// An invocation that has ended.
-async fn completed(api: &Api, id: &PromiseId) -> Result<PromiseRow, AdminError> {
+pub(super) async fn completed(api: &Api, id: &PromiseId) -> Result<PromiseRow, AdminError> {
     let row = found(api, id).await?;
     match row.promise.is_pending() {
         false => Ok(row),

@@ -4,6 +4,7 @@ mod deployments;
 mod invocations;
 mod query;
 mod register;
+mod restart;
 mod services;
 mod state;
 
@@ -79,7 +80,7 @@ async fn routed(api: Api, request: Request) -> Result<Response, AdminError> {
             invocations::control(&api, &joined(id), &how.to_ascii_lowercase()).await
         }
         ("PATCH" | "POST", ["invocations", id @ .., "restart-as-new"]) if !id.is_empty() => {
-            invocations::restart(&api, &joined(id), &query).await
+            restart::restart(&api, &joined(id), &query).await
         }
         ("PATCH" | "POST", ["invocations", id @ .., "resume"]) if !id.is_empty() => {
             invocations::resume(&api, &joined(id), &query).await

@@ -79,7 +79,7 @@ async fn what_has_ended_begins_anew_under_another_id() {
     let (status, body) = services.admin("PATCH", &restart(""), None).await;
     assert_eq!(status, StatusCode::CONFLICT, "{body}");
     services.end(&id, Verdict::Resolved, "1").await;
-    for refused in ["?from=2", "?deployment=dp_none"] {
+    for refused in ["?from=two", "?deployment=dp_none"] {
         let (status, body) = services.admin("PATCH", &restart(refused), None).await;
         assert_eq!(status, StatusCode::BAD_REQUEST, "{refused}: {body}");
     }
@@ -104,6 +104,51 @@ async fn what_has_ended_begins_anew_under_another_id() {
     services.world.start("elsewhere").await;
     let (status, _) = services.admin("PATCH", "/invocations/inv_none/restart-as-new", None).await;
     assert_eq!(status, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn what_has_ended_begins_anew_after_the_entries_of_its_journal() {
+    let services = Services::new().await;
+    let id = services.send("Greeter/greet").await;
+    let claim = services.journal(&id).await;
+    services.ended(claim, Verdict::Resolved, "1").await;
+    let restart = async |query: &str| {
+        let path = format!("/invocations/{id}/restart-as-new?{query}");
+        let (status, body) = services.admin("PATCH", &path, None).await;
+        (status.as_u16(), body)
+    };
+    let refused = async |query: &str| {
+        let (status, body) = restart(query).await;
+        (status, body["message"].as_str().unwrap_or_default().to_owned())
+    };
+    // The sleep at 3 and the call at 4 have no result; 5 tells of a cancellation, and is the last before the end.
+    for (query, code, says) in [
+        ("from=3", 409, "the entry 3 of"),
+        ("from=4", 409, "(`sleep`) never completed"),
+        ("from=6", 400, "has the entries 0 to 5 before its end, and not 6"),
+        ("from=2&deployment=dp_none", 404, "there is no deployment `dp_none`"),
+    ] {
+        let (status, message) = refused(query).await;
+        assert_eq!(status, code, "{query}: {message}");
+        assert!(message.contains(says), "{query}: {message}");
+    }
+    // The run at 1 has its result at 2, which comes along.
+    for from in [1, 2] {
+        let (status, body) = restart(&format!("from={from}")).await;
+        assert_eq!(status, 200, "{body}");
+        let new = body["new_invocation_id"].as_str().expect("an id");
+        let rows = services
+            .rows(&format!("SELECT index, name FROM sys_journal WHERE id = '{new}' ORDER BY index"))
+            .await;
+        assert_eq!(rows.as_array().map(Vec::len), Some(3), "{rows}");
+        let columns = "status, restarted_from";
+        let of = format!("SELECT {columns} FROM sys_invocation WHERE id = '{new}'");
+        assert_eq!(services.rows(&of).await, json!([{ "status": "ready", "restarted_from": id }]));
+    }
+    assert_eq!(patch(&services, &id, "purge-journal").await.0, StatusCode::OK);
+    let (status, message) = refused("from=1").await;
+    assert_eq!(status, 409, "{message}");
+    assert!(message.contains("has no journal any more"), "{message}");
 }
 
 #[tokio::test]

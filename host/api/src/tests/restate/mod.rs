@@ -16,7 +16,9 @@ use axum::{
 use segno_core::{
     command::{Command, FenceAct, FenceAction},
     id::{Claim, CommandIndex, PromiseId},
-    invocation::{CommandKind, Outcome, Record, RecordBody, Request as Asked, StepResult},
+    invocation::{
+        CommandKind, EngineFacts, Outcome, Record, RecordBody, Request as Asked, StepResult,
+    },
     promise::{Note, ReleaseReason, Verdict},
     time::Millis,
     value::{Payload, Text, Value as Stored},
@@ -198,7 +200,7 @@ impl Services {
                 input: Payload::Json(Text::from("\"Mary\"")),
                 module,
                 seed: segno_core::invocation::Seed([7; 32]),
-                engine: Default::default(),
+                engine: EngineFacts { class: ProtocolVersion::V6.number(), ..Default::default() },
             },
             command(0, CommandKind::Run, "charge", run.into(), None),
             RecordBody::Notified {

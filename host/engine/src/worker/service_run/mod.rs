@@ -10,6 +10,7 @@ mod journal;
 mod machine;
 mod prepare;
 mod record;
+mod restart;
 mod state;
 mod wish;
 
@@ -22,8 +23,11 @@ use segno_core::{
 use segno_guest::{Failure, Outcome};
 use segno_restate::immutable::{ErrorBehavior, ErrorMessage};
 
-pub use self::journal::Asked;
 use self::{attempt::AttemptEnd, journal::Journal, record::NotRecorded};
+pub use self::{
+    journal::Asked,
+    restart::{NotRestarted, Prefix},
+};
 use super::{
     activity,
     claims::ActiveClaim,

@@ -4,12 +4,13 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use segno_core::{
     address::Address,
-    id::{CommandIndex, Digest},
+    id::{CommandIndex, Digest, PromiseId},
     invocation::{Outcome as StoredOutcome, Record, RecordBody, Seed, StepResult},
     promise::{CancelState, Promise},
     value::Text,
 };
 use segno_restate::immutable::NotificationResult;
+use segno_store::{Store, StoreError};
 
 use super::{
     Handler, ServiceRun, Stopped,
@@ -63,7 +64,7 @@ impl ServiceRun {
                     Some(history) => history.records,
                     None => records(&worker, &promise, len).await?,
                 };
-                let own = own_values(&worker, &promise, &records).await?;
+                let own = own_values(&*worker.host.store, &id, &records).await?;
                 Journal::read(id.clone(), &called, &records, &own)
                     .map_err(|unreadable| HaltReport::new("damaged", unreadable.to_string()))?
             }
@@ -128,7 +129,7 @@ async fn handler(
 }
 
 /// The input and the headers with which the invocation was called.
-fn called(promise: &Promise) -> Called {
+pub(super) fn called(promise: &Promise) -> Called {
     let param = &promise.spec.param;
     let headers = param
         .headers
@@ -163,18 +164,21 @@ async fn records(
 }
 
 /// The results that the journal left in the promises of their commands.
-async fn own_values(
-    worker: &WorkerContext,
-    promise: &Promise,
+pub(super) async fn own_values(
+    store: &dyn Store,
+    id: &PromiseId,
     records: &[Record],
-) -> Result<BTreeMap<CommandIndex, StepResult>, ExecutionError> {
+) -> Result<BTreeMap<CommandIndex, StepResult>, StoreError> {
     let left = records.iter().filter_map(|record| match &record.body {
         RecordBody::Notified { index, outcome: StoredOutcome::Own } => Some(*index),
         _ => None,
     });
     let indexes: Vec<CommandIndex> = left.collect();
-    let ids: Vec<_> = indexes.iter().map(|index| promise.id().command(*index)).collect();
-    let rows = worker.promises(&ids).await?;
+    if indexes.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let ids: Vec<_> = indexes.iter().map(|index| id.command(*index)).collect();
+    let rows = store.read().promises(&ids).await?;
     let found = indexes.into_iter().zip(rows).filter_map(|(index, row)| {
         let told = values::told(&row?.promise)?;
         let result: NotificationResult = outcome::of_guest(&told).into();
