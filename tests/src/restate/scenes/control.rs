@@ -204,6 +204,20 @@ pub async fn restart_as_new(stage: &Stage) {
     if again.status < 300 {
         attached(stage, &again.field("new_invocation_id")).await;
     }
+    stage.remark("with the first of its steps");
+    let steps = json!({ "name": "restart-steps", "count": 3, "ms": 1 });
+    let id = stage.call("/Plain/steps", steps).await.id();
+    let path = format!("/invocations/{id}/restart-as-new?from=2");
+    let again = stage.manage(Method::PATCH, &path, Value::Null).await;
+    if again.status < 300 {
+        attached(stage, &again.field("new_invocation_id")).await;
+        for step in 0..3 {
+            stage.call("/Plain/noted", json!(format!("restart-steps {step}"))).await;
+        }
+    }
+    stage.remark("with entries that it has not");
+    let path = format!("/invocations/{id}/restart-as-new?from=99");
+    stage.manage(Method::PATCH, &path, Value::Null).await;
     stage.remark("one that has not ended");
     let id = waiting(stage, "waits", "restart-running").await;
     told(stage, &id, "restart-as-new").await;

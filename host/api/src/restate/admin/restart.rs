@@ -40,10 +40,14 @@ pub async fn restart(api: &Api, id: &str, query: &str) -> Result<Response, Admin
     let id = PromiseId::from(id);
     let row = completed(api, &id).await?;
     let target = row.promise.target().unwrap_or_default();
-    let Ok(Address::Service { service, .. }) = Address::parse(target) else {
+    let Ok(Address::Service { service, handler, .. }) = Address::parse(target) else {
         let message = format!("`{id}` calls no service: `segno restart {id}` begins it anew");
         return Err(AdminError::new(400, message));
     };
+    if is_run(api, &row, &service, &handler).await? {
+        let message = format!("`{id}` is the run of a workflow, and a workflow runs once a key");
+        return Err(AdminError::new(422, message));
+    }
     let asked = of_query(query, "deployment");
     let new = anew(api, &row);
     let new_id = new.id.clone();
@@ -91,6 +95,18 @@ fn anew(api: &Api, row: &PromiseRow) -> NewPromise {
     let label = format!("{}{RESTART_OF}", tags::LABEL_PREFIX);
     let tags = [(tags::TARGET.to_owned(), target.to_owned()), (label, promise.id().to_string())];
     NewPromise { id: new_id(api), param, tags: Tags::from(tags), timeout_at: Timestamp::NEVER }
+}
+
+/// Whether the handler runs once a key.
+async fn is_run(
+    api: &Api,
+    row: &PromiseRow,
+    service: &str,
+    handler: &str,
+) -> Result<bool, AdminError> {
+    let Some(digest) = began_on(row) else { return Ok(false) };
+    let deployment = api.host.services.deployment(digest).await?;
+    Ok(deployment.run_of(service).as_deref() == Some(handler))
 }
 
 /// From its input an invocation begins on the deployment that has its service now: checks that no other is asked for.
