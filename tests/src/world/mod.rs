@@ -407,6 +407,11 @@ impl World {
     /// asked now and then: false.
     pub async fn until_it_dies(&mut self, mut done: impl AsyncFnMut(&Self) -> bool) -> bool {
         self.boot().await;
+        if self.faults.injected() {
+            // While it came up.
+            self.crash();
+            return true;
+        }
         while !done(self).await {
             let faults = self.faults.clone();
             let runtime = SimRuntime::default();
