@@ -39,6 +39,16 @@ pub struct Item {
     pub price_cents: u64,
 }
 
+/// Items that are set aside in the warehouse.
+#[segno::data]
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reservation {
+    /// What it is called; the workflow's choice.
+    pub name: String,
+    /// The items.
+    pub items: Vec<Item>,
+}
+
 /// What the customer gets in the end.
 #[segno::data]
 #[derive(Clone, Debug, PartialEq)]
@@ -60,11 +70,23 @@ pub struct Receipt {
 /// and the end of the time do not.
 #[segno::workflow(promises(approval: bool))]
 pub async fn order(ctx: Context, order: Order) -> Result<Receipt> {
-    let reservation = ctx.call(reserve, &order.items).await?;
+    // It has its name before it is made: also one that was under way when the order was cancelled
+    // is given back by it.
+    let name = format!("reservation-{}", ctx.id());
+    let reservation = Reservation { name, items: order.items.clone() };
+    if let Err(error) = ctx.call(reserve, &reservation).await {
+        if error.is_cancelled() {
+            ctx.call(release, &reservation.name).await?;
+        }
+        return Err(error);
+    }
     let charge = match charge(&ctx, &order).await {
         Ok(charge) => charge,
         Err(error) => {
-            ctx.call(release, &reservation).await?;
+            if error.is_cancelled() {
+                give_back(&ctx, &order).await?;
+            }
+            ctx.call(release, &reservation.name).await?;
             return Err(error);
         }
     };
@@ -76,7 +98,8 @@ pub async fn order(ctx: Context, order: Order) -> Result<Receipt> {
         }
         Err(error) => {
             segno::warn!(ctx, "order {} is undone: {error}", order.id);
-            segno::try_join(refund(&ctx, &order, &charge), ctx.call(release, &reservation)).await?;
+            segno::try_join(refund(&ctx, &order, &charge), ctx.call(release, &reservation.name))
+                .await?;
             Err(error)
         }
     }
@@ -98,11 +121,13 @@ struct Charge {
     accepted: bool,
 }
 
-/// The host makes this request, durably: it is repeated until there is an answer, always with the
-/// same key.
+/// The host makes this request, durably: it is repeated until there is an answer. Its key is the
+/// order's own and not that of the request, so that it can be asked for once more.
 async fn charge(ctx: &Context, order: &Order) -> Result<Charge> {
     let body = segno::serde_json::json!({ "order": order.id, "amount_cents": amount(order) });
-    let request = Request::post(format!("{}/charges", order.payments)).json(&body);
+    let request = Request::post(format!("{}/charges", order.payments))
+        .header("idempotency-key", format!("{}/charge", ctx.id()))
+        .json(&body);
     let answer = ctx.http(request).retry(patiently()).label("order", &order.id).await?;
     let charge: Charge = answer.ok()?.json()?;
     if !charge.accepted {
@@ -112,6 +137,16 @@ async fn charge(ctx: &Context, order: &Order) -> Result<Charge> {
         ));
     }
     Ok(charge)
+}
+
+/// Gives back a payment that was under way when the order was cancelled: it may have been made.
+/// Asked for under the same key it is made once at most, and has a number to give it back by.
+async fn give_back(ctx: &Context, order: &Order) -> Result<()> {
+    match charge(ctx, order).await {
+        Ok(charge) => refund(ctx, order, &charge).await,
+        Err(declined) if declined.code() == 402 => Ok(()),
+        Err(error) => Err(error),
+    }
 }
 
 async fn refund(ctx: &Context, order: &Order, charge: &Charge) -> Result<()> {
@@ -138,12 +173,13 @@ async fn approved(ctx: &Context, order: &Order) -> Result<()> {
     }
 }
 
-/// Sets the items aside in the warehouse and gives the number of the reservation.
+/// Sets the items aside in the warehouse.
 ///
-/// It stands for a request to the warehouse's own system, which would be given the idempotency key,
-/// so that a second attempt finds the reservation of the first.
+/// It stands for a request to the warehouse's own system, which would be given the name of the
+/// reservation, so that a second attempt finds that of the first.
 #[segno::activity(timeout = "1m", retry(initial = "100ms", max_attempts = 10))]
-pub async fn reserve(ctx: ActivityContext, items: Vec<Item>) -> Result<String> {
+pub async fn reserve(ctx: ActivityContext, reservation: Reservation) -> Result<()> {
+    let Reservation { name, items } = reservation;
     if items.is_empty() {
         return Err(Error::terminal(422, "an order without items"));
     }
@@ -152,11 +188,11 @@ pub async fn reserve(ctx: ActivityContext, items: Vec<Item>) -> Result<String> {
             return Err(Error::terminal(409, format!("`{}` is sold out", item.sku)));
         }
     }
-    segno::info!(ctx, "{} lines reserved", items.len());
-    Ok(format!("reservation-{}", ctx.idempotency_key()))
+    segno::info!(ctx, "{name}: {} lines", items.len());
+    Ok(())
 }
 
-/// Gives the items of a reservation back.
+/// Gives the items of a reservation back; there may be none.
 #[segno::activity]
 pub async fn release(ctx: ActivityContext, reservation: String) -> Result<()> {
     segno::info!(ctx, "{reservation} released");

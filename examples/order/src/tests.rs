@@ -77,7 +77,7 @@ fn an_approved_order_is_charged_once_and_shipped() {
     let receipt = test.run(order, &two_items()).unwrap();
 
     assert_eq!(receipt.amount_cents, 4_300);
-    assert_eq!(receipt.charge, "charge-test/1");
+    assert_eq!(receipt.charge, "charge-test/charge");
     assert_eq!(receipt.shipments, ["parcel-test/3", "parcel-test/4"]);
     assert_eq!(test.requests().len(), 3, "two answers were lost");
     assert_eq!(ledger.entries("charges"), [json!({ "order": "o-1", "amount_cents": 4_300 })]);
@@ -89,8 +89,8 @@ fn an_approved_order_is_charged_once_and_shipped() {
 /// The charge was given back and the stock released, each once.
 fn assert_undone(test: &Test, ledger: &Ledger) {
     assert_eq!(ledger.entries("charges").len(), 1);
-    assert_eq!(ledger.entries("refunds"), [json!({ "charge": "charge-test/1" })]);
-    assert_eq!(test.calls(release), ["reservation-test/0"]);
+    assert_eq!(ledger.entries("refunds"), [json!({ "charge": "charge-test/charge" })]);
+    assert_eq!(test.calls(release), ["reservation-test"]);
     test.replay_check();
 }
 
@@ -128,11 +128,33 @@ fn an_order_that_cannot_be_shipped_is_undone() {
 }
 
 #[test]
+fn a_cancelled_order_gives_back_what_was_under_way() {
+    // While the stock is being reserved, nothing has been asked of the payment service.
+    let (mut test, ledger) = (Test::new(), Ledger::default());
+    ledger.serve(&mut test, true, 0);
+    test.on(reserve, |_| Err(Error::retryable("the warehouse does not answer")));
+    test.cancel_after(Duration::from_millis(50));
+    assert_eq!(test.run(order, &two_items()).unwrap_err().code(), 499);
+    assert_eq!(test.calls(release), ["reservation-test"]);
+    assert!(ledger.entries("charges").is_empty());
+
+    // While it is charged, the first answer is lost.
+    let (mut test, ledger) = (Test::new(), Ledger::default());
+    ledger.serve(&mut test, true, 1);
+    test.cancel_after(Duration::from_millis(50));
+    assert_eq!(test.run(order, &two_items()).unwrap_err().code(), 499);
+    assert_eq!(ledger.entries("charges").len(), 1);
+    assert_eq!(ledger.entries("refunds"), [json!({ "charge": "charge-test/charge" })]);
+    assert_eq!(test.calls(release), ["reservation-test"]);
+    test.replay_check();
+}
+
+#[test]
 fn a_declined_payment_releases_the_stock() {
     let (mut test, ledger) = (Test::new(), Ledger::default());
     ledger.serve(&mut test, false, 0);
     assert_eq!(test.run(order, &two_items()).unwrap_err().code(), 402);
-    assert_eq!(test.calls(release), ["reservation-test/0"]);
+    assert_eq!(test.calls(release), ["reservation-test"]);
     assert!(ledger.entries("refunds").is_empty());
 }
 

@@ -150,18 +150,15 @@ pub fn alone(run: &Run, script: &Script) -> Vec<Finding> {
 
 fn lost_compensations(run: &Run, verdict: Verdict, script: &Script) -> Vec<Finding> {
     let succeeded = verdict == Verdict::Resolved;
-    let places = |name: &str| -> BTreeSet<&Place> {
-        let done = run.effects.iter().filter(|effect| effect.succeeded && effect.is(name));
-        done.map(|effect| &effect.place).collect()
-    };
     let mut findings = Vec::new();
     for (done, undone) in &script.compensates {
-        let (made, undoings) = (places(done), places(undone).len());
-        let open: Vec<&Place> = match succeeded {
+        let (made, undoings) = (effects(run, done), effects(run, undone).len());
+        let open: Vec<&Place> = made
+            .into_values()
             // What the workflow was told of is part of its outcome.
-            true => made.into_iter().filter(|place| !run.told.contains(*place)).collect(),
-            false => made.into_iter().collect(),
-        };
+            .filter(|places| !succeeded || !places.iter().any(|place| run.told.contains(*place)))
+            .filter_map(|places| places.first().copied())
+            .collect();
         if open.len() <= undoings {
             continue;
         }
@@ -179,6 +176,16 @@ fn lost_compensations(run: &Run, verdict: Verdict, script: &Script) -> Vec<Findi
         findings.push(Finding::new(Kind::LostCompensation, done.clone(), text));
     }
     findings
+}
+
+/// What succeeded under this name, and at which places: what was asked under one key was done once.
+fn effects<'a>(run: &'a Run, name: &str) -> BTreeMap<String, BTreeSet<&'a Place>> {
+    let mut effects: BTreeMap<String, BTreeSet<&Place>> = BTreeMap::new();
+    for effect in run.effects.iter().filter(|effect| effect.succeeded && effect.is(name)) {
+        let key = effect.key.clone().unwrap_or_else(|| effect.place.to_string());
+        effects.entry(key).or_default().insert(&effect.place);
+    }
+    effects
 }
 
 fn times(count: usize) -> String {

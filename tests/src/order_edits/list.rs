@@ -32,7 +32,7 @@ pub const EDITS: [Edit; 22] = [
         "rename-a-step",
         Once("call reserve"),
         &[
-            ("ctx.call(reserve, &order.items)", "ctx.call(set_aside, &order.items)"),
+            ("ctx.call(reserve, &reservation)", "ctx.call(set_aside, &reservation)"),
             ("pub async fn reserve(", "pub async fn set_aside("),
             ("segno::module!(order, reserve,", "segno::module!(order, set_aside,"),
         ],
@@ -41,22 +41,27 @@ pub const EDITS: [Edit; 22] = [
         "swap-two-steps",
         Once("call reserve"),
         &[(
-            "    let reservation = ctx.call(reserve, &order.items).await?;
+            "    if let Err(error) = ctx.call(reserve, &reservation).await {
+        if error.is_cancelled() {
+            ctx.call(release, &reservation.name).await?;
+        }
+        return Err(error);
+    }
     let charge = match charge(&ctx, &order).await {
         Ok(charge) => charge,
         Err(error) => {
-            ctx.call(release, &reservation).await?;
+            if error.is_cancelled() {
+                give_back(&ctx, &order).await?;
+            }
+            ctx.call(release, &reservation.name).await?;
             return Err(error);
         }
     };",
             "    let charge = charge(&ctx, &order).await?;
-    let reservation = match ctx.call(reserve, &order.items).await {
-        Ok(reservation) => reservation,
-        Err(error) => {
-            refund(&ctx, &order, &charge).await?;
-            return Err(error);
-        }
-    };",
+    if let Err(error) = ctx.call(reserve, &reservation).await {
+        refund(&ctx, &order, &charge).await?;
+        return Err(error);
+    }",
         )],
     ),
     edit(
@@ -218,7 +223,8 @@ pub const EDITS: [Edit; 22] = [
         "forget-a-compensation",
         Once("call release"),
         &[(
-            "            segno::try_join(refund(&ctx, &order, &charge), ctx.call(release, &reservation)).await?;\n",
+            "            segno::try_join(refund(&ctx, &order, &charge), ctx.call(release, &reservation.name))
+                .await?;\n",
             "            refund(&ctx, &order, &charge).await?;\n",
         )],
     ),
