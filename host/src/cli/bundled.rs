@@ -118,7 +118,7 @@ impl Bundled {
     ///
     /// # Errors
     /// Which one is missing, and what to do.
-    fn check_component(&self, id: &str) -> Result<(), CliError> {
+    pub fn check_component(&self, id: &str) -> Result<(), CliError> {
         let Some(module) = self.contents.module_of(&PromiseId::from(id)) else { return Ok(()) };
         if self.contents.has_component(module) {
             return Ok(());
@@ -131,6 +131,25 @@ impl Bundled {
                 plain(id)
             ),
         })
+    }
+
+    /// What the bundles hold.
+    pub fn contents(&self) -> &Contents {
+        &self.contents
+    }
+
+    /// Refuses what needs values, if they are hidden.
+    ///
+    /// # Errors
+    /// The bundle is redacted.
+    pub fn with_values(&self) -> Result<(), CliError> {
+        match self.contents.heads().iter().any(|head| head.redacted.is_some()) {
+            false => Ok(()),
+            true => Err(CliError::Other {
+                code: "redacted",
+                message: "the values in the bundle are hidden: make it without --redact".to_owned(),
+            }),
+        }
     }
 
     /// Says what has to be known of every result.

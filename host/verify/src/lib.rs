@@ -7,6 +7,7 @@
 //! them go on.
 
 // What is verified.
+mod recorded;
 mod script;
 mod setup;
 
@@ -32,6 +33,7 @@ mod error;
 
 pub use error::VerifyError;
 pub use explorer::{Bounds, explore, repeat};
+pub use recorded::{Recorded, recorded};
 pub use report::{Failure, OrdersReport, Report};
 pub use schedule::{Choice, Entry, Fault, NoSchedule, Place, Schedule};
 pub use script::{BadScript, Script};

@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use segno_guest::Outcome;
 use serde::Deserialize;
 use serde_json::Value as Json;
+
+use crate::schedule::Place;
 
 /// The contents of a script.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -33,6 +36,10 @@ pub struct Answer {
     pub http: Option<String>,
     /// Only calls whose input (or body) contains this.
     pub input: Option<Json>,
+    /// The command that it was recorded of, which comes before others with the same input; none: it
+    /// was written by hand.
+    #[serde(skip)]
+    pub recorded_at: Option<Place>,
     /// One for each attempt; the last one for all further attempts.
     pub outcomes: Vec<ScriptedOutcome>,
 }
@@ -57,6 +64,9 @@ pub struct ScriptedOutcome {
     /// It takes at least this long.
     #[serde(default)]
     pub after_ms: u64,
+    /// What was recorded, in place of all of the above.
+    #[serde(skip)]
+    pub recorded: Option<Outcome>,
 }
 
 /// Something sent from outside, once.
@@ -128,12 +138,22 @@ impl Script {
         Ok(script)
     }
 
+    /// Adds what was recorded: what is written here goes before it.
+    pub fn extend(&mut self, recorded: Self) {
+        self.answers.extend(recorded.answers);
+        let sent = |sending: &Sending| !self.sends.iter().any(|own| own.follows(sending));
+        let more: Vec<Sending> = recorded.sends.into_iter().filter(sent).collect();
+        self.sends.extend(more);
+    }
+
     /// Checks that the functions it names are among `known`.
     ///
     /// # Errors
     /// [`BadScript::NoFunction`].
     pub fn fits(&self, known: &[&str]) -> Result<(), BadScript> {
-        let answers = self.answers.iter().enumerate().filter_map(|(number, answer)| {
+        let written = |answer: &&Answer| answer.recorded_at.is_none();
+        let answers = self.answers.iter().filter(written);
+        let answers = answers.enumerate().filter_map(|(number, answer)| {
             Some((format!("[[answer]] number {}", number + 1), answer.function.as_deref()?))
         });
         let pairs = self.compensates.iter().flat_map(|(done, undone)| [done, undone]);
@@ -150,34 +170,49 @@ impl Script {
         Ok(())
     }
 
-    /// The outcome of attempt `attempt`, from 1, of an activity.
+    /// The outcome of attempt `attempt`, from 1, of an activity that the command at this place called.
     pub fn of_function(
         &self,
         function: &str,
         input: &Json,
+        place: &Place,
         attempt: u32,
     ) -> Option<&ScriptedOutcome> {
         let fits = |answer: &&Answer| answer.function.as_deref() == Some(function);
-        self.outcome(fits, input, attempt)
+        self.outcome(fits, input, place, attempt)
     }
 
-    /// The outcome of attempt `attempt`, from 1, of a request `METHOD URL`.
-    pub fn of_request(&self, request: &str, body: &Json, attempt: u32) -> Option<&ScriptedOutcome> {
+    /// The outcome of attempt `attempt`, from 1, of a request `METHOD URL` of the command at this place.
+    pub fn of_request(
+        &self,
+        request: &str,
+        body: &Json,
+        place: &Place,
+        attempt: u32,
+    ) -> Option<&ScriptedOutcome> {
         let fits =
             |answer: &&Answer| answer.http.as_deref().is_some_and(|http| request.starts_with(http));
-        self.outcome(fits, body, attempt)
+        self.outcome(fits, body, place, attempt)
     }
 
     fn outcome<'a>(
         &'a self,
         fits: impl Fn(&&'a Answer) -> bool,
         input: &Json,
+        place: &Place,
         attempt: u32,
     ) -> Option<&'a ScriptedOutcome> {
         let asked = |answer: &&Answer| {
             answer.input.as_ref().is_none_or(|expected| contains(input, expected))
         };
-        let answer = self.answers.iter().find(|answer| fits(answer) && asked(answer))?;
+        let is_there = |answer: &&'a Answer| answer.recorded_at.as_ref() == Some(place);
+        let fitting = || self.answers.iter().filter(|answer| fits(answer));
+        let answer = match fitting().find(|answer| asked(answer)) {
+            Some(first) if first.recorded_at.is_none() => first,
+            Some(first) => fitting().find(|it| asked(it) && is_there(it)).unwrap_or(first),
+            // What was asked there then, whatever is asked now: inputs may have ids in them.
+            None => fitting().find(is_there)?,
+        };
         let at = usize::try_from(attempt.saturating_sub(1)).unwrap_or(usize::MAX);
         answer.outcomes.get(at).or(answer.outcomes.last())
     }
@@ -289,16 +324,43 @@ mod tests {
     #[test]
     fn outcomes_are_found_by_input_and_attempt() {
         let script = Script::read(WHOLE).expect("a script");
-        let ship = |input: Json, attempt| script.of_function("ship", &input, attempt).cloned();
+        let place = Place("3".to_owned());
+        let ship =
+            |input: Json, attempt| script.of_function("ship", &input, &place, attempt).cloned();
         assert_eq!(ship(json!({ "sku": "tea", "n": 1 }), 1).expect("an outcome").fails, Some(503));
         for attempt in [2, 9] {
             let outcome = ship(json!({ "sku": "tea" }), attempt).expect("an outcome");
             assert_eq!(outcome.value, Some(json!("parcel-1")));
         }
         assert!(ship(json!({ "sku": "pot" }), 1).is_none());
-        assert!(script.of_request("POST http://payments/charges", &json!({}), 1).is_some());
-        assert!(script.of_request("GET http://payments/charges", &json!({}), 1).is_none());
+        assert!(script.of_request("POST http://payments/charges", &json!({}), &place, 1).is_some());
+        assert!(script.of_request("GET http://payments/charges", &json!({}), &place, 1).is_none());
         assert!(script.fits(&["ship", "reserve", "release"]).is_ok());
+    }
+
+    #[test]
+    fn what_was_recorded_is_found_by_its_input_and_else_by_its_place() {
+        let answer = |place: &str, input: Json, value: &str| Answer {
+            function: Some("ship".to_owned()),
+            input: Some(input),
+            recorded_at: Some(Place(place.to_owned())),
+            outcomes: vec![ScriptedOutcome { value: Some(json!(value)), ..Default::default() }],
+            ..Answer::default()
+        };
+        let tea = || json!({ "sku": "tea" });
+        let answers =
+            vec![answer("1", tea(), "a"), answer("2", tea(), "b"), answer("3", json!("o-1"), "c")];
+        let mut script = Script::default();
+        script.extend(Script { answers, ..Script::default() });
+        let ship = |place: &str, input: Json| {
+            let found = script.of_function("ship", &input, &Place(place.to_owned()), 1);
+            found.and_then(|outcome| outcome.value.clone())
+        };
+        assert_eq!(ship("1", tea()), Some(json!("a")));
+        assert_eq!(ship("2", tea()), Some(json!("b")));
+        assert_eq!(ship("9", tea()), Some(json!("a")), "asked elsewhere, it is the first");
+        assert_eq!(ship("3", json!("it")), Some(json!("c")), "asked otherwise, it is that place's");
+        assert_eq!(ship("9", json!("it")), None);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use segno_bundle::{BundleError, BundleReader, Execution, Head, Item, Line, Link,
 use segno_core::{
     id::{Digest, PromiseId},
     invocation::{AppendRefused, EngineFacts, Outline, Record, RecordBody},
+    promise::Promise,
     time::Timestamp,
 };
 
@@ -158,6 +159,22 @@ impl Contents {
         held.execution.task.as_ref().and_then(|task| task.module).or(began_on)
     }
 
+    /// A promise, and the journal of its invocation: as much of it as is here.
+    pub fn execution(&self, id: &PromiseId) -> Option<(&Promise, &[Record])> {
+        let held = self.executions.get(id)?;
+        Some((&held.execution.promise, &held.records))
+    }
+
+    /// All that are here, by id.
+    pub fn executions(&self) -> impl Iterator<Item = (&Promise, &[Record])> {
+        self.executions.values().map(|held| (&held.execution.promise, held.records.as_slice()))
+    }
+
+    /// The component of a module.
+    pub fn component(&self, module: Digest) -> Option<&[u8]> {
+        self.modules.get(&module)?.component.as_deref()
+    }
+
     /// Whether the component of a module is here.
     pub fn has_component(&self, module: Digest) -> bool {
         self.modules.get(&module).is_some_and(|held| held.component.is_some())
@@ -166,7 +183,7 @@ impl Contents {
     /// The names that stand for modules, with their modules. A name by which an execution was called
     /// may stand for a newer module by now, which the bundles need not have: it stands for that of
     /// the execution.
-    pub(super) fn aliases(&self) -> BTreeMap<String, Digest> {
+    pub fn aliases(&self) -> BTreeMap<String, Digest> {
         let called = self.executions.values().filter_map(|held| {
             let name = held.execution.promise.module_name();
             Some((name, held.execution.task.as_ref()?.module?)).filter(|(name, _)| !name.is_empty())

@@ -3,9 +3,9 @@
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use segno_core::promise::Promise;
-use segno_guest::{Failure, HttpRequest, HttpResponse, Outbound, Outcome, Payload};
+use segno_guest::{Failure, HttpRequest, Outbound, Outcome, Payload};
 use serde::Deserialize;
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 
 use crate::values::{self, code};
 
@@ -73,26 +73,12 @@ pub async fn request_once(
             u32::from(response.status),
             format!("{method} {url} answered {}", response.status),
         ),
-        Ok(response) => answer(response),
+        Ok(response) => Outcome::Success(values::response_value(response)),
     }
 }
 
 fn is_transient(status: u16) -> bool {
     status >= 500 || matches!(status, 408 | 425 | 429)
-}
-
-fn answer(response: HttpResponse) -> Outcome {
-    let headers: serde_json::Map<String, Json> = response
-        .headers
-        .into_iter()
-        .map(|(name, value)| (name.to_ascii_lowercase(), json!(value)))
-        .collect();
-    let mut answer = json!({ "status": response.status, "headers": headers });
-    match String::from_utf8(response.body) {
-        Ok(text) => answer["body"] = json!(text),
-        Err(bytes) => answer["body_base64"] = json!(BASE64_STANDARD.encode(bytes.as_bytes())),
-    }
-    Outcome::Success(Payload::Json(answer.to_string()))
 }
 
 fn failed(code: u32, message: String) -> Outcome {

@@ -1,6 +1,7 @@
 //! `segno verify`.
 
 mod show;
+mod world;
 
 use std::{
     path::{Path, PathBuf},
@@ -14,6 +15,7 @@ use segno_verify::{
 };
 use serde::Serialize;
 
+use self::world::World;
 use super::{
     CliError, Console, Exit,
     build::{self, other},
@@ -36,15 +38,25 @@ Examples:
   segno verify . order -i '{\"items\": []}'        # builds the project in this folder
   segno verify order.wasm order --schedule 'go:0 crash go:1'
   segno verify order.wasm order --runs 20000 --seed 7 --json
+  segno verify --bundle order-1001.segno-bundle  # what it was told, in every order
+  segno verify next.wasm order --bundle order-1001.segno-bundle
 
 The exit code is 0 if nothing was found and 10 if something was. docs/verify.md
 says what each finding means, and what a script is.")]
 pub struct Verify {
     /// Component file, or the folder of a project, which is built
-    #[arg(value_name = "COMPONENT.wasm|PROJECT")]
-    component: PathBuf,
+    #[arg(value_name = "COMPONENT.wasm|PROJECT", required_unless_present = "bundle")]
+    component: Option<PathBuf>,
     /// Workflow
-    function: String,
+    #[arg(required_unless_present = "bundle")]
+    function: Option<String>,
+    /// A recorded execution: activities, requests and people answer as they did in it. Its module,
+    /// function and input are taken where none are given
+    #[arg(long, value_name = "FILE.segno-bundle")]
+    bundle: Option<PathBuf>,
+    /// Of the bundle: the id of the execution (default: the one that it was made of)
+    #[arg(long, value_name = "ID", requires = "bundle")]
+    of: Option<String>,
     /// Input: JSON, @FILE, or - for standard input (default: null)
     #[arg(long, short, value_name = "JSON")]
     input: Option<String>,
@@ -161,20 +173,27 @@ impl Verify {
         Ok(script)
     }
 
-    async fn set_up(&mut self, script: Script, console: &mut Console) -> Result<Setup, CliError> {
-        let (alias, bytes) = match self.component.is_dir() {
-            true => {
-                let built = build::build(&self.component, self.how.clone(), console).await?;
-                self.component = built.path;
-                (built.package, built.component)
-            }
-            false => (name_of(&self.component)?, read_component(&self.component)?),
+    async fn set_up(
+        &mut self,
+        mut script: Script,
+        console: &mut Console,
+    ) -> Result<Setup, CliError> {
+        let world = self.bundle.as_deref().map(|file| World::read(file, self.of.as_deref()));
+        let world = world.transpose()?;
+        let mut components = match &self.component {
+            Some(path) => vec![self.component_of(&path.clone(), console).await?],
+            None => Vec::new(),
         };
-        let mut components = vec![(alias, bytes)];
         for (name, path) in &self.modules {
             components.push((name.clone(), read_component(path)?));
         }
-        let input = self.input.as_deref().map_or(Ok(serde_json::Value::Null), read_json)?;
+        let mut input = self.input.as_deref().map(read_json).transpose()?;
+        if let Some(world) = world {
+            world.components(&mut components)?;
+            self.function.get_or_insert(world.recorded.function);
+            input.get_or_insert(world.recorded.input);
+            script.extend(world.recorded.script);
+        }
         let real = self.real.as_deref().map(way_out).transpose()?;
         let mut described = Vec::new();
         for (alias, bytes) in components {
@@ -182,17 +201,31 @@ impl Verify {
             let facts = build::describe(bytes.clone()).await?.facts();
             described.push(Component { alias, bytes, facts });
         }
-        Ok(Setup::new(described, &self.function, input, script, real).await?)
+        let function = self.function.as_deref().unwrap_or_default();
+        Ok(Setup::new(described, function, input.unwrap_or_default(), script, real).await?)
+    }
+
+    /// The component in a file, or that of a project, which is built; and its name.
+    async fn component_of(
+        &mut self,
+        path: &Path,
+        console: &mut Console,
+    ) -> Result<(String, Vec<u8>), CliError> {
+        if !path.is_dir() {
+            return Ok((name_of(path)?, read_component(path)?));
+        }
+        let built = build::build(path, self.how.clone(), console).await?;
+        self.component = Some(built.path);
+        Ok((built.package, built.component))
     }
 
     /// The command that repeats a finding.
     fn command(&self, failure: &Failure) -> String {
-        let mut words = vec![
-            "segno".to_owned(),
-            "verify".to_owned(),
-            quoted(&self.component.display().to_string()),
-            quoted(&self.function),
-        ];
+        let mut words = vec!["segno".to_owned(), "verify".to_owned()];
+        if let Some(component) = &self.component {
+            words.push(quoted(&component.display().to_string()));
+            words.extend(self.function.as_deref().map(quoted));
+        }
         let mut option = |name: &str, value: &str| {
             words.push(name.to_owned());
             words.push(quoted(value));
@@ -202,6 +235,12 @@ impl Verify {
         }
         if let Some(script) = &self.script {
             option("--script", &script.display().to_string());
+        }
+        if let Some(bundle) = &self.bundle {
+            option("--bundle", &bundle.display().to_string());
+        }
+        if let Some(of) = &self.of {
+            option("--of", of);
         }
         for (name, file) in &self.modules {
             option("--module", &format!("{name}={}", file.display()));

@@ -56,7 +56,7 @@ impl Guests for GuardedGuests {
         let outside = &self.outside;
         let place = place_of(&context.invocation);
         let given = json_of(&input);
-        let scripted = outside.setup.script.of_function(function, &given, context.attempt);
+        let scripted = outside.setup.script.of_function(function, &given, &place, context.attempt);
         let after_ms = scripted.map_or(0, |outcome| outcome.after_ms);
         let work = Work::Activity(function.to_owned());
         let (order, done) = outside.wait(&place, work, self.life, after_ms).await;
@@ -178,6 +178,9 @@ impl Workflow for GuardedWorkflow {
 }
 
 fn outcome_of(scripted: &ScriptedOutcome) -> Outcome {
+    if let Some(recorded) = &scripted.recorded {
+        return recorded.clone();
+    }
     match scripted.fails {
         Some(code) => Outcome::Failure(failure(code, scripted)),
         None => {

@@ -251,7 +251,8 @@ impl Outside {
     }
 }
 
-fn json_of(payload: &Payload) -> Json {
+/// A payload as scripts compare it.
+pub fn json_of(payload: &Payload) -> Json {
     match payload {
         Payload::Json(text) => {
             serde_json::from_str(text).unwrap_or_else(|_| Json::String(text.clone()))

@@ -3,7 +3,8 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
-use segno_guest::{Failure, HttpRequest, HttpResponse, Outbound};
+use segno_engine::values;
+use segno_guest::{Failure, HttpRequest, HttpResponse, Outbound, Outcome, Payload};
 use serde_json::Value as Json;
 use tokio::sync::oneshot;
 
@@ -34,7 +35,7 @@ impl Outbound for GuardedOutbound {
             Some(within) => (within.place.clone(), within.attempt),
             None => outside.request_of(key.as_deref(), &request).await,
         };
-        let scripted = outside.setup.script.of_request(&what, &body, attempt);
+        let scripted = outside.setup.script.of_request(&what, &body, &place, attempt);
         let waited = match &within {
             Some(_) => None,
             None => {
@@ -86,6 +87,13 @@ async fn send_really(
 }
 
 fn answer_of(scripted: &ScriptedOutcome) -> Result<HttpResponse, Failure> {
+    match &scripted.recorded {
+        Some(Outcome::Success(told)) => {
+            return values::response(told).ok_or_else(|| no_answer(told));
+        }
+        Some(Outcome::Failure(failure)) => return Err(failure.clone()),
+        None => {}
+    }
     if let Some(code) = scripted.fails {
         return Err(failure(code, scripted));
     }
@@ -99,4 +107,9 @@ fn answer_of(scripted: &ScriptedOutcome) -> Result<HttpResponse, Failure> {
         headers: headers.into_iter().collect(),
         body: body.unwrap_or_default(),
     })
+}
+
+fn no_answer(told: &Payload) -> Failure {
+    let message = format!("what was recorded is no answer to a request: {}", json_of(told));
+    Failure { code: values::code::FAILED, message, details: None }
 }

@@ -362,9 +362,10 @@ fn is_pending(rows: &Snapshot, id: &PromiseId) -> bool {
     rows.promises.get(id).is_some_and(|promise| promise.is_pending())
 }
 
+/// The promise of this name; with a slash, at this place, such as `/3`.
 fn promise_of(to: &PromiseId, name: &str) -> PromiseId {
     match name.contains('/') {
-        true => PromiseId::new(format!("{to}/{name}")),
+        true => PromiseId::new(format!("{to}/{}", name.trim_start_matches('/'))),
         false => to.named(name),
     }
 }
