@@ -37,7 +37,12 @@ pub async fn why(State(api): State<Api>, Segment(id): Segment) -> Result<Json<Wh
             Err(ApiError::UnknownInvocation(_)) if !why.chain.is_empty() => break,
             Err(error) => return Err(error),
         };
-        let link = link(&seen, api.host.env.clock.now().0);
+        let mut link = link(&seen, api.host.env.clock.now().0);
+        if link.reason != WhyReason::Ended && is_missing(&api, &seen).await? {
+            link.reason = WhyReason::ModuleMissing;
+            link.on.clone_from(&seen.module);
+            link.commands = vec!["segno deploy FILE.wasm".to_owned()];
+        }
         if link.reason == WhyReason::Deadlocked {
             why.cycle.clone_from(&seen.deadlock);
         }
@@ -51,6 +56,12 @@ pub async fn why(State(api): State<Api>, Segment(id): Segment) -> Result<Json<Wh
         last.place = place(&api, last).await;
     }
     Ok(Json(why))
+}
+
+/// Whether the module that an invocation runs is not stored.
+async fn is_missing(api: &Api, seen: &Invocation) -> Result<bool, ApiError> {
+    let Some(module) = &seen.module else { return Ok(seen.target.starts_with("wasm://")) };
+    Ok(!api.modules().await?.0.iter().any(|entry| entry.digest.to_string() == *module))
 }
 
 /// Where in its code a workflow waits that is suspended; none: a replay does not tell.

@@ -14,6 +14,8 @@ pub enum WhyReason {
     Ended,
     /// It is halted, and waits for a person; `note` says why.
     Halted,
+    /// The module that it runs is not stored.
+    ModuleMissing,
     /// It waits for an execution that waits for it, perhaps through others.
     Deadlocked,
     /// It waits behind a limit.

@@ -1,6 +1,7 @@
 //! `segno why`.
 
 use clap::Args;
+use segno_core::address::is_internal;
 
 use super::{
     CliError, Console, Exit, behind,
@@ -104,7 +105,11 @@ fn cause(link: &WhyLink, why: &model::Why, now: i64) -> String {
     };
     let text = match link.reason {
         WhyReason::Ended => "has ended: it waits for nothing".to_owned(),
-        WhyReason::Halted => "is halted, and waits for a person".to_owned(),
+        WhyReason::Halted => halted(link),
+        WhyReason::ModuleMissing => match on.as_str() {
+            "" => "cannot run: the module with which it began is not stored".to_owned(),
+            on => format!("cannot run: its module {on} is not stored"),
+        },
         WhyReason::Deadlocked => format!(
             "waits for itself: {} → {}; end one of them",
             why.cycle.join(" → "),
@@ -118,7 +123,12 @@ fn cause(link: &WhyLink, why: &model::Why, now: i64) -> String {
         WhyReason::Turn => format!("waits for its turn with an object, behind {on}"),
         WhyReason::BackingOff => format!("{failed}the next comes {at}"),
         WhyReason::Delayed => format!("waits for its start {at}"),
-        WhyReason::Offered => format!("{failed}waits for a worker to take it"),
+        WhyReason::Offered if is_internal(&link.target) => {
+            format!("{failed}waits for a host to take it")
+        }
+        WhyReason::Offered => {
+            format!("{failed}waits for a worker of {} to take it", plain(&link.target))
+        }
         WhyReason::Running => match &link.lease {
             Some(lease) => {
                 format!("runs on {}, whose claim ends {at} unless it is extended", lease.node)
@@ -135,4 +145,17 @@ fn cause(link: &WhyLink, why: &model::Why, now: i64) -> String {
         WhyReason::Nothing => "is suspended and waits for nothing that is known".to_owned(),
     };
     format!("{text}{at_latest}{others}")
+}
+
+/// Why a person is waited for: the kind of what was noted, in words.
+fn halted(link: &WhyLink) -> String {
+    let why = match link.note.as_ref().map(|note| note.kind.as_str()) {
+        Some("divergence") => ": its code asks for something else than its journal says",
+        Some("trap") => ": it trapped again and again",
+        Some("failure") => ": it failed as often as it may",
+        Some("waits-for-nothing") => ": it neither ended nor waits for anything",
+        Some("damaged") => ": what is stored of it contradicts itself",
+        _ => "",
+    };
+    format!("is halted, and waits for a person{why}")
 }

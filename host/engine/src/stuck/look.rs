@@ -36,16 +36,27 @@ pub async fn look(
     let stored = stored_modules(store, rows).await?;
     let mut found = Vec::with_capacity(rows.len());
     for row in rows {
-        found.push(match row.task.module.filter(|module| !stored.contains(module)) {
-            Some(module) => Some(Stuck::new(
-                Reason::ModuleMissing,
-                format!("the module {module} is not stored"),
-            )),
+        let why = match row.task.module {
+            Some(module) if !stored.contains(&module) => {
+                Some(format!("the module {module} is not stored"))
+            }
+            None if runs_a_module(&row.promise) => {
+                Some("the module with which it began is not stored".to_owned())
+            }
+            _ => None,
+        };
+        found.push(match why {
+            Some(why) => Some(Stuck::new(Reason::ModuleMissing, why)),
             None => Stuck::by_row(&row.promise, &row.task, now),
         });
     }
     suspended(store, rows, &mut found, now).await?;
     Ok(found)
+}
+
+/// Whether an execution needs a module: it was made with one.
+fn runs_a_module(promise: &Promise) -> bool {
+    promise.target().is_some_and(|target| target.starts_with("wasm://"))
 }
 
 /// The modules of these executions that are stored.

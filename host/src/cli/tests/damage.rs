@@ -18,6 +18,34 @@ async fn open(folder: &std::path::Path) -> World {
     World::over(Host { store: store.expect("it opens"), ..host }, |access| access)
 }
 
+/// Changes the tables of a database that nobody has open.
+async fn damage(folder: &std::path::Path, damages: &[&'static str]) {
+    let file = folder.join("segno.db");
+    let mut tables =
+        SqliteConnection::connect(file.to_str().expect("a path")).await.expect("it opens");
+    for damage in damages {
+        tables.execute(*damage).await.expect("it is damaged");
+    }
+    tables.close().await.expect("it closes");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_execution_whose_module_is_gone_says_which() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let world = open(folder.path()).await;
+    world.upload("shop", "wasm order ship short").await.ok();
+    world.start("lost").await.ok();
+    world.api.host.store.close().await;
+    damage(folder.path(), &["PRAGMA foreign_keys = OFF", "DELETE FROM modules"]).await;
+    let (_world, server) = served(open(folder.path()).await).await;
+    let said = run(&server, &["why", "lost"]).await;
+    let first = "lost  cannot run: the module with which it began is not stored";
+    assert!(said.out.starts_with(first), "{said:?}");
+    assert!(said.out.contains("→ segno deploy FILE.wasm"), "{said:?}");
+    let stuck = run(&server, &["list", "--stuck"]).await;
+    assert!(stuck.out.contains("is not stored"), "{stuck:?}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn lists_name_what_cannot_be_read() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -29,17 +57,15 @@ async fn lists_name_what_cannot_be_read() {
         world.post("/v1/schedules", schedule).await.ok();
     }
     world.api.host.store.close().await;
-    let file = folder.path().join("segno.db");
-    let mut tables =
-        SqliteConnection::connect(file.to_str().expect("a path")).await.expect("it opens");
-    for damage in [
-        "PRAGMA ignore_check_constraints = ON",
-        "UPDATE tasks SET details = x'' WHERE n = (SELECT n FROM promises WHERE id = 'bad')",
-        "UPDATE schedules SET tags = '[' WHERE id = 'bad'",
-    ] {
-        tables.execute(damage).await.expect("it is damaged");
-    }
-    tables.close().await.expect("it closes");
+    damage(
+        folder.path(),
+        &[
+            "PRAGMA ignore_check_constraints = ON",
+            "UPDATE tasks SET details = x'' WHERE n = (SELECT n FROM promises WHERE id = 'bad')",
+            "UPDATE schedules SET tags = '[' WHERE id = 'bad'",
+        ],
+    )
+    .await;
 
     let (_world, server) = served(open(folder.path()).await).await;
     for list in [&["list"][..], &["promise", "list"], &["task", "list"], &["schedule", "list"]] {

@@ -67,8 +67,7 @@ async fn says(server: &str, id: &str, first: &str, parts: &[&str]) {
 async fn each_state_has_its_reason_and_its_command() {
     let (world, server) = host().await;
     world.start("offered").await.ok();
-    says(&server, "offered", "offered  waits for a worker to take it", &["→ segno task list"])
-        .await;
+    says(&server, "offered", "offered  waits for a host to take it", &["→ segno task list"]).await;
     held(&world, "runs").await;
     says(&server, "runs", "runs  runs on test, whose claim ends in ", &[]).await;
     let delay = ["start", "shop/ship", "{\"no\": 1}", "--id", "later", "--delay", "2h"];
@@ -83,7 +82,8 @@ async fn each_state_has_its_reason_and_its_command() {
     world.halt("halted").await;
     let parts =
         ["divergence: the replay leaves", "→ segno replay halted", "→ segno continue halted"];
-    says(&server, "halted", "halted  is halted, and waits for a person", &parts).await;
+    let first = "halted  is halted, and waits for a person: its code asks for something else";
+    says(&server, "halted", first, &parts).await;
     world.start("over").await.ok();
     world.command(Command::Kill { invocation: "over".into() }).await;
     says(&server, "over", "over  has ended: it waits for nothing", &["→ segno result over"]).await;
@@ -157,7 +157,7 @@ async fn a_chain_is_followed_to_the_one_that_has_to_be_acted_on() {
     suspended(&world, "join", &["well", "ill"]).await;
     says(&server, "join", "ill  is halted", &[": waits for the call ill; and one other"]).await;
     world.settle("approval", Verdict::Resolved, "true").await;
-    says(&server, "a", "c  waits for a worker to take it", &[]).await;
+    says(&server, "a", "c  waits for a host to take it", &[]).await;
 }
 
 #[tokio::test]
@@ -199,4 +199,66 @@ async fn one_behind_a_limit_says_what_is_missing() {
     }
     let first = "second  waits behind the limit of shop/ship, key acme: 1 of 1 run, none before it";
     says(&server, "second", first, &["→ segno limit show shop/ship --keys"]).await;
+}
+
+#[tokio::test]
+async fn what_is_waited_for_may_itself_be_behind_something() {
+    let (world, server) = host().await;
+    // A call that fails, one that was not taken, one whose start is delayed, and one that runs.
+    let claim = held(&world, "ill").await;
+    fails(&world, claim).await;
+    suspended(&world, "caller", &["ill"]).await;
+    says(&server, "caller", "ill  1 attempt failed; the next comes in ", &["no connection"]).await;
+    let new = NewPromise {
+        id: "packing".into(),
+        param: Stored::default(),
+        tags: Tags::from([(tags::TARGET.to_owned(), "poll://any@packers".to_owned())]),
+        timeout_at: Timestamp::NEVER,
+    };
+    world.command(Command::PromiseCreate(new)).await;
+    suspended(&world, "packs", &["packing"]).await;
+    let first = "packing  waits for a worker of poll://any@packers to take it";
+    says(&server, "packs", first, &["→ segno task list"]).await;
+    let delay = ["start", "shop/ship", "{\"no\": 1}", "--id", "later", "--delay", "2h"];
+    assert_eq!(run(&server, &delay).await.exit, Exit::Done);
+    suspended(&world, "early", &["later"]).await;
+    says(&server, "early", "later  waits for its start in 1 h 59 m", &[]).await;
+    held(&world, "busy").await;
+    suspended(&world, "patient", &["busy"]).await;
+    says(&server, "patient", "busy  runs on test, whose claim ends in ", &[]).await;
+    // A promise with a deadline.
+    let new = NewPromise {
+        id: "soon".into(),
+        param: Stored::default(),
+        tags: Tags::new(),
+        timeout_at: world.api.host.env.clock.now() + Millis(7_200_500),
+    };
+    world.command(Command::PromiseCreate(new)).await;
+    suspended(&world, "asks", &["soon"]).await;
+    let first = "asks  waits for the promise soon, which somebody settles, in 2 h";
+    says(&server, "asks", first, &[]).await;
+}
+
+#[tokio::test]
+async fn one_that_was_halted_says_by_what() {
+    let (world, server) = host().await;
+    for (id, kind, says_so) in [
+        ("trapped", "trap", ": it trapped again and again"),
+        ("idle", "waits-for-nothing", ": it neither ended nor waits for anything"),
+        ("torn", "damaged", ": what is stored of it contradicts itself"),
+        ("other", "refused", ""),
+    ] {
+        let claim = held(&world, id).await;
+        let message = Text::from(format!("why {id} stopped").as_str());
+        let report = Note { kind: Text::from(kind), message, details: Vec::new().into() };
+        world.command(Command::TaskRelease { claim, reason: ReleaseReason::Halt { report } }).await;
+        let first = format!("{id}  is halted, and waits for a person{says_so}");
+        let noted = format!("why {id} stopped");
+        let (line, out) = said(&server, id).await;
+        assert_eq!(line, first, "{out}");
+        assert!(out.contains(&noted), "{out}");
+    }
+    world.start("paused").await.ok();
+    world.command(Command::TaskHalt { id: "paused".into() }).await;
+    says(&server, "paused", "paused  is halted, and waits for a person", &[]).await;
 }
