@@ -1,0 +1,69 @@
+//! Blocks of code: the text as it is, with comments set back.
+
+use crate::escape::escaped;
+
+/// A block of code in this language, as HTML. It scrolls by itself, so it takes the focus of a
+/// keyboard.
+pub(crate) fn block(language: &str, code: &str) -> String {
+    let language = language.split([',', ' ']).next().unwrap_or_default();
+    let sign = comment_sign(language);
+    let lines = code.trim_end_matches('\n').lines();
+    let lines: Vec<String> = lines.map(|line| highlighted(line, sign)).collect();
+    format!("<pre tabindex=\"0\"><code>{}</code></pre>\n", lines.join("\n"))
+}
+
+/// What begins a comment that goes to the end of its line.
+fn comment_sign(language: &str) -> Option<&'static str> {
+    match language {
+        "rust" | "rs" | "js" | "ts" | "wit" => Some("//"),
+        "console" | "sh" | "toml" | "yaml" | "py" | "python" | "text" | "ini" => Some("#"),
+        "sql" => Some("--"),
+        _ => None,
+    }
+}
+
+fn highlighted(line: &str, sign: Option<&str>) -> String {
+    let begins = sign.and_then(|sign| comment(line, sign));
+    let Some(at) = begins else { return escaped(line) };
+    let (before, comment) = line.split_at(at);
+    format!("{}<i>{}</i>", escaped(before), escaped(comment))
+}
+
+/// Where the comment of a line begins: at its first sign that is not within quotes and stands at
+/// the beginning or after a space, with a space, the sign once more, or nothing after it.
+fn comment(line: &str, sign: &str) -> Option<usize> {
+    let mut quote = None;
+    for (at, letter) in line.char_indices() {
+        if matches!(letter, '"' | '`') && quote.is_none_or(|open| open == letter) {
+            quote = quote.xor(Some(letter));
+        }
+        let alone = at == 0 || line[..at].ends_with(' ');
+        let Some(rest) = line[at..].strip_prefix(sign).filter(|_| alone && quote.is_none()) else {
+            continue;
+        };
+        if rest.is_empty() || rest.starts_with([' ', '/', '!']) {
+            return Some(at);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::block;
+
+    #[test]
+    fn comments_are_set_back_and_nothing_else() {
+        for (language, code, html) in [
+            ("rust", "let a = 1; // one", "let a = 1; <i>// one</i>"),
+            ("rust,should_panic", "/// <b>", "<i>/// &lt;b&gt;</i>"),
+            ("rust", "get(\"http://a // b\")", "get(&quot;http://a // b&quot;)"),
+            ("console", "$ segno tree ada   # all", "$ segno tree ada   <i># all</i>"),
+            ("console", "$ curl a#b -d '{}'", "$ curl a#b -d &#39;{}&#39;"),
+            ("", "# no language", "# no language"),
+        ] {
+            let expected = format!("<pre tabindex=\"0\"><code>{html}</code></pre>\n");
+            assert_eq!(block(language, code), expected);
+        }
+    }
+}

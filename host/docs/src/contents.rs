@@ -1,0 +1,152 @@
+//! What the site holds: the documents in the order of the navigation, the pictures, and the sources
+//! that documents link to. A new document is one line here.
+
+/// A document in Markdown.
+#[derive(Debug)]
+pub(crate) struct Document {
+    /// Its name in the navigation.
+    pub(crate) name: &'static str,
+    /// Its path in the repository.
+    pub(crate) path: &'static str,
+    /// Its text.
+    pub(crate) markdown: &'static str,
+}
+
+/// Documents for one purpose.
+#[derive(Debug)]
+pub(crate) struct Section {
+    /// Its name in the navigation.
+    pub(crate) name: &'static str,
+    /// The documents, in the order in which they are read.
+    pub(crate) documents: &'static [Document],
+}
+
+/// A file that documents show or link to.
+#[derive(Debug)]
+pub(crate) struct File {
+    /// Its path in the repository.
+    pub(crate) path: &'static str,
+    /// What it holds.
+    pub(crate) bytes: &'static [u8],
+}
+
+macro_rules! document {
+    ($name:literal, $path:literal) => {
+        Document {
+            name: $name,
+            path: $path,
+            markdown: include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../", $path)),
+        }
+    };
+}
+
+macro_rules! file {
+    ($path:literal) => {
+        File {
+            path: $path,
+            bytes: include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../", $path)),
+        }
+    };
+}
+
+/// The navigation.
+pub(crate) static SECTIONS: [Section; 6] = [
+    Section {
+        name: "Begin",
+        documents: &[
+            document!("Overview", "README.md"),
+            document!("From a workflow to an upgrade", "docs/guide.md"),
+        ],
+    },
+    Section {
+        name: "Write workflows",
+        documents: &[
+            document!("Functions in Rust", "docs/sdk.md"),
+            document!("The rules of a workflow", "docs/rules.md"),
+            document!("Objects: state by key", "docs/objects.md"),
+            document!("Queries and updates", "docs/queries.md"),
+            document!("Limits", "docs/limits.md"),
+            document!("Graphs", "docs/graphs.md"),
+            document!("Verify a workflow", "docs/verify.md"),
+            document!("Bundles", "docs/bundles.md"),
+        ],
+    },
+    Section {
+        name: "Run a host",
+        documents: &[
+            document!("One machine", "docs/running.md"),
+            document!("Looking after a store", "docs/operations.md"),
+            document!("The console", "docs/console.md"),
+            document!("Metrics, traces and logs", "docs/metrics.md"),
+            document!("Several hosts", "docs/postgresql.md"),
+            document!("Beyond one database", "docs/growing.md"),
+        ],
+    },
+    Section {
+        name: "Other systems",
+        documents: &[
+            document!("Resonate applications", "docs/resonate.md"),
+            document!("Restate services", "docs/restate.md"),
+            document!("Components for Restate", "docs/restate-endpoint.md"),
+        ],
+    },
+    Section {
+        name: "Reference",
+        documents: &[
+            document!("HTTP, by example", "docs/api.md"),
+            document!("The guest contract", "docs/guest-contract.md"),
+        ],
+    },
+    Section {
+        name: "Understand",
+        documents: &[
+            document!("The engine", "docs/engine.md"),
+            document!("What is shown, and how", "docs/testing.md"),
+            document!("Measurements", "docs/bench.md"),
+        ],
+    },
+];
+
+/// The pictures that documents show.
+pub(crate) static PICTURES: [File; 1] = [file!("docs/images/console-execution.png")];
+
+/// The sources that documents link to; each has a page that shows it.
+pub(crate) static SOURCES: [File; 23] = [
+    file!("Dockerfile"),
+    file!("examples/approval/src/lib.rs"),
+    file!("examples/auction/src/lib.rs"),
+    file!("examples/bank/src/lib.rs"),
+    file!("examples/fan-out/src/lib.rs"),
+    file!("examples/hello/src/lib.rs"),
+    file!("examples/order/src/lib.rs"),
+    file!("examples/other-languages/javascript/README.md"),
+    file!("examples/other-languages/javascript/segno.js"),
+    file!("examples/other-languages/javascript/workflow.js"),
+    file!("examples/other-languages/python/README.md"),
+    file!("examples/other-languages/python/app.py"),
+    file!("examples/other-languages/python/segno.py"),
+    file!("examples/other-languages/wat/README.md"),
+    file!("examples/prices/src/lib.rs"),
+    file!("examples/reminder/src/lib.rs"),
+    file!("examples/reports/src/lib.rs"),
+    file!("examples/signup/src/lib.rs"),
+    file!("examples/subscription/src/lib.rs"),
+    file!("examples/trip/src/lib.rs"),
+    file!("guest-sdk/wit/segno.wit"),
+    file!("tests/tests/crash.rs"),
+    file!("tests/tests/peers.rs"),
+];
+
+/// The logo, which is the console's.
+pub(crate) static LOGO: File = file!("host/console/assets/logo.svg");
+
+/// The style of all pages.
+pub(crate) static STYLE: File = file!("host/docs/assets/docs.css");
+
+/// The search of a site without a server.
+pub(crate) static SCRIPT: File = file!("host/docs/assets/search.js");
+
+/// All documents, in the order of the navigation.
+pub(crate) fn documents() -> impl Iterator<Item = &'static Document> {
+    SECTIONS.iter().flat_map(|section| section.documents)
+}

@@ -1,0 +1,53 @@
+//! The site as files of a folder, which any server of files serves, or a browser opens as they are.
+
+use bytes::Bytes;
+use serde_json::json;
+
+use crate::{
+    contents::SCRIPT,
+    index::passages,
+    layout::{Content, Place, framed},
+    site::entries,
+};
+
+/// The texts that the script searches, as a script itself: browsers load no other data from a folder.
+const INDEX: &str = "assets/search-index.js";
+/// The script.
+const SEARCH: &str = "assets/search.js";
+
+/// Each file of the site: its path in the folder, and what it holds.
+pub fn export() -> impl Iterator<Item = (String, Bytes)> {
+    let pages = entries().map(|(address, entry)| {
+        let bytes = entry.bytes(&address, Place::Folder);
+        (address, bytes)
+    });
+    let search = [
+        (Place::Folder.search(), Bytes::from(search_page())),
+        (INDEX, Bytes::from(index())),
+        (SEARCH, Bytes::from_static(SCRIPT.bytes)),
+    ];
+    pages.chain(search.map(|(path, bytes)| (path.to_owned(), bytes)))
+}
+
+fn search_page() -> String {
+    let html = "<h1>Search</h1>\n\
+        <p class=\"soft\" role=\"status\" id=\"said\">The search needs a script.</p>\n\
+        <ol class=\"results\" id=\"results\"></ol>\n";
+    let content = Content {
+        address: Place::Folder.search(),
+        title: "Search",
+        html,
+        headings: &[],
+        query: "",
+        scripts: &[INDEX, SEARCH],
+    };
+    framed(&content, Place::Folder)
+}
+
+fn index() -> String {
+    let passages = passages().iter();
+    let passages: Vec<_> = passages
+        .map(|passage| json!([passage.address, passage.page, passage.heading, passage.text]))
+        .collect();
+    format!("const passages = {};\n", json!(passages))
+}

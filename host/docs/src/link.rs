@@ -1,0 +1,79 @@
+//! Where a link of a document leads on the site.
+
+use crate::{
+    address::{of_document, of_picture, of_source, up},
+    contents::{PICTURES, SOURCES, documents},
+};
+
+/// Where a link leads.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Target {
+    /// To an address: on the same page, on the site, or elsewhere.
+    Address(String),
+    /// To a file that the site does not have.
+    Missing(String),
+}
+
+/// The target of a link in the document at `path`, from the page of this document.
+pub(crate) fn target(path: &str, link: &str) -> Target {
+    if link.starts_with('#') || link.contains("://") {
+        return Target::Address(link.to_owned());
+    }
+    let (file, anchor) = match link.split_once('#') {
+        Some((file, anchor)) => (file, format!("#{anchor}")),
+        None => (link, String::new()),
+    };
+    let file = joined(path, file);
+    let Some(address) = address(&file) else { return Target::Missing(file) };
+    Target::Address(format!("{}{address}{anchor}", up(&of_document(path))))
+}
+
+fn address(path: &str) -> Option<String> {
+    if documents().any(|document| document.path == path) {
+        return Some(of_document(path));
+    }
+    if PICTURES.iter().any(|file| file.path == path) {
+        return Some(of_picture(path));
+    }
+    SOURCES.iter().any(|file| file.path == path).then(|| of_source(path))
+}
+
+/// The path in the repository of what a document calls `relative`.
+fn joined(document: &str, relative: &str) -> String {
+    let folder = document.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
+    for part in relative.split('/') {
+        match part {
+            ".." => drop(parts.pop()),
+            "." | "" => {}
+            part => parts.push(part),
+        }
+    }
+    parts.join("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Target, target};
+
+    #[test]
+    fn links_lead_to_pages_pictures_and_sources() {
+        for (path, link, address) in [
+            ("README.md", "docs/api.md#events", "api.html#events"),
+            ("docs/api.md", "../README.md", "index.html"),
+            ("docs/api.md", "#looking", "#looking"),
+            ("docs/api.md", "https://example.org/a#b", "https://example.org/a#b"),
+            ("docs/reference/cli.md", "../rules.md#limits", "../rules.html#limits"),
+            ("docs/console.md", "images/console-execution.png", "images/console-execution.png"),
+            ("docs/sdk.md", "../examples/trip/src/lib.rs", "source/examples/trip/src/lib.rs.html"),
+        ] {
+            assert_eq!(target(path, link), Target::Address(address.to_owned()), "{path} {link}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_not_on_the_site_is_missing() {
+        let missing = target("docs/api.md", "../host/src/main.rs");
+        assert_eq!(missing, Target::Missing("host/src/main.rs".to_owned()));
+    }
+}

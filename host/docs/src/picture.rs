@@ -1,0 +1,36 @@
+//! A picture of a page. Browsers load it when it comes into sight, and leave the room for it before.
+
+use crate::{contents::PICTURES, escape::escaped};
+
+/// The picture at `address` on the site, with its description, as HTML.
+pub(crate) fn picture(address: &str, description: &str) -> String {
+    let size = PICTURES.iter().find(|file| address.ends_with(file_name(file.path)));
+    let size = size.and_then(|file| png_size(file.bytes));
+    let size = size
+        .map_or(String::new(), |(width, height)| format!(" width=\"{width}\" height=\"{height}\""));
+    let (address, description) = (escaped(address), escaped(description));
+    format!("<img src=\"{address}\" alt=\"{description}\"{size} loading=\"lazy\">")
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// Width and height in pixels: two numbers of four bytes at the beginning of the first chunk.
+fn png_size(bytes: &[u8]) -> Option<(u32, u32)> {
+    let number = |at: usize| Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+    bytes.starts_with(b"\x89PNG").then(|| Some((number(16)?, number(20)?))).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{picture, png_size};
+
+    #[test]
+    fn the_size_of_a_picture_is_known_before_it_is_loaded() {
+        let html = picture("images/console-execution.png", "The \"console\"");
+        assert!(html.contains("alt=\"The &quot;console&quot;\""), "{html}");
+        assert!(html.contains("width=\"1180\" height=\"1020\""), "{html}");
+        assert_eq!(png_size(b"\x89PNG"), None);
+    }
+}

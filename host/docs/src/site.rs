@@ -1,0 +1,88 @@
+//! The pages of a host by address, each rendered when it is first asked for.
+
+use std::{
+    collections::BTreeMap,
+    sync::{LazyLock, OnceLock},
+};
+
+use bytes::Bytes;
+
+use crate::{
+    address::{of_document, of_picture, of_source},
+    code,
+    contents::{Document, File, LOGO, PICTURES, SOURCES, STYLE, documents},
+    escape::escaped,
+    layout::{Content, Place, framed},
+    markdown::render,
+    page::Page,
+};
+
+static PAGES: LazyLock<BTreeMap<String, (Entry, OnceLock<Page>)>> = LazyLock::new(|| {
+    entries().map(|(address, entry)| (address, (entry, OnceLock::new()))).collect()
+});
+
+/// What is shown at an address.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Entry {
+    /// The page of a document.
+    Document(&'static Document),
+    /// The page that shows a source.
+    Source(&'static File),
+    /// A file as it is.
+    File(&'static File),
+}
+
+/// The page or file at this address, which is what stands behind `/docs/`: the empty one is the first
+/// page.
+pub fn page(address: &str) -> Option<&'static Page> {
+    let address = if address.is_empty() { "index.html" } else { address };
+    let (address, (entry, page)) = PAGES.get_key_value(address)?;
+    Some(page.get_or_init(|| Page::new(address, entry.bytes(address, Place::Host))))
+}
+
+/// Everything that the site has but the search, by address.
+pub(crate) fn entries() -> impl Iterator<Item = (String, Entry)> {
+    let pages = documents().map(|document| (of_document(document.path), Entry::Document(document)));
+    let sources = SOURCES.iter().map(|file| (of_source(file.path), Entry::Source(file)));
+    let pictures = PICTURES.iter().map(|file| (of_picture(file.path), Entry::File(file)));
+    let assets = [("assets/logo.svg", &LOGO), ("assets/docs.css", &STYLE)];
+    let assets = assets.into_iter().map(|(address, file)| (address.to_owned(), Entry::File(file)));
+    pages.chain(sources).chain(pictures).chain(assets)
+}
+
+impl Entry {
+    /// What a browser gets.
+    pub(crate) fn bytes(self, address: &str, place: Place) -> Bytes {
+        match self {
+            Self::Document(document) => document_page(document, address, place).into(),
+            Self::Source(file) => source_page(file, address, place).into(),
+            Self::File(file) => Bytes::from_static(file.bytes),
+        }
+    }
+}
+
+fn document_page(document: &'static Document, address: &str, place: Place) -> String {
+    let rendered = render(document);
+    let title = rendered.headings.first().map_or(document.name, |heading| &heading.text);
+    let content = Content {
+        address,
+        title,
+        html: &rendered.html,
+        headings: &rendered.headings,
+        query: "",
+        scripts: &[],
+    };
+    framed(&content, place)
+}
+
+fn source_page(file: &File, address: &str, place: Place) -> String {
+    let text = String::from_utf8_lossy(file.bytes);
+    let language = file.path.rsplit_once('.').map_or("sh", |(_, ending)| ending);
+    let (path, code) = (escaped(file.path), code::block(language, &text));
+    let html = format!(
+        "<h1 class=\"file\">{path}</h1>\n<p class=\"soft\">A file of the repository.</p>\n{code}"
+    );
+    let content =
+        Content { address, title: file.path, html: &html, headings: &[], query: "", scripts: &[] };
+    framed(&content, place)
+}
