@@ -107,6 +107,27 @@ await checks({
     });
   },
 
+  'a fork is tried, with another result, and begun': async () => {
+    await visit(page, 'executions/doc-1');
+    const { journal_len: records } = await api('GET', '/v1/invocations/doc-1');
+    await press('fork');
+    await dialog.getByLabel('Other results').fill('no line');
+    await confirm('Fork');
+    await dialog.locator('.failed', { hasText: '`no line` is not a result' }).waitFor();
+    await dialog.getByLabel('Other results').fill('');
+    assert.equal((await command()).replace(/^\$\s*/, ''), `segno fork doc-1 --at ${records - 1} --dry-run`);
+    await confirm('Fork');
+    await dialog.locator('.answer', { hasText: 'It ends, as this one did' }).waitFor();
+    assert.equal((await api('GET', '/v1/invocations?prefix=doc-1-f')).items.length, 0, 'nothing is stored');
+    await dialog.locator('select').selectOption('begin it');
+    await confirm('Fork');
+    await dialog.locator('.answer', { hasText: 'has begun' }).waitFor();
+    await dialog.getByRole('link', { name: 'doc-1-f1' }).click();
+    await page.waitForURL(/executions\/doc-1-f1/);
+    await page.locator('.lead', { hasText: 'forked from doc-1 after' }).waitFor();
+    await page.waitForSelector('.heading .state:has-text("resolved")');
+  },
+
   'many at once, after a look at which': async () => {
     for (let number = 0; number < 5; number += 1) await begin(`bulk-${number}`, 'hostile/behave', { name: 'Ada', times: 1 });
     for (let number = 0; number < 5; number += 1) await is(`bulk-${number}`, 'suspended');

@@ -9,7 +9,8 @@ import { Dialog, Failed, Field } from '../parts.js';
 
 /**
  * A dialog that sends `body(value, fields)` to `to(fields)` and closes with `onClose(true)`. With `schema`
- * (null: any JSON) it asks for a value, called `label`; `fields` are further texts: `{name, label, hint}`.
+ * (null: any JSON) it asks for a value, called `label`; `fields` are further texts: `{name, label, hint}`, with
+ * `options` or several `lines`.
  * `show(answer)` draws what came of it; without it the dialog closes.
  */
 export function Act({ title, about, verb, danger, to, body, line, schema, label, fields = [], show, send = post, children, onClose }) {
@@ -40,6 +41,8 @@ export function Act({ title, about, verb, danger, to, body, line, schema, label,
       ${fields.map((field) => html`<${Field} key=${field.name} label=${field.label} hint=${field.hint}>
         ${field.options
           ? html`<select value=${texts[field.name]} onChange=${(event) => setTexts({ ...texts, [field.name]: event.target.value })}>${field.options.map((option) => html`<option value=${option}>${option}</option>`)}</select>`
+          : field.lines
+          ? html`<textarea class="mono" rows=${field.lines} spellcheck="false" value=${texts[field.name]} onInput=${(event) => setTexts({ ...texts, [field.name]: event.target.value })}></textarea>`
           : html`<input type=${field.type || 'text'} min=${field.min} autocomplete="off" spellcheck="false" required=${field.required} value=${texts[field.name]} onInput=${(event) => setTexts({ ...texts, [field.name]: event.target.value })} />`}<//>`)}
       ${schema !== undefined && html`<${ValueForm} schema=${schema} draft=${draft} onDraft=${setDraft} label=${label} />`}
       <${Command} line=${line(draft.value, texts)} />

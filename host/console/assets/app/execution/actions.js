@@ -8,6 +8,7 @@ import { address, go } from '../route.js';
 import { isEnded } from '../state.js';
 import { Text } from '../text.js';
 import { Act } from './act.js';
+import { Fork } from './fork.js';
 import { Note } from './why.js';
 
 const json = (value) => JSON.stringify(value ?? null);
@@ -67,6 +68,7 @@ function actionsOf({ invocation, described, onClose }) {
     { name: 'replay …', fits: invocation.journal_len > 0, act: () => html`<${Act} title="Replay" about="Its journal is run again and every record compared. Nothing is changed." verb="Replay" to=${base('replay')}
       fields=${[module, { name: 'at', label: 'Records', type: 'number', min: 1, hint: 'Only the first so many; empty: all' }]} body=${(_, texts) => ({ ...(texts.module ? { module: texts.module } : {}), ...(texts.at ? { at: Number(texts.at) } : {}) })}
       line=${(_, texts) => segno('replay', id, ...(texts.module ? ['--module', texts.module] : []), ...(texts.at ? ['--at', texts.at] : []))} show=${(replay) => html`<${Replayed} replay=${replay} />`} onClose=${onClose} />` },
+    { name: 'fork …', fits: invocation.journal_len > (isEnded(state) ? 1 : 0) && invocation.target.startsWith('wasm:'), act: () => html`<${Fork} invocation=${invocation} onClose=${onClose} />` },
     { name: 'restart …', fits: true, act: () => html`<${Act} title="Restart" about="Its function is started once more, as another execution with the same input, labels and time limit." verb="Restart" to=${base('restart')}
       fields=${[{ name: 'id', label: 'Id', hint: `Empty: ${id.slice(0, 60)}-r1, or the next that is free` }, { ...module, hint: 'Empty: what its name stands for now' }]}
       body=${(_, texts) => Object.fromEntries(Object.entries(texts).filter(([, text]) => text))} line=${(_, texts) => segno('restart', id, ...(texts.id ? ['--id', texts.id] : []), ...(texts.module ? ['--module', texts.module] : []))}

@@ -25,6 +25,18 @@ export function behind(limit) {
   return `waits behind the limit of ${limit.limit}${limit.key ? ` for ${limit.key}` : ''}: ${facts.join(', ')}`;
 }
 
+/** What stopped an execution that is halted, by the kind of its note. */
+const HALTS = {
+  divergence: ': its code asks for something else than its journal says',
+  trap: ': it trapped again and again',
+  failure: ': it failed as often as it may',
+  'waits-for-nothing': ': it neither ended nor waits for anything',
+  damaged: ': what is stored of it contradicts itself',
+};
+
+/** Who takes a task with this target. */
+const taker = (to) => (/^(wasm|segno|restate):/.test(to) ? 'a host' : `a worker of ${to}`);
+
 /** Why the execution of a link does not go on. */
 export function cause(link, cycle = []) {
   const at = link.until_at_ms ? relative(link.until_at_ms) : '';
@@ -32,13 +44,14 @@ export function cause(link, cycle = []) {
   const failed = link.attempt ? `${link.attempt} attempt${link.attempt === 1 ? '' : 's'} failed; ` : '';
   const said = {
     ended: () => 'has ended: it waits for nothing',
-    halted: () => 'is halted, and waits for a person',
+    halted: () => `is halted, and waits for a person${HALTS[link.note?.kind] || ''}`,
+    'module-missing': () => (link.on ? `cannot run: its module ${link.on} is not stored` : 'cannot run: the module with which it began is not stored'),
     deadlocked: () => `waits for itself: ${[...cycle, cycle[0]].join(' → ')}; end one of them`,
     limit: () => (link.limit ? behind(link.limit) : 'waits behind a limit'),
     turn: () => `waits for its turn with an object, behind ${link.on}`,
     'backing-off': () => `${failed}the next comes ${at}`,
     delayed: () => `waits for its start ${at}`,
-    offered: () => `${failed}waits for a worker to take it`,
+    offered: () => `${failed}waits for ${taker(link.target)} to take it`,
     running: () => (link.lease ? `runs on ${link.lease.node}, whose claim ends ${at} unless it is extended` : 'runs'),
     call: () => `waits for the call ${link.on}`,
     'saga-step': () => 'nobody knows whether a step of a saga acted: find out, and say it',
@@ -54,10 +67,11 @@ export function cause(link, cycle = []) {
 export function Why({ id, why }) {
   const last = why.chain.at(-1);
   if (!last) return null;
-  const tone = { halted: 'warn', deadlocked: 'bad', 'saga-step': 'bad', nothing: 'bad', 'backing-off': 'warn' }[last.reason] || '';
+  const tone = { halted: 'warn', deadlocked: 'bad', 'saga-step': 'bad', nothing: 'bad', 'module-missing': 'bad', 'backing-off': 'warn' }[last.reason] || '';
   return html`<section class=${`why ${tone}`} aria-label="Why it does not go on">
     <p class="why-line">${last.id !== id && html`<${Id} id=${last.id} most=${60} /> `}<${Text} text=${cause(last, why.cycle)} most=${600} more /></p>
     ${last.reason !== 'ended' && last.note && html`<${Note} note=${last.note} />`}
+    ${last.place && html`<p class="soft">in its code:</p><${Frames} place=${last.place} />`}
     ${last.commands.length > 0 && last.reason !== 'ended' && html`<div class="why-commands">${last.commands.map((line) => html`<${Command} line=${line} />`)}</div>`}
     ${why.chain.length > 1 && html`<details><summary>what waits for what</summary><ol class="chain">
       ${why.chain.map((link) => html`<li><${Id} id=${link.id} most=${60} /> <${State} state=${link.state} /> <${Text} text=${cause(link, why.cycle)} /></li>`)}
@@ -65,11 +79,16 @@ export function Why({ id, why }) {
   </section>`;
 }
 
+/** A place in the code of its author: the frames, and the whole backtrace. */
+function Frames({ place }) {
+  const frames = Array.isArray(place?.frames) ? place.frames : [];
+  return html`${frames.length > 0 && html`<ul class="frames">${frames.slice(0, 30).map((frame) => html`<li><code><${Text} text=${[frame.file && `${frame.file}${frame.line ? `:${frame.line}` : ''}`, frame.function && `in ${frame.function}`].filter(Boolean).join(' ')} /></code></li>`)}</ul>`}
+    ${typeof place?.backtrace === 'string' && html`<details><summary>backtrace</summary><pre><${Text} text=${place.backtrace} most=${20000} more /></pre></details>`}`;
+}
+
 /** The last error of an execution, with the frames of its author's code. */
 export function Note({ note }) {
-  const frames = Array.isArray(note.details?.frames) ? note.details.frames : [];
   return html`<div class="note"><strong><${Text} text=${note.kind} /></strong>: <${Text} text=${note.message} most=${1500} more />
-    ${frames.length > 0 && html`<ul class="frames">${frames.slice(0, 30).map((frame) => html`<li><code><${Text} text=${[frame.file && `${frame.file}${frame.line ? `:${frame.line}` : ''}`, frame.function && `in ${frame.function}`].filter(Boolean).join(' ')} /></code></li>`)}</ul>`}
-    ${typeof note.details?.backtrace === 'string' && html`<details><summary>backtrace</summary><pre><${Text} text=${note.details.backtrace} most=${20000} more /></pre></details>`}
+    <${Frames} place=${note.details} />
   </div>`;
 }
