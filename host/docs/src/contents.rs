@@ -93,8 +93,12 @@ pub(crate) static SECTIONS: [Section; 6] = [
     Section {
         name: "Reference",
         documents: &[
+            document!("Command line", "docs/reference/cli.md"),
             document!("HTTP, by example", "docs/api.md"),
+            document!("HTTP, route by route", "docs/reference/http.md"),
+            document!("Rust SDK, item by item", "docs/reference/sdk.md"),
             document!("The guest contract", "docs/guest-contract.md"),
+            document!("The contract in WIT", "docs/reference/wit.md"),
         ],
     },
     Section {

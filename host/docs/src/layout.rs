@@ -9,6 +9,9 @@ use crate::{
     markdown::Heading,
 };
 
+/// A page with more headings than this has only the sections in its table of contents.
+const LONG: usize = 120;
+
 /// Where the pages are looked at. Only the search differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Place {
@@ -118,7 +121,9 @@ fn navigation(here: &str, up: &str) -> String {
 
 /// The headings of the page: as `nav` beside it, and as `details` above it on a narrow screen.
 fn contents(headings: &[Heading], element: &str) -> String {
-    let listed = headings.iter().filter(|heading| matches!(heading.level, 2 | 3));
+    // Of a long page only the sections, as of a reference with hundreds of items.
+    let deepest = if headings.len() > LONG { 2 } else { 3 };
+    let listed = headings.iter().filter(|heading| (2..=deepest).contains(&heading.level));
     let items: String = listed
         .map(|Heading { level, text, anchor, .. }| {
             let text = escaped(text);

@@ -58,7 +58,10 @@ impl Query {
             weighed.sum()
         };
         let weights: Vec<usize> = self.words.iter().map(of_word).collect();
-        (weights.iter().filter(|weight| **weight > 0).count(), weights.iter().sum())
+        // A page that explains a thing comes before a reference that lists it.
+        let quarters = if passage.address.starts_with("reference/") { 3 } else { 4 };
+        let weight = weights.iter().sum::<usize>() * quarters / 4;
+        (weights.iter().filter(|weight| **weight > 0).count(), weight)
     }
 }
 

@@ -133,6 +133,7 @@ fn the_page_that_explains_a_thing_comes_first() {
         ("idempotency key", "sdk.html#activities"),
         ("systemd", "running.html#systemd"),
         ("doctor", "operations.html#4-doctor"),
+        ("segno doctor", "reference/cli.html#segno-doctor"),
         ("continue-as-new nowhere sagas", "sdk.html#sagas"),
     ] {
         let html = found(query);

@@ -1,0 +1,46 @@
+//! The reference is what the code says: the pages under `docs/reference` are made of the commands, of
+//! the OpenAPI document and of the contract, and compared with what is in the repository. That of the
+//! SDK is made by the tests of `segno-docs`.
+//!
+//! `SEGNO_GOLDEN=write cargo test -p tests --test reference` writes them.
+
+mod cli;
+mod http;
+mod table;
+mod wit;
+
+use std::{env, fs};
+
+use tests::documents::repository;
+
+/// Compares a page with the one in the repository, or writes it.
+fn is_in_the_repository(name: &str, made: &str) {
+    let path = repository().join("docs/reference").join(name);
+    if env::var("SEGNO_GOLDEN").is_ok_and(|mode| mode == "write") {
+        fs::write(&path, made).expect("the folder can be written");
+        return;
+    }
+    let kept = fs::read_to_string(&path).expect("there is a page");
+    let mut lines = kept.lines().zip(made.lines()).enumerate();
+    let other = lines.find(|(_, (kept, made))| kept != made);
+    assert!(
+        kept == made,
+        "docs/reference/{name} is not what the code says, from here on: {other:?}; \
+         `SEGNO_GOLDEN=write cargo test -p tests --test reference` writes it"
+    );
+}
+
+#[test]
+fn the_commands_are_described_as_they_are() {
+    is_in_the_repository("cli.md", &cli::page());
+}
+
+#[test]
+fn the_routes_are_described_as_they_are() {
+    is_in_the_repository("http.md", &http::page());
+}
+
+#[test]
+fn the_contract_is_described_as_it_is() {
+    is_in_the_repository("wit.md", &wit::page());
+}
