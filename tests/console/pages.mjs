@@ -7,7 +7,7 @@ await populate();
 const browser = await open();
 const { page, faults } = browser;
 const text = (selector = 'main') => page.locator(selector).innerText();
-const PAGES = ['', 'executions/doc-1', 'executions/doc-1/journal', 'executions/doc-1/logs', 'executions/fan-1/tree', 'executions/run-1/graph', 'executions/broken-1', 'executions/declined-1', 'inbox', 'promises/approval-7', 'modules', 'modules/approval', 'start/approval/approval', 'schedules', 'objects', 'objects/signup/Signup/ada', 'limits', 'limits/reports/report', 'events', 'tasks', 'tasks?state=pending', 'host'];
+const PAGES = ['', 'executions/doc-1', 'executions/doc-1/journal', 'executions/doc-1/logs', 'executions/fan-1/tree', 'executions/run-1/graph', 'executions/broken-1', 'executions/declined-1', 'inbox', 'promises/approval-7', 'modules', 'modules/approval', 'modules/approval/check', 'start/approval/approval', 'schedules', 'objects', 'objects/signup/Signup/ada', 'limits', 'limits/reports/report', 'events', 'tasks', 'tasks?state=pending', 'host'];
 
 await checks({
   'the root of the host leads a browser to the console': async () => {
@@ -52,6 +52,19 @@ await checks({
     await until('the signal is in the timeline', async () => (await page.locator('.step-name:has-text("signal")').count()) > 0, 5000);
     await segno('resolve', 'doc-2/p/decision', '"approve"');
     await page.waitForSelector('.heading .state:has-text("resolved")', { timeout: 5000 });
+  },
+
+  'what is in flight is checked on a module, and each that differs says how': async () => {
+    await visit(page, 'modules/approval');
+    await page.getByRole('link', { name: 'Check on what the name stands for' }).click();
+    await page.waitForURL(/modules\/approval\/check$/);
+    await page.locator('section', { hasText: 'On it already' }).locator('a.id', { hasText: 'doc-1' }).waitFor();
+    const other = (await api('GET', '/v1/modules/hello')).digest;
+    await visit(page, `modules/approval/check/${other}`);
+    const fails = page.locator('section', { hasText: 'cannot repeat them' });
+    await fails.locator('a.id', { hasText: 'doc-1' }).waitFor();
+    assert.match(await fails.innerText(), /approval/);
+    await page.locator('[role="status"]', { hasText: /fail/ }).waitFor();
   },
 
   'an execution shows why it waits, its steps, its records, what it logged and called': async () => {

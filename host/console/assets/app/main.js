@@ -12,6 +12,7 @@ import { Inbox } from './pages/inbox.js';
 import { Promise_ } from './pages/promise.js';
 import { Modules } from './pages/modules.js';
 import { Module } from './pages/module.js';
+import { Check } from './pages/check.js';
 import { Start } from './pages/start.js';
 import { Schedules } from './pages/schedules.js';
 import { Objects, ObjectPage } from './pages/objects.js';
@@ -32,6 +33,7 @@ function Page({ at: { parts, query } }) {
     case 'promises':
       return html`<${Promise_} key=${id} id=${id ?? ''} />`;
     case 'modules':
+      if (rest[1] === 'check') return html`<${Check} key=${rest.join('/')} name=${id} candidate=${rest[2]} />`;
       return id === undefined ? html`<${Modules} />` : html`<${Module} key=${id} name=${id} />`;
     case 'start':
       return html`<${Start} key=${rest.join('/')} module=${id} name=${rest[1]} query=${query} />`;

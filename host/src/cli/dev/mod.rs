@@ -102,11 +102,14 @@ impl Dev {
                 None => format!("{server}  a host is here already"),
             })?;
         }
-        if self.open && open::that_detached(client.server()).is_err() {
-            console.warn(&format!(
-                "no browser could be started; the console is at {}",
-                client.server()
-            ));
+        let alias = self.alias.as_deref().unwrap_or(project.name());
+        let page = format!("{}/console/modules/{alias}/check", client.server());
+        if !console.json() {
+            let shown = console.paint(CYAN, &page);
+            console.line(format!("{shown}  each verdict, in a browser"))?;
+        }
+        if self.open && open::that_detached(&page).is_err() {
+            console.warn(&format!("no browser could be started; the verdicts are at {page}"));
         }
         let host_ends = async {
             match &mut host {

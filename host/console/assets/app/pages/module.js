@@ -2,15 +2,15 @@
 // in flight.
 
 import { html, useMemo, useState } from '../dom.js';
-import { get, path, post } from '../api.js';
+import { get, path } from '../api.js';
 import { Command, segno } from '../command.js';
 import { Json } from '../json.js';
 import { throttled, useChanges } from '../live.js';
-import { Empty, Facts, Failed, Heading, Reading, Table } from '../parts.js';
+import { Empty, Facts, Heading, Reading, Table } from '../parts.js';
 import { useRead } from '../read.js';
 import { Link } from '../route.js';
 import { length, Time } from '../time.js';
-import { Copy, count, Id, Text } from '../text.js';
+import { Copy, count, Text } from '../text.js';
 import { bytes } from './modules.js';
 
 async function read(name, signal) {
@@ -58,33 +58,14 @@ function Function_({ of, module, alias }) {
     </details></section>`;
 }
 
-/** Replays what is in flight under the name on another module; nothing is changed. */
+/** The way to the report of another module, or of this one. */
 function Check({ alias, module, others }) {
   const [candidate, choose] = useState(others[0]?.digest || '');
-  const [report, setReport] = useState(null);
-  const [busy, setBusy] = useState(false);
-  const [error, fail] = useState(null);
-  if (!alias || !others.length) return null;
-  const run = async () => {
-    setBusy(true);
-    fail(null);
-    try {
-      setReport(await post(path`/v1/modules/${alias}/check`, { candidate, limit: 50 }));
-    } catch (error) {
-      fail(error);
-    }
-    setBusy(false);
-  };
-  return html`<section><h2>Check another module against what is in flight</h2>
-    <p class="soft">Replays the newest executions under <${Text} text=${alias} /> on it. Nothing is changed.</p>
-    <div class="bar"><label>Module <select value=${candidate} onChange=${(event) => choose(event.target.value)}>${others.map((other) => html`<option value=${other.digest}>${other.aliases.join(', ') || 'no name'} ${other.digest.slice(0, 12)}</option>`)}</select></label>
-      <button type="button" disabled=${busy} onClick=${run}>${busy ? 'Replaying …' : 'Check'}</button></div>
-    <${Failed} error=${error} />
-    ${report && html`<${Report} report=${report} />`}</section>`;
-}
-
-function Report({ report }) {
-  const list = report.items;
-  return html`${!list.length && html`<${Empty}>Nothing is in flight under this name.<//>`}
-    ${list.length > 0 && html`<${Table} label="Verdicts" columns=${['Execution', 'Verdict', 'Why']}>${list.map((each) => html`<tr><td><${Id} id=${each.id} most=${60} /></td><td class=${['same', 'there'].includes(each.verdict) ? 'good' : ['diverges', 'fails', 'damaged'].includes(each.verdict) ? 'bad' : 'soft'}>${each.verdict}</td><td><${Text} text=${each.reason || each.replay?.divergence?.message || each.replay?.error || ''} most=${200} /></td></tr>`)}<//>`}`;
+  if (!alias) return null;
+  const other = candidate || module.digest;
+  return html`<section><h2>What is in flight</h2>
+    <p class="soft">Executions under <${Text} text=${alias} /> are replayed on a module. Nothing is changed.</p>
+    <div class="bar"><${Link} to=${['modules', alias, 'check']} class="button">Check on what the name stands for<//>
+      ${others.length > 0 && html`<label>or on <select value=${candidate} onChange=${(event) => choose(event.target.value)}>${others.map((other) => html`<option value=${other.digest}>${other.aliases.join(', ') || 'no name'} ${other.digest.slice(0, 12)}</option>`)}</select></label>
+      <${Link} to=${['modules', alias, 'check', other]} class="button">Check<//>`}</div></section>`;
 }
