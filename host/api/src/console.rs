@@ -3,15 +3,14 @@
 
 use axum::{
     Router,
-    body::Body,
     extract::Path,
-    http::{HeaderMap, HeaderValue, StatusCode, header},
-    response::{IntoResponse, Redirect, Response},
+    http::HeaderMap,
+    response::{Redirect, Response},
     routing::get,
 };
 use segno_console::{Asset, POLICY, asset, page};
 
-use super::{Api, ApiError};
+use super::{Api, ApiError, served::Served};
 
 /// Whether the console answers at this path.
 pub(super) fn serves(path: &str) -> bool {
@@ -44,37 +43,13 @@ async fn file(
 }
 
 fn answer(asset: &'static Asset, caching: &'static str, headers: &HeaderMap) -> Response {
-    let mut response = Response::new(Body::empty());
-    let said = response.headers_mut();
-    let fixed = [
-        (header::CONTENT_TYPE, asset.content_type),
-        (header::CACHE_CONTROL, caching),
-        (header::CONTENT_SECURITY_POLICY, POLICY),
-        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        (header::REFERRER_POLICY, "no-referrer"),
-        (header::VARY, "accept-encoding"),
-    ];
-    said.extend(fixed.map(|(name, value)| (name, HeaderValue::from_static(value))));
-    if let Ok(tag) = HeaderValue::from_str(asset.etag()) {
-        said.insert(header::ETAG, tag);
-    }
-    if lists(headers, &header::IF_NONE_MATCH, asset.etag()) {
-        *response.status_mut() = StatusCode::NOT_MODIFIED;
-        return response;
-    }
-    *response.body_mut() = match lists(headers, &header::ACCEPT_ENCODING, "gzip") {
-        true => {
-            said.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
-            Body::from(asset.compressed())
-        }
-        false => Body::from(asset.bytes()),
+    let served = Served {
+        content_type: asset.content_type,
+        bytes: asset.bytes(),
+        compressed: Some(asset.compressed()),
+        etag: asset.etag(),
+        caching,
+        policy: POLICY,
     };
-    response.into_response()
-}
-
-/// Whether a header is a list that has this item.
-fn lists(headers: &HeaderMap, name: &header::HeaderName, item: &str) -> bool {
-    let values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
-    let mut items = values.flat_map(|value| value.split(',')).map(str::trim);
-    items.any(|listed| listed == item || listed.split(';').next() == Some(item))
+    served.answer(headers)
 }

@@ -24,7 +24,7 @@ pub async fn index(headers: HeaderMap) -> Response {
     Json(Index {
         name: "segno".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        links: ["/ready", "/v1/invocations", "/v1/modules", "/openapi.json", "/metrics"]
+        links: ["/ready", "/v1/invocations", "/v1/modules", "/openapi.json", "/metrics", "/docs/"]
             .map(str::to_owned)
             .to_vec(),
     })

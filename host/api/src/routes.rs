@@ -8,10 +8,10 @@ use axum::{
 };
 
 use super::{
-    Api, access, bundle, check, console, control, error::ApiError, events, fork, graphs, health,
-    index, invocations, journal, limits, metrics, migrate, modules, object_promises, objects,
-    openapi, promises, queries, remove, replay, resources, restart, sagas, schedules, session,
-    shadow, start, stream, tasks, tree, updates, wait, why,
+    Api, access, bundle, check, console, control, docs, error::ApiError, events, fork, graphs,
+    health, index, invocations, journal, limits, metrics, migrate, modules, object_promises,
+    objects, openapi, promises, queries, remove, replay, resources, restart, sagas, schedules,
+    session, shadow, start, stream, tasks, tree, updates, wait, why,
 };
 
 /// The API as a service.
@@ -93,6 +93,7 @@ pub fn router(api: Api) -> Router {
         .route("/metrics", get(metrics::metrics))
         .route("/openapi.json", get(openapi::serve))
         .merge(console::routes())
+        .merge(docs::routes())
         .fallback(unknown)
         .method_not_allowed_fallback(wrong_method)
         // Bodies are limited where they are read.

@@ -31,6 +31,7 @@ mod costs;
 mod demo;
 mod deploy;
 mod dev;
+mod docs;
 mod doctor;
 mod endpoint;
 mod events;
@@ -216,6 +217,7 @@ enum Command {
     Export(export::Export),
     Import(import::Import),
     Completions(completions::Completions),
+    Docs(docs::Docs),
     Demo(demo::Demo),
     Bench(bench::Bench),
     #[command(hide = true)]
@@ -312,6 +314,7 @@ impl Cli {
             Command::Export(command) => command.run(console).await,
             Command::Import(command) => command.run(console).await,
             Command::Completions(command) => command.run(console),
+            Command::Docs(command) => command.run(console),
             Command::Demo(command) => command.run(console).await,
             Command::Bench(command) => command.run(console).await,
             Command::Payments(command) => command.run().await,

@@ -1,12 +1,13 @@
 //! The reference is what the code says: the pages under `docs/reference` are made of the commands, of
 //! the OpenAPI document and of the contract, and compared with what is in the repository. That of the
-//! SDK is made by the tests of `segno-docs`.
+//! SDK is made by the tests of `segno-docs`. Beside them the tutorial is run.
 //!
 //! `SEGNO_GOLDEN=write cargo test -p tests --test reference` writes them.
 
 mod cli;
 mod http;
 mod table;
+mod tutorial;
 mod wit;
 
 use std::{env, fs};

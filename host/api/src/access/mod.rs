@@ -226,7 +226,8 @@ pub async fn guard(
 ) -> Result<Response, ApiError> {
     api.access.check_sender(&request, false)?;
     let path = request.uri().path();
-    if !matches!(path, "/" | "/health" | "/ready") && !super::console::serves(path) {
+    let is_open = matches!(path, "/" | "/health" | "/ready");
+    if !is_open && !super::console::serves(path) && !super::docs::serves(path) {
         let now = api.host.env.clock.now();
         let session = api.session(request.headers(), now);
         if let Some(session) = &session {

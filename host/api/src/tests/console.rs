@@ -57,6 +57,29 @@ async fn every_address_of_the_console_is_the_page_under_a_strict_policy() {
 }
 
 #[tokio::test]
+async fn the_documentation_is_served_without_a_token_and_without_scripts() {
+    let world = World::with(|_| {
+        Access::new(([127, 0, 0, 1], 7766).into(), Some("s3cret"), false, vec![]).expect("a token")
+    });
+    for path in ["/docs/", "/docs/guide.html", "/docs/search?q=lease", "/docs/assets/docs.css"] {
+        let (status, headers, page) = get(&world, path, &[]).await;
+        assert_eq!(status, 200, "{path}");
+        assert!(!page.is_empty(), "{path}");
+        let policy = said(&headers, &header::CONTENT_SECURITY_POLICY);
+        assert!(policy.starts_with("default-src 'none'; style-src 'self';"), "{policy}");
+        assert!(!policy.contains("unsafe") && !policy.contains("script"), "{policy}");
+        assert_eq!(said(&headers, &header::CACHE_CONTROL), "no-cache");
+    }
+    assert_eq!(get(&world, "/docs", &[]).await.0, 308);
+    world.get("/docs/nothing.html").await.problem(404, "unknown-route");
+    let hostile = "/docs/search?q=%3Cscript%3Ealert(1)%3C%2Fscript%3E";
+    let (_, _, page) = get(&world, hostile, &[]).await;
+    assert!(!String::from_utf8_lossy(&page).contains("<script"), "what was typed is text");
+    let foreign = Request::get("/docs/").header(header::HOST, "evil.example");
+    world.ask(foreign.body(Body::empty()).expect("a request")).await.problem(403, "foreign-host");
+}
+
+#[tokio::test]
 async fn files_are_kept_for_ever_and_sent_as_small_as_the_browser_takes_them() {
     let world = World::new();
     let (_, headers, page) = get(&world, "/console/", &[]).await;

@@ -51,6 +51,7 @@ export function Shell({ at, children }) {
         </nav>
         <div class="foot">
           <${Connection} />
+          <a class="link" href="/docs/">docs</a>
           <button type="button" class="link" onClick=${nextTheme} title="Colours: as the system says, light, or dark"><span class="unseen">Colours: </span>${{ system: 'auto', light: 'light', dark: 'dark' }[chosen]}</button>
           ${entered === 'in' && html`<button type="button" class="link" onClick=${() => logout().catch(() => {})}>log out</button>`}
         </div>

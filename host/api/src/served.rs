@@ -1,0 +1,63 @@
+//! Files for browsers, which are embedded in the host and hold nothing of it: so they need no token.
+
+use axum::{
+    body::{Body, Bytes},
+    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
+    response::{IntoResponse, Response},
+};
+
+/// A file, and how a browser may use it.
+pub(super) struct Served<'a> {
+    /// The value of `Content-Type`.
+    pub content_type: &'static str,
+    /// The bytes.
+    pub bytes: Bytes,
+    /// The same as gzip; none: it is compressed as it is.
+    pub compressed: Option<Bytes>,
+    /// The value of `ETag`.
+    pub etag: &'a str,
+    /// The value of `Cache-Control`.
+    pub caching: &'static str,
+    /// The value of `Content-Security-Policy`.
+    pub policy: &'static str,
+}
+
+impl Served<'_> {
+    /// The answer to a request with these headers.
+    pub fn answer(self, headers: &HeaderMap) -> Response {
+        let mut response = Response::new(Body::empty());
+        let said = response.headers_mut();
+        let fixed = [
+            (header::CONTENT_TYPE, self.content_type),
+            (header::CACHE_CONTROL, self.caching),
+            (header::CONTENT_SECURITY_POLICY, self.policy),
+            (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+            (header::REFERRER_POLICY, "no-referrer"),
+            (header::VARY, "accept-encoding"),
+        ];
+        said.extend(fixed.map(|(name, value)| (name, HeaderValue::from_static(value))));
+        if let Ok(tag) = HeaderValue::from_str(self.etag) {
+            said.insert(header::ETAG, tag);
+        }
+        if lists(headers, &header::IF_NONE_MATCH, self.etag) {
+            *response.status_mut() = StatusCode::NOT_MODIFIED;
+            return response;
+        }
+        let takes_gzip = lists(headers, &header::ACCEPT_ENCODING, "gzip");
+        *response.body_mut() = match self.compressed.filter(|_| takes_gzip) {
+            Some(compressed) => {
+                said.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+                Body::from(compressed)
+            }
+            None => Body::from(self.bytes),
+        };
+        response.into_response()
+    }
+}
+
+/// Whether a header is a list that has this item.
+fn lists(headers: &HeaderMap, name: &HeaderName, item: &str) -> bool {
+    let values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
+    let mut items = values.flat_map(|value| value.split(',')).map(str::trim);
+    items.any(|listed| listed == item || listed.split(';').next() == Some(item))
+}
