@@ -17,6 +17,7 @@ pub mod packages;
 pub mod payments;
 pub mod planned_orders;
 pub mod replaying;
+pub mod recording;
 pub mod rerun;
 pub mod resonate;
 pub mod restate;
