@@ -55,7 +55,9 @@ pub(crate) static SECTIONS: [Section; 6] = [
         name: "Begin",
         documents: &[
             document!("Overview", "README.md"),
-            document!("From a workflow to an upgrade", "docs/guide.md"),
+            document!("Tutorial: a deployed change", "docs/tutorial.md"),
+            document!("Tutorial: a subscription", "docs/guide.md"),
+            document!("How to", "docs/howto.md"),
         ],
     },
     Section {
@@ -104,6 +106,7 @@ pub(crate) static SECTIONS: [Section; 6] = [
     Section {
         name: "Understand",
         documents: &[
+            document!("Comparison", "docs/comparison.md"),
             document!("The engine", "docs/engine.md"),
             document!("What is shown, and how", "docs/testing.md"),
             document!("Measurements", "docs/bench.md"),

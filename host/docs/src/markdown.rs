@@ -79,7 +79,7 @@ impl Reader {
             // Columns that have a side would get a style of their own, which the policy forbids.
             Event::Start(Tag::Table(_)) => {
                 self.write(
-                    "<div class=\"scroll\" role=\"region\" aria-label=\"Table\" tabindex=\"0\">",
+                    "<div class=\"scroll\" role=\"group\" aria-label=\"Table\" tabindex=\"0\">",
                 );
                 self.written.push(Event::Start(Tag::Table(Vec::new())));
             }

@@ -51,7 +51,8 @@ fn problems(document: &Value) -> String {
     let table = table(["status", "codes"], &rows);
     format!(
         "## What any route may answer\n\nA problem document (`application/problem+json`, \
-         [Problem](#problem)) with one of these codes:\n\n{table}"
+         [Problem](#problem)) with a code. These are the codes by status; \
+         [Problems](../api.md#problems) says when each occurs.\n\n{table}"
     )
 }
 
