@@ -54,6 +54,13 @@ await checks({
     await page.waitForSelector('.heading .state:has-text("resolved")', { timeout: 5000 });
   },
 
+  'what recovery found is on the page of the host': async () => {
+    await visit(page, 'host');
+    const halted = page.locator('tr', { hasText: 'Executions halted' }).locator('.num');
+    await until('both halted ones are counted', async () => (await halted.innerText()) === '2', 10_000);
+    assert.match(await page.locator('tr', { hasText: 'Tasks taken back: reconcile' }).locator('.num').innerText(), /^0$/);
+  },
+
   'what is in flight is checked on a module, and each that differs says how': async () => {
     await visit(page, 'modules/approval');
     await page.getByRole('link', { name: 'Check on what the name stands for' }).click();

@@ -64,6 +64,10 @@ export function Host() {
         ${rates && TILES.map(({ name, of, hint }) => html`<${Tile} key=${name} name=${name} value=${of(figures, rates)} hint=${hint} />`)}
       </div>
       ${ready && html`<${Failed} error=${ready} />`}
+      <h2>Recovery</h2>
+      <p class="soft">What the host does by itself about what went wrong, since it started; and what is left for a person.</p>
+      <${Table} label="Recovery" columns=${['What', { name: 'Number', class: 'num' }, 'It means']}>
+        ${recovered(figures).map(([name, value, means, tone]) => html`<tr><td>${name}</td><td class=${`num ${value && tone ? tone : ''}`}>${value.toLocaleString()}</td><td class="soft">${means}</td></tr>`)}<//>
       <h2>Figures</h2>
       <p class="soft">All that <a href="/metrics">/metrics</a> has and is not zero, for Prometheus; read every 5 s while this page is seen.</p>
       <${Table} label="Figures" columns=${['Name', 'Labels', { name: 'Value', class: 'num' }]}>
@@ -72,6 +76,25 @@ export function Host() {
       <h2>On the machine of the host</h2>
       <p class="soft">What reads the store past the host is there on the command line.</p>
       <${Command} line="segno doctor" /><${Command} line="segno recovery policy" /><${Command} line="segno size" />`}<//>`;
+}
+
+/** The labels under which a figure is kept, each with its value. */
+const by = (figures, name, label) => (figures.get(name) || []).map(({ labels, value }) => [labels[label], value]);
+
+const REQUEUES = { expiry: 'their holder died, or was not heard of', 'host-reset': 'their host started again', reconcile: 'rows were damaged from outside: run `segno doctor`' };
+const REASONS = { diverged: 'its code asks for something else than its journal says', 'no-worker': 'nobody takes it', deadlocked: 'it waits for what waits for it', unsettled: 'a promise without owner or deadline, for a day' };
+
+/** What recovery did and found: name, number, what it means, and how it looks if it is not zero. */
+function recovered(figures) {
+  const total = (name) => sum(figures.get(name));
+  return [
+    ['Leases that ran out', total('segno_lease_expirations_total'), 'each is gone on with elsewhere'],
+    ...by(figures, 'segno_recovery_requeues_total', 'cause').map(([cause, value]) => [`Tasks taken back: ${cause}`, value, REQUEUES[cause] || '', cause === 'reconcile' ? 'bad' : '']),
+    ['Messages owed', total('segno_outbox_messages'), 'they are sent until they arrive'],
+    ['Executions halted', total('segno_quarantined_tasks'), 'they wait for a person', 'warn'],
+    ['Rows left alone', total('segno_quarantined_rows'), 'they cannot be read: `segno doctor` says which', 'bad'],
+    ...by(figures, 'segno_stuck_executions', 'reason').filter(([, value]) => value).map(([reason, value]) => [`Stuck: ${reason}`, value, REASONS[reason] || '', 'warn']),
+  ];
 }
 
 const perSecond = (number) => `${number < 10 ? number.toFixed(1) : Math.round(number).toLocaleString()} /s`;
