@@ -115,7 +115,8 @@ pub(crate) static SECTIONS: [Section; 6] = [
 ];
 
 /// The pictures that documents show.
-pub(crate) static PICTURES: [File; 1] = [file!("docs/images/console-execution.png")];
+pub(crate) static PICTURES: [File; 2] =
+    [file!("docs/images/console-execution.png"), file!("docs/images/session.svg")];
 
 /// The sources that documents link to; each has a page that shows it.
 pub(crate) static SOURCES: [File; 23] = [
