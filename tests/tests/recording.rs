@@ -41,7 +41,7 @@ impl Session {
         let mut child = Command::new("script")
             .args(["-qec", &line, "/dev/null"])
             .current_dir(self.host.folder())
-            .env("SEGNO_SERVER", self.host.client().server().to_string())
+            .env("SEGNO_SERVER", self.host.client().server())
             .env("TERM", "xterm-256color")
             .env_remove("NO_COLOR")
             .stdin(Stdio::piped())

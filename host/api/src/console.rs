@@ -43,13 +43,5 @@ async fn file(
 }
 
 fn answer(asset: &'static Asset, caching: &'static str, headers: &HeaderMap) -> Response {
-    let served = Served {
-        content_type: asset.content_type,
-        bytes: asset.bytes(),
-        compressed: Some(asset.compressed()),
-        etag: asset.etag(),
-        caching,
-        policy: POLICY,
-    };
-    served.answer(headers)
+    Served { asset, caching, policy: POLICY }.answer(headers)
 }

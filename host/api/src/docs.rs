@@ -7,7 +7,7 @@ use axum::{
     response::{Redirect, Response},
     routing::get,
 };
-use segno_docs::{POLICY, Page, page, search};
+use segno_docs::{Asset, POLICY, page, search};
 use serde::Deserialize;
 
 use super::{Api, ApiError, served::Served};
@@ -46,14 +46,6 @@ fn at(address: &str, headers: &HeaderMap) -> Result<Response, ApiError> {
     Ok(answer(found, headers))
 }
 
-fn answer(page: &Page, headers: &HeaderMap) -> Response {
-    let served = Served {
-        content_type: page.content_type,
-        bytes: page.bytes(),
-        compressed: page.compressed(),
-        etag: page.etag(),
-        caching: "no-cache",
-        policy: POLICY,
-    };
-    served.answer(headers)
+fn answer(asset: &Asset, headers: &HeaderMap) -> Response {
+    Served { asset, caching: "no-cache", policy: POLICY }.answer(headers)
 }

@@ -1,21 +1,16 @@
 //! Files for browsers, which are embedded in the host and hold nothing of it: so they need no token.
 
 use axum::{
-    body::{Body, Bytes},
+    body::Body,
     http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
+use segno_asset::Asset;
 
 /// A file, and how a browser may use it.
 pub(super) struct Served<'a> {
-    /// The value of `Content-Type`.
-    pub content_type: &'static str,
-    /// The bytes.
-    pub bytes: Bytes,
-    /// The same as gzip; none: it is compressed as it is.
-    pub compressed: Option<Bytes>,
-    /// The value of `ETag`.
-    pub etag: &'a str,
+    /// The file.
+    pub asset: &'a Asset,
     /// The value of `Cache-Control`.
     pub caching: &'static str,
     /// The value of `Content-Security-Policy`.
@@ -28,7 +23,7 @@ impl Served<'_> {
         let mut response = Response::new(Body::empty());
         let said = response.headers_mut();
         let fixed = [
-            (header::CONTENT_TYPE, self.content_type),
+            (header::CONTENT_TYPE, self.asset.content_type),
             (header::CACHE_CONTROL, self.caching),
             (header::CONTENT_SECURITY_POLICY, self.policy),
             (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
@@ -36,20 +31,20 @@ impl Served<'_> {
             (header::VARY, "accept-encoding"),
         ];
         said.extend(fixed.map(|(name, value)| (name, HeaderValue::from_static(value))));
-        if let Ok(tag) = HeaderValue::from_str(self.etag) {
+        if let Ok(tag) = HeaderValue::from_str(self.asset.etag()) {
             said.insert(header::ETAG, tag);
         }
-        if lists(headers, &header::IF_NONE_MATCH, self.etag) {
+        if lists(headers, &header::IF_NONE_MATCH, self.asset.etag()) {
             *response.status_mut() = StatusCode::NOT_MODIFIED;
             return response;
         }
         let takes_gzip = lists(headers, &header::ACCEPT_ENCODING, "gzip");
-        *response.body_mut() = match self.compressed.filter(|_| takes_gzip) {
+        *response.body_mut() = match self.asset.compressed().filter(|_| takes_gzip) {
             Some(compressed) => {
                 said.insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
                 Body::from(compressed)
             }
-            None => Body::from(self.bytes),
+            None => Body::from(self.asset.bytes()),
         };
         response.into_response()
     }

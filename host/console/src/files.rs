@@ -3,9 +3,8 @@
 use std::{collections::BTreeMap, sync::LazyLock};
 
 use include_dir::{Dir, include_dir};
+use segno_asset::{Asset, hex};
 use sha2::{Digest as _, Sha256};
-
-use crate::asset::{Asset, hex};
 
 static EMBEDDED: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/assets");
 static FILES: LazyLock<Files> = LazyLock::new(Files::embedded);

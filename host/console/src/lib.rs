@@ -8,11 +8,10 @@
 //! relative imports between modules need not be rewritten, and a page never mixes the files of two
 //! versions.
 
-mod asset;
 mod files;
 
-pub use asset::Asset;
 pub use files::{asset, page};
+pub use segno_asset::Asset;
 
 /// What the pages may do: load their own files and ask their own host, and nothing else. Neither
 /// scripts nor styles within a page count.

@@ -3,7 +3,9 @@ use std::{collections::BTreeSet, io::Read as _, path::Path};
 use flate2::read::GzDecoder;
 use sha2::{Digest as _, Sha256};
 
-use crate::{POLICY, asset, asset::hex, files::paths, page};
+use segno_asset::hex;
+
+use crate::{POLICY, asset, files::paths, page};
 
 const ASSETS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/assets");
 

@@ -23,14 +23,13 @@ mod query;
 mod results;
 
 mod layout;
-mod page;
 mod site;
 
 mod export;
 
 pub use export::export;
-pub use page::Page;
 pub use results::search;
+pub use segno_asset::Asset;
 pub use site::page;
 
 /// What the pages of a host may do: load its style and pictures, and send the search. They have no

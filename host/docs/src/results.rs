@@ -2,11 +2,12 @@
 
 use std::fmt::Write as _;
 
+use segno_asset::Asset;
+
 use crate::{
     escape::escaped,
     index::{Passage, passages},
     layout::{Content, Place, framed},
-    page::Page,
     query::{Query, places},
 };
 
@@ -15,8 +16,8 @@ const AROUND: usize = 110;
 
 /// The page that answers a search, at `search` beside the other pages. Of a long query only the
 /// beginning counts.
-pub fn search(query: &str) -> Page {
-    Page::new("search.html", html(query))
+pub fn search(query: &str) -> Asset {
+    Asset::new("search.html", html(query))
 }
 
 fn html(typed: &str) -> String {

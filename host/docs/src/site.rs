@@ -6,6 +6,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use segno_asset::Asset;
 
 use crate::{
     address::{of_document, of_picture, of_source},
@@ -14,10 +15,9 @@ use crate::{
     escape::escaped,
     layout::{Content, Place, framed},
     markdown::render,
-    page::Page,
 };
 
-static PAGES: LazyLock<BTreeMap<String, (Entry, OnceLock<Page>)>> = LazyLock::new(|| {
+static PAGES: LazyLock<BTreeMap<String, (Entry, OnceLock<Asset>)>> = LazyLock::new(|| {
     entries().map(|(address, entry)| (address, (entry, OnceLock::new()))).collect()
 });
 
@@ -34,10 +34,10 @@ pub(crate) enum Entry {
 
 /// The page or file at this address, which is what stands behind `/docs/`: the empty one is the first
 /// page.
-pub fn page(address: &str) -> Option<&'static Page> {
+pub fn page(address: &str) -> Option<&'static Asset> {
     let address = if address.is_empty() { "index.html" } else { address };
     let (address, (entry, page)) = PAGES.get_key_value(address)?;
-    Some(page.get_or_init(|| Page::new(address, entry.bytes(address, Place::Host))))
+    Some(page.get_or_init(|| Asset::new(address, entry.bytes(address, Place::Host))))
 }
 
 /// Everything that the site has but the search, by address.

@@ -1,4 +1,4 @@
-//! A file of the console: its bytes, its type, and what a browser may keep it by.
+//! A file for browsers that is in this binary: its bytes, its type, and what a browser may keep it by.
 
 use std::{io::Write as _, sync::OnceLock};
 
@@ -6,7 +6,9 @@ use bytes::Bytes;
 use flate2::{Compression, write::GzEncoder};
 use sha2::{Digest as _, Sha256};
 
-/// A file.
+const PNG: &str = "image/png";
+
+/// A page, or a file that pages load.
 #[derive(Debug)]
 pub struct Asset {
     /// The value of `Content-Type`.
@@ -17,7 +19,8 @@ pub struct Asset {
 }
 
 impl Asset {
-    pub(crate) fn new(name: &str, bytes: impl Into<Bytes>) -> Self {
+    /// The file of this name, which says by its ending of which type it is.
+    pub fn new(name: &str, bytes: impl Into<Bytes>) -> Self {
         let bytes = bytes.into();
         let etag = format!("\"{}\"", hex(&Sha256::digest(&bytes)));
         Self { content_type: content_type(name), bytes, etag, compressed: OnceLock::new() }
@@ -28,14 +31,15 @@ impl Asset {
         self.bytes.clone()
     }
 
-    /// The bytes as gzip, compressed when they are first asked for.
-    pub fn compressed(&self) -> Bytes {
+    /// The bytes as gzip, compressed when they are first asked for; none: a picture, which is
+    /// compressed already.
+    pub fn compressed(&self) -> Option<Bytes> {
         let compress = || {
             let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
             let written = encoder.write_all(&self.bytes).and_then(|()| encoder.finish());
             written.expect("a Vec takes everything").into()
         };
-        self.compressed.get_or_init(compress).clone()
+        (self.content_type != PNG).then(|| self.compressed.get_or_init(compress).clone())
     }
 
     /// The value of `ETag`: the SHA-256 of the bytes.
@@ -44,7 +48,8 @@ impl Asset {
     }
 }
 
-pub(crate) fn hex(bytes: &[u8]) -> String {
+/// Bytes in hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
@@ -54,6 +59,23 @@ fn content_type(name: &str) -> &'static str {
         Some("css") => "text/css; charset=utf-8",
         Some("html") => "text/html; charset=utf-8",
         Some("svg") => "image/svg+xml",
+        Some("png") => PNG,
         _ => "text/plain; charset=utf-8",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_known_by_its_bytes_and_a_picture_is_not_compressed() {
+        let [page, same, other] = ["a", "a", "b"].map(|text| Asset::new("a.html", text));
+        assert_eq!(page.etag(), same.etag());
+        assert_ne!(page.etag(), other.etag());
+        assert_eq!(page.content_type, "text/html; charset=utf-8");
+        assert!(page.compressed().is_some_and(|bytes| bytes.starts_with(&[0x1f, 0x8b])));
+        assert_eq!(Asset::new("a.png", "a").compressed(), None);
+        assert_eq!(Asset::new("LICENSE", "a").content_type, "text/plain; charset=utf-8");
     }
 }
