@@ -16,6 +16,7 @@ mod context;
 mod harness;
 mod store_only;
 
+mod check;
 mod cold_start;
 mod cpu_fairness;
 mod disk;
@@ -97,6 +98,8 @@ pub enum Scenario {
     ColdStart,
     /// Costly lists of 200,000 workflows, and their effect on other requests
     Lists,
+    /// A check of 10,000 workflows in flight on another module, and its effect on other requests
+    Check,
     /// External workers, by the Resonate protocol
     Resonate,
     /// Services, next to bare calls of them, and to the server of --restate-server
@@ -165,6 +168,7 @@ async fn run(scenario: Scenario, context: &Arc<BenchContext>) -> anyhow::Result<
         Scenario::Idle => return idle::run(context).await,
         Scenario::ColdStart => return cold_start::run(context).await,
         Scenario::Lists => return lists::run(context).await,
+        Scenario::Check => return check::run(context).await,
         Scenario::Limits => return limits::run(context).await,
         Scenario::Fairness => return cpu_fairness::run(context).await,
         Scenario::Overload => return overload::run(context).await,

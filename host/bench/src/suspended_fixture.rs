@@ -20,7 +20,7 @@ use super::harness::Harness;
 const PAGE: u32 = 256;
 /// Number of steps of a long history written in one submission.
 const LONG_PAGE: u32 = 128;
-/// Number of completed steps of each: two records for each, beside `started` and the promise.
+/// Number of completed steps of each, unless it is said: two records for each, beside `started` and the promise.
 const STEPS: u32 = 2;
 /// The name of the promise that each waits for.
 const AWAITED: &str = "turn-0";
@@ -37,7 +37,12 @@ pub fn awaited(sleeper: &str) -> String {
 
 /// Writes `count` suspended workflows.
 pub async fn put(harness: &Harness, count: u32) -> anyhow::Result<()> {
-    let model = Model::run(harness).await?;
+    put_of(harness, count, STEPS).await
+}
+
+/// Writes `count` suspended workflows that have completed so many steps.
+pub async fn put_of(harness: &Harness, count: u32, steps: u32) -> anyhow::Result<()> {
+    let model = Model::run(harness, steps).await?;
     let mut numbers = 0..count;
     loop {
         let page: Vec<u32> = numbers.by_ref().take(PAGE as usize).collect();
@@ -56,7 +61,7 @@ pub async fn put_long(
     steps: u32,
     turns: u32,
 ) -> anyhow::Result<()> {
-    let model = Model::run(harness).await?;
+    let model = Model::run(harness, STEPS).await?;
     let [started, asked, told, .., waits] = model.records.as_slice() else {
         anyhow::bail!("the model has a step and a wait");
     };
@@ -129,9 +134,9 @@ struct Model {
 }
 
 impl Model {
-    async fn run(harness: &Harness) -> anyhow::Result<Self> {
+    async fn run(harness: &Harness, steps: u32) -> anyhow::Result<Self> {
         let id = PromiseId::from("model");
-        let input = json!({ "steps": STEPS, "turns": 1 });
+        let input = json!({ "steps": steps, "turns": 1 });
         harness.create(vec![(id.clone(), input)], "turns").await?;
         harness.suspended(std::slice::from_ref(&id)).await?;
         let store = &harness.host.store;
