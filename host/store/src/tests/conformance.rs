@@ -28,6 +28,9 @@ use crate::{
     ScheduleFilter, Standing, Store, examine_pages,
 };
 
+/// How often a command is drawn until it is of a kind that is wanted.
+const DRAWS: usize = 12;
+
 pub(super) fn configs() -> [Config; 2] {
     let strict = Config {
         version_rule: VersionRule::AcquireOnly,
@@ -179,7 +182,16 @@ pub(super) async fn walk(
                     .expect("what is owed")
                     .commands
             }
-            _ => vec![script::command(&mut dice, &seen, clock.now())],
+            roll => {
+                let mut draw = || script::command(&mut dice, &seen, clock.now());
+                let first = draw();
+                // Half of the time one of a kind that was not met yet, if chance offers one.
+                let wanted = coverage::missing(met);
+                let is_wanted = |it: &Command| wanted.iter().any(|(kind, _)| *kind == it.name());
+                let tries = if roll < 4 { DRAWS } else { 0 };
+                let other = (0..tries).map(|_| draw()).find(is_wanted);
+                vec![other.unwrap_or(first)]
+            }
         };
         let context = format!("step {step} of seed {seed}: {commands:?}");
         let expected = model.execute(commands.clone()).await.expect("replies");
