@@ -210,7 +210,7 @@ fn why(invocation: &Invocation, console: &mut Console) -> Result<(), CliError> {
                     "nobody knows whether step {seq} of the saga {saga} acted; find out, and say it with `segno saga settle {} {saga} {seq} --acted` or `--not-acted`",
                     invocation.id
                 ),
-                None => format!("waits for promise {id}{until}; settle it with `segno resolve {id}`"),
+                None => format!("waits for promise {id}{until}; settle it with `segno resolve {id} JSON`"),
             },
         });
     }

@@ -104,7 +104,9 @@ fn cause(link: &WhyLink, why: &model::Why, now: i64) -> String {
         attempts => format!("{attempts} attempts failed; "),
     };
     let text = match link.reason {
-        WhyReason::Ended => "has ended: it waits for nothing".to_owned(),
+        WhyReason::Ended => {
+            format!("has ended ({}): it waits for nothing", state_name(link.state, false))
+        }
         WhyReason::Halted => halted(link),
         WhyReason::ModuleMissing => match on.as_str() {
             "" => "cannot run: the module with which it began is not stored".to_owned(),

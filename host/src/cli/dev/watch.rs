@@ -23,6 +23,10 @@ const QUIET: Millis = Millis(80);
 const NO_SOURCES: [&str; 8] =
     ["target", "build", "dist", "node_modules", "__pycache__", "venv", "segno-data", "segno-dev"];
 
+/// Endings of files that programs write beside a source: what they log, and executions as files. A
+/// build that logs into its own project would never end.
+const WRITTEN: [&str; 3] = [".log", ".segno-bundle", ".part"];
+
 /// Tells of changes in some folders, until it is dropped.
 pub struct Watch {
     watcher: RecommendedWatcher,
@@ -120,8 +124,11 @@ fn is_source(root: &Path, path: &Path) -> bool {
     let names: Vec<_> = inner.iter().map(|name| name.to_string_lossy()).collect();
     let is_built = names.first().is_some_and(|first| NO_SOURCES.contains(&&**first));
     // Hidden files, and copies that editors keep beside a file.
-    let is_kept =
-        |name: &str| name.starts_with('.') || name.ends_with('~') || name.starts_with('#');
+    let is_kept = |name: &str| {
+        name.starts_with(['.', '#'])
+            || name.ends_with('~')
+            || WRITTEN.iter().any(|ending| name.ends_with(ending))
+    };
     !is_built && !names.iter().any(|name| is_kept(name))
 }
 
@@ -138,8 +145,16 @@ mod tests {
         let root = Path::new("/order");
         let is = |path: &str| is_source(root, &root.join(path));
         assert!(is("src/lib.rs") && is("Cargo.toml") && is("app.py") && is("src/target/mod.rs"));
-        for path in ["target/guest/x", ".git/index", "src/.lib.rs.swp", "src/lib.rs~", "build/a.js"]
-        {
+        for path in [
+            "target/guest/x",
+            ".git/index",
+            "src/.lib.rs.swp",
+            "src/lib.rs~",
+            "build/a.js",
+            "dev.log",
+            "ada.segno-bundle",
+            "ada.segno-bundle.part",
+        ] {
             assert!(!is(path), "{path}");
         }
     }

@@ -177,7 +177,7 @@ async fn promises_and_signals_are_sent() {
     let awaits = ["gate".into()].into();
     world.command(Command::TaskSuspend { claim, records: vec![], logs: vec![], awaits }).await;
     let said = run(&server, &["inspect", "a"]).await;
-    assert!(said.out.contains("settle it with `segno resolve gate`"), "{}", said.out);
+    assert!(said.out.contains("settle it with `segno resolve gate JSON`"), "{}", said.out);
     let said = run(&server, &["signal", "a", "nudge", "1"]).await;
     assert_eq!(said.out, "a  signal 0 `nudge`\n");
     let said = run(&server, &["reject", "gate", "--message", "no", "--code", "409"]).await;

@@ -86,7 +86,13 @@ async fn each_state_has_its_reason_and_its_command() {
     says(&server, "halted", first, &parts).await;
     world.start("over").await.ok();
     world.command(Command::Kill { invocation: "over".into() }).await;
-    says(&server, "over", "over  has ended: it waits for nothing", &["→ segno result over"]).await;
+    says(
+        &server,
+        "over",
+        "over  has ended (cancelled): it waits for nothing",
+        &["→ segno result over"],
+    )
+    .await;
     let unknown = run(&server, &["why", "nobody"]).await;
     assert_eq!(unknown.exit, Exit::NotFound, "{}", unknown.out);
 }
