@@ -155,9 +155,10 @@ impl Packages {
         if fs::read(to).is_ok_and(|had| had == wanted) {
             return Ok(());
         }
-        let fresh = to.with_extension(std::process::id().to_string());
-        fs::write(&fresh, wanted).map_err(failed)?;
-        fs::rename(&fresh, to).map_err(failed)
+        // And others may be writing it.
+        let fresh = tempfile::NamedTempFile::new_in(to.parent().unwrap_or(to)).map_err(failed)?;
+        fs::write(fresh.path(), wanted).map_err(failed)?;
+        fresh.persist(to).map_err(|error| failed(error.error)).map(drop)
     }
 }
 
