@@ -12,11 +12,6 @@ use segno_console::{Asset, POLICY, asset, page};
 
 use super::{Api, ApiError, served::Served};
 
-/// Whether the console answers at this path.
-pub(super) fn serves(path: &str) -> bool {
-    path == "/console" || path.starts_with("/console/")
-}
-
 /// The routes of the console. Every address below `/console/` that is no file is one of its pages,
 /// which the script in the browser tells apart.
 pub(super) fn routes() -> Router<Api> {

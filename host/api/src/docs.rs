@@ -12,11 +12,6 @@ use serde::Deserialize;
 
 use super::{Api, ApiError, served::Served};
 
-/// Whether the documentation answers at this path.
-pub(super) fn serves(path: &str) -> bool {
-    path == "/docs" || path.starts_with("/docs/")
-}
-
 /// The routes of the documentation.
 pub(super) fn routes() -> Router<Api> {
     Router::new()

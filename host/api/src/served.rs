@@ -7,6 +7,15 @@ use axum::{
 };
 use segno_asset::Asset;
 
+/// Where such files are.
+const PLACES: [&str; 2] = ["/console", "/docs"];
+
+/// Whether such a file answers at this path.
+pub(super) fn serves(path: &str) -> bool {
+    let below = |place: &&str| path.strip_prefix(*place);
+    PLACES.iter().filter_map(below).any(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
 /// A file, and how a browser may use it.
 pub(super) struct Served<'a> {
     /// The file.

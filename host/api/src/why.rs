@@ -2,7 +2,7 @@
 
 use axum::{Json, extract::State};
 use segno_core::id::PromiseId;
-use segno_engine::worker::replay::open_places;
+use segno_engine::{stuck::names_a_module, worker::replay::open_places};
 use serde_json::Value;
 
 use super::{
@@ -38,7 +38,7 @@ pub async fn why(State(api): State<Api>, Segment(id): Segment) -> Result<Json<Wh
             Err(error) => return Err(error),
         };
         let mut link = link(&seen, api.host.env.clock.now().0);
-        if link.reason != WhyReason::Ended && is_missing(&api, &seen).await? {
+        if may_run(link.reason) && is_missing(&api, &seen).await? {
             link.reason = WhyReason::ModuleMissing;
             link.on.clone_from(&seen.module);
             link.commands = vec!["segno deploy FILE.wasm".to_owned()];
@@ -58,9 +58,16 @@ pub async fn why(State(api): State<Api>, Segment(id): Segment) -> Result<Json<Wh
     Ok(Json(why))
 }
 
+/// Whether an invocation would run now or later if its module were there. Only the last of a chain is so,
+/// and modules are looked at once.
+fn may_run(reason: WhyReason) -> bool {
+    use WhyReason::{BackingOff, Delayed, Halted, Offered};
+    matches!(reason, BackingOff | Delayed | Halted | Offered)
+}
+
 /// Whether the module that an invocation runs is not stored.
 async fn is_missing(api: &Api, seen: &Invocation) -> Result<bool, ApiError> {
-    let Some(module) = &seen.module else { return Ok(seen.target.starts_with("wasm://")) };
+    let Some(module) = &seen.module else { return Ok(names_a_module(&seen.target)) };
     Ok(!api.modules().await?.0.iter().any(|entry| entry.digest.to_string() == *module))
 }
 

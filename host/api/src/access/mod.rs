@@ -226,8 +226,7 @@ pub async fn guard(
 ) -> Result<Response, ApiError> {
     api.access.check_sender(&request, false)?;
     let path = request.uri().path();
-    let is_open = matches!(path, "/" | "/health" | "/ready");
-    if !is_open && !super::console::serves(path) && !super::docs::serves(path) {
+    if !matches!(path, "/" | "/health" | "/ready") && !super::served::serves(path) {
         let now = api.host.env.clock.now();
         let session = api.session(request.headers(), now);
         if let Some(session) = &session {

@@ -40,7 +40,7 @@ pub async fn look(
             Some(module) if !stored.contains(&module) => {
                 Some(format!("the module {module} is not stored"))
             }
-            None if runs_a_module(&row.promise) => {
+            None if row.promise.target().is_some_and(names_a_module) => {
                 Some("the module with which it began is not stored".to_owned())
             }
             _ => None,
@@ -54,9 +54,9 @@ pub async fn look(
     Ok(found)
 }
 
-/// Whether an execution needs a module: it was made with one.
-fn runs_a_module(promise: &Promise) -> bool {
-    promise.target().is_some_and(|target| target.starts_with("wasm://"))
+/// Whether a target names a module: what was made with it needs that.
+pub fn names_a_module(target: &str) -> bool {
+    target.starts_with("wasm://")
 }
 
 /// The modules of these executions that are stored.

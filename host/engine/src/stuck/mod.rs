@@ -10,5 +10,5 @@ mod reason;
 
 pub use deadlock::circle;
 pub use duty::{PAGE, PERIOD, ROUND_PAUSE, Round, turn};
-pub use look::{STATES, look};
+pub use look::{STATES, look, names_a_module};
 pub use reason::{Reason, Stuck};

@@ -92,12 +92,12 @@ impl Prefix {
         if from > last {
             return Err(NotRestarted::NoSuchEntry { id: id.clone(), from, last });
         }
-        let own = own_values(store, id, &all).await?;
         let mut records: Vec<Record> =
             prefix(&all, from).enumerate().map(|(seq, record)| numbered(seq, record)).collect();
         if records.len() > FORK_RECORDS {
             return Err(NotRestarted::TooMany(records.len()));
         }
+        let own = own_values(store, id, &records).await?;
         for record in &mut records {
             if let RecordBody::Notified { index, outcome: outcome @ Outcome::Own } =
                 &mut record.body
