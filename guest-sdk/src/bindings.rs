@@ -2839,8 +2839,8 @@ pub mod segno {
                 }
             }
             #[allow(unused_unsafe, clippy::all)]
-            /// Completes with how the promise stands now, as JSON: `null` if nobody has settled it, else `{"resolved": VALUE}`,
-            /// `{"resolved_base64": BYTES}` or `{"rejected": {"code", "message", "details"}}`. What is read is recorded.
+            /// Completes with the present state of the promise, as JSON: `null` while it is pending, else `{"resolved": VALUE}`,
+            /// `{"resolved_base64": BYTES}` or `{"rejected": {"code", "message", "details"}}`. The answer is recorded.
             #[allow(async_fn_in_trait)]
             pub fn peek(name: &str) -> u32 {
                 unsafe {
@@ -4633,7 +4633,7 @@ pub mod exports {
                 pub enum Access {
                     /// Reads and writes: one execution of a key at a time, in the order in which they were accepted.
                     Exclusive,
-                    /// Only reads, and waits for nobody.
+                    /// Only reads. It runs at once, beside other executions of the key.
                     Shared,
                 }
                 impl ::core::fmt::Debug for Access {
@@ -5686,7 +5686,7 @@ pub mod exports {
                     pub count: u32,
                     /// The period: at least 1 ms, at most 366 days.
                     pub period_ms: u64,
-                    /// The most tokens that the bucket holds: so many may begin at once; at least 1.
+                    /// The size of the bucket: the most executions that may begin at once. At least 1.
                     pub burst: u32,
                 }
                 impl ::core::fmt::Debug for Rate {

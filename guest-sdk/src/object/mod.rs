@@ -46,7 +46,7 @@ pub enum ObjectAccess {
     /// It takes `&mut self`: one execution of a key at a time, in the order in which they were
     /// accepted.
     Exclusive,
-    /// It takes `&self`: it only reads, and waits for nobody.
+    /// It takes `&self`: it only reads, and runs at once, beside other executions of the key.
     Shared,
 }
 

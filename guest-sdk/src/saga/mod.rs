@@ -77,7 +77,7 @@ pub struct Saga {
 pub struct Undo<In, Out> {
     /// The step's input.
     pub input: In,
-    /// The step's output; none if nobody knows whether it acted (see [`OnUnknown`]).
+    /// The step's output. None: it is not known whether the step had an effect (see [`OnUnknown`]).
     pub output: Option<Out>,
 }
 

@@ -16,8 +16,8 @@ pub struct SagaReport {
     pub undone: Vec<StepReport>,
     /// What could not be undone: there the unwinding stopped.
     pub failed: Vec<StepReport>,
-    /// Steps of which nobody knows whether they acted, and of which nobody said it: there the
-    /// unwinding stopped.
+    /// Steps for which it is not known whether they had an effect, and no operator has said so yet.
+    /// The unwinding stopped there.
     pub unclear: Vec<StepReport>,
     /// Steps before the one at which the unwinding stopped: they acted, and are not undone.
     pub left: Vec<StepReport>,

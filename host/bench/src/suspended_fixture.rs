@@ -40,7 +40,7 @@ pub async fn put(harness: &Harness, count: u32) -> anyhow::Result<()> {
     put_of(harness, count, STEPS).await
 }
 
-/// Writes `count` suspended workflows that have completed so many steps.
+/// Writes `count` suspended workflows, each of which has completed `steps` steps.
 pub async fn put_of(harness: &Harness, count: u32, steps: u32) -> anyhow::Result<()> {
     let model = Model::run(harness, steps).await?;
     let mut numbers = 0..count;

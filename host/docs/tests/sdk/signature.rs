@@ -14,7 +14,7 @@ pub(super) fn of_function(signature: &Signature) -> String {
 }
 
 /// What an item with parts looks like: an enumeration, a trait, a structure with public fields. None:
-/// its parts are nobody's business.
+/// its parts are private.
 pub(super) fn of_item(item: &Item) -> Option<String> {
     let mut item = item.clone();
     match &mut item {
