@@ -8,6 +8,7 @@ import { address, go } from '../route.js';
 import { isEnded } from '../state.js';
 import { Text } from '../text.js';
 import { Act } from './act.js';
+import { Divergence } from './divergence.js';
 import { Fork } from './fork.js';
 import { Note } from './why.js';
 
@@ -28,9 +29,7 @@ export function Settle({ id, how, schema, onClose }) {
 export function Replayed({ replay }) {
   const good = replay.verdict === 'identical';
   return html`<p class=${good ? 'good' : 'bad'}><strong>${replay.verdict}</strong>: ${replay.matched.toLocaleString()} of ${replay.journal_len.toLocaleString()} records are repeated${replay.running ? '; it goes on meanwhile' : ''}, on <code>${replay.module.slice(0, 12)}</code></p>
-    ${replay.divergence && html`<p><${Text} text=${replay.divergence.message} most=${3000} more /></p>
-      ${replay.divergence.fields.length > 0 && html`<table><thead><tr><th scope="col">Field</th><th scope="col">Recorded</th><th scope="col">Asked now</th></tr></thead><tbody>
-        ${replay.divergence.fields.map((field) => html`<tr><td><${Text} text=${field.field} /></td><td class="mono"><${Text} text=${field.recorded} more /></td><td class="mono"><${Text} text=${field.asked} more /></td></tr>`)}</tbody></table>`}`}
+    ${replay.divergence && html`<${Divergence} of=${replay.divergence} />`}
     ${replay.error && html`<p class="bad"><${Text} text=${replay.error} most=${1500} more /></p>`}
     ${replay.note && html`<${Note} note=${replay.note} />`}`;
 }

@@ -4,6 +4,7 @@
 import { html, useEffect, useState } from '../dom.js';
 import { get, path, post } from '../api.js';
 import { Command, segno } from '../command.js';
+import { Divergence } from '../execution/divergence.js';
 import { Note } from '../execution/why.js';
 import { Empty, Failed, Heading, Table } from '../parts.js';
 import { Link } from '../route.js';
@@ -98,7 +99,6 @@ function Report({ report: { items, more, done } }) {
 function Differs({ of }) {
   const { divergence, error, note } = of.replay || {};
   return html`<article class="card"><header><h3><${Id} id=${of.id} most=${60} /></h3><${State} state=${of.state} /> <span class="soft">${count(of.records, 'record')}</span></header>
-    <p><${Text} text=${divergence?.message || error || of.reason || ''} most=${2000} more /></p>
-    ${divergence?.fields.length > 0 && html`<${Table} label="Fields" columns=${['Field', 'Recorded', 'Asked now']}>${divergence.fields.map((field) => html`<tr><td><${Text} text=${field.field} /></td><td class="mono"><${Text} text=${field.recorded} more /></td><td class="mono"><${Text} text=${field.asked} more /></td></tr>`)}<//>`}
+    ${divergence ? html`<${Divergence} of=${divergence} />` : html`<p><${Text} text=${error || of.reason || ''} most=${2000} more /></p>`}
     ${note && html`<${Note} note=${note} />`}</article>`;
 }

@@ -15,15 +15,14 @@ use segno_core::{
 };
 use segno_guest::{Completion as Told, Event, GuestError, Outcome, Payload, Signal};
 
-use super::{
-    ForkError, Prefix, Rehearsed,
-    prefix::{records, with_values},
-    rehearsed::locked,
-};
+use super::{ForkError, Prefix, Rehearsed, prefix::with_values, rehearsed::locked};
 use crate::{
     host::Host,
     values::{self, journals},
-    worker::commands::{Committed, Completion},
+    worker::{
+        commands::{Committed, Completion},
+        replay::first_records,
+    },
 };
 
 /// Maximum number of timers that go off when nothing else happens any more: a workflow may wait for
@@ -98,7 +97,7 @@ pub async fn forward(
     mut rehearsed: Rehearsed,
 ) -> Result<DryRun, ForkError> {
     let id = prefix.row.promise.id();
-    let journal = records(host, id, FORK_RECORDS as u32).await?;
+    let journal = first_records(&*host.store, id, FORK_RECORDS as u32).await?;
     let journal = with_values(host, id, journal).await?;
     let mut script = Script::new(&journal, prefix);
     let end = loop {

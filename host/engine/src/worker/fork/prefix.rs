@@ -14,11 +14,8 @@ use crate::{
     host::Host,
     target,
     values::{self, journals},
-    worker::replay::{NotRead, ReplayError, why_not},
+    worker::replay::{NotRead, ReplayError, first_records, why_not},
 };
-
-/// Records that are read at once.
-const PAGE: u32 = 2_048;
 
 /// The first records of an invocation's journal, with all outcomes in them.
 #[derive(Debug)]
@@ -44,7 +41,7 @@ impl Prefix {
         if at as usize > FORK_RECORDS {
             return Err(Impossible::TooMany(at as usize).into());
         }
-        let records = records(host, id, at).await?;
+        let records = first_records(&*host.store, id, at).await?;
         if target::is_service(&row.promise) || (at > 0 && records.is_empty()) {
             return Err(ReplayError::NoJournal(id.clone(), why_not(&row)).into());
         }
@@ -106,24 +103,6 @@ impl Prefix {
             }
         }
         Ok(())
-    }
-}
-
-/// The first `most` records, or as many as there are.
-pub(super) async fn records(
-    host: &Host,
-    id: &PromiseId,
-    most: u32,
-) -> Result<Vec<Record>, ForkError> {
-    let mut records = Vec::new();
-    loop {
-        let from = records.len() as u32;
-        let page = host.store.read().journal(id, from, PAGE.min(most - from)).await?;
-        let count = page.len() as u32;
-        records.extend(page);
-        if records.len() as u32 >= most || count < PAGE {
-            return Ok(records);
-        }
     }
 }
 

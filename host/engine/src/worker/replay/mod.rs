@@ -20,4 +20,4 @@ pub use rehearsal::Rehearsal;
 pub(crate) use rehearsal::{find_workflow, why_not};
 pub use replayer::{JournalSource, ReplayStopped, Replayer, Start};
 pub use report::{ReplayError, ReplayReport, replay, replay_to};
-pub use stored_journal::{NotRead, StoredJournal};
+pub use stored_journal::{NotRead, StoredJournal, first_records};

@@ -16,6 +16,27 @@ use crate::{values, worker::recording::SharedRecorder};
 /// Maximum number of records in one page.
 const PAGE: u32 = 2_048;
 
+/// The first `most` records of a journal, or as many as there are.
+pub async fn first_records(
+    store: &dyn Store,
+    id: &PromiseId,
+    most: u32,
+) -> Result<Vec<Record>, StoreError> {
+    let mut records = Vec::new();
+    loop {
+        let from = records.len() as u32;
+        let limit = PAGE.min(most - from);
+        let page = match limit {
+            0 => Vec::new(),
+            limit => store.read().journal(id, from, limit).await?,
+        };
+        if page.is_empty() {
+            return Ok(records);
+        }
+        records.extend(page);
+    }
+}
+
 /// The journal of one invocation.
 pub struct StoredJournal<'a> {
     store: &'a dyn Store,

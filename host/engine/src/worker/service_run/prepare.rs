@@ -23,13 +23,11 @@ use crate::{
         claims::ActiveClaim,
         context::WorkerContext,
         error::{ExecutionError, HaltReport},
+        replay::first_records,
         run::Work,
         settlement_watch::SettlementWatch,
     },
 };
-
-/// How many records are read at once.
-const PAGE: u32 = 2_048;
 
 impl ServiceRun {
     /// An invocation that is ready for an attempt.
@@ -148,19 +146,13 @@ async fn records(
     promise: &Promise,
     len: u32,
 ) -> Result<Vec<Record>, ExecutionError> {
-    let mut records = Vec::new();
-    while (records.len() as u32) < len {
-        let from = records.len() as u32;
-        let limit = PAGE.min(len - from);
-        let page = worker.host.store.read().journal(promise.id(), from, limit).await?;
-        if page.is_empty() {
-            return Err(
-                HaltReport::new("damaged", format!("the journal ends at record {from}")).into()
-            );
+    let records = first_records(&*worker.host.store, promise.id(), len).await?;
+    match records.len() {
+        found if found < len as usize => {
+            Err(HaltReport::new("damaged", format!("the journal ends at record {found}")).into())
         }
-        records.extend(page);
+        _ => Ok(records),
     }
-    Ok(records)
 }
 
 /// The results that the journal left in the promises of their commands.

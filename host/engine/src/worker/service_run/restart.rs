@@ -14,9 +14,7 @@ use super::{
     journal::{Journal, Unreadable},
     prepare::{called, own_values},
 };
-
-/// How many records are read at once.
-const PAGE: u32 = 2_048;
+use crate::worker::replay::first_records;
 
 /// The first records of a journal, and the results of their commands.
 #[derive(Debug)]
@@ -83,7 +81,7 @@ impl Prefix {
         from: u32,
     ) -> Result<Self, NotRestarted> {
         let id = promise.id();
-        let all = whole(store, id).await?;
+        let all = first_records(store, id, u32::MAX).await?;
         let is_end = |record: &Record| matches!(record.body, RecordBody::Finished { .. });
         let Some(last) = all.iter().filter(|record| !is_end(record)).count().checked_sub(1) else {
             return Err(NotRestarted::NoJournal(id.clone()));
@@ -148,17 +146,4 @@ fn open(id: &PromiseId, records: &[Record], index: CommandIndex) -> NotRestarted
     });
     let (entry, name) = named.unwrap_or_default();
     NotRestarted::Open { id: id.clone(), entry, name }
-}
-
-async fn whole(store: &dyn Store, id: &PromiseId) -> Result<Vec<Record>, StoreError> {
-    let mut records = Vec::new();
-    loop {
-        let from = u32::try_from(records.len()).unwrap_or(u32::MAX);
-        let page = store.read().journal(id, from, PAGE).await?;
-        let is_last = page.len() < PAGE as usize;
-        records.extend(page);
-        if is_last {
-            return Ok(records);
-        }
-    }
 }
