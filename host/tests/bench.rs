@@ -44,6 +44,7 @@ fn every_scenario_is_measured_with_its_floor() {
         "overload",
         "cold-start",
         "lists",
+        "check",
         "resonate",
         "restate",
     ];
