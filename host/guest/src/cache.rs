@@ -116,10 +116,7 @@ impl CodeCache {
     }
 
     fn touch(&self, digest: Digest) {
-        let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
-        let times = Timestamps { last_access: now, last_modification: now };
-        let touched = fs::File::options().append(true).open(self.hash(digest));
-        if let Err(error) = touched.and_then(|file| Ok(futimens(file, &times)?)) {
+        if let Err(error) = touch(&self.hash(digest)) {
             tracing::debug!(
                 "the compiled code of {digest} seems to be used less than it is: {error}"
             );
@@ -183,6 +180,13 @@ impl CodeCache {
     fn hash(&self, digest: Digest) -> PathBuf {
         self.code(digest).with_extension(HASH)
     }
+}
+
+/// Notes that a file is used now.
+pub(super) fn touch(path: &Path) -> io::Result<()> {
+    let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
+    let times = Timestamps { last_access: now, last_modification: now };
+    Ok(futimens(fs::File::options().append(true).open(path)?, &times)?)
 }
 
 fn has_extension(path: &Path, extension: &str) -> bool {

@@ -13,6 +13,7 @@ use wasmtime::{
 use super::{
     ActivityContext, Context, Event, Failure, FunctionDescription, FunctionLimits,
     HandlerDescription, MessageDescription, ObjectFunction, Outcome, Payload,
+    snapshot::Access,
     versions::{VERSIONS, interface},
 };
 
@@ -117,6 +118,11 @@ impl HandlerPlaces {
 }
 
 impl Exports {
+    /// The way to what an instance keeps, if its component was made accessible.
+    pub(super) fn access(&self) -> Access {
+        Access::of(self.instance)
+    }
+
     pub(super) async fn describe<T: Send + 'static>(
         &self,
         store: &mut Store<T>,

@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use wasmtime::Store;
 
 use super::{
-    Context, Cost, Event, Failure, FunctionKind, GuestError, Outcome, Payload, SharedJournal,
-    Workflow,
+    Context, Cost, Event, Failure, FunctionKind, GuestError, Memory, MemoryChange, Outcome,
+    Payload, SharedJournal, Workflow,
     budget::Budget,
     cost,
     described::{Called, Described},
@@ -182,6 +182,50 @@ impl Workflow for Instance {
         self.ended(turn.taking(asking).await)
     }
 
+    async fn save(&mut self) -> Result<Memory, GuestError> {
+        let mut call = self.call(None)?;
+        let turn = call.turn();
+        let saving = async move {
+            let access = call.live.exports.access();
+            let store = &mut call.live.store;
+            let drawn = store.data().wasi.as_ref().map(|wasi| wasi.drawn());
+            let saved = unbounded(store, async |store| access.read(store).await).await;
+            let saved = match drawn.transpose() {
+                Ok(drawn) => saved.map(|memory| memory.having_drawn(drawn.unwrap_or_default())),
+                Err(open) => Err(open),
+            };
+            call.end(saved)
+        };
+        self.ended(turn.taking(saving).await)
+    }
+
+    async fn restore(
+        &mut self,
+        function: &str,
+        seed: &[u8],
+        change: &MemoryChange,
+    ) -> Result<(), GuestError> {
+        let object = match &self.described {
+            Some(described) => described.called(function)?.object,
+            None => None,
+        };
+        let mut call = self.call(None)?;
+        let store = &mut call.live.store;
+        store.data_mut().object = object.map(OwnObject::from);
+        if let Some(wasi) = &mut store.data_mut().wasi {
+            wasi.seed(seed);
+            wasi.go_on_drawing(&change.drawn);
+        }
+        let (turn, change) = (call.turn(), change.clone());
+        let restoring = async move {
+            let access = call.live.exports.access();
+            let store = &mut call.live.store;
+            let written = unbounded(store, async |store| access.write(store, &change).await).await;
+            call.end(written)
+        };
+        self.ended(turn.taking(restoring).await)
+    }
+
     fn cost(&self) -> Option<Cost> {
         let live = self.live.as_ref()?;
         let instructions = cost::instructions(&live.store)?;
@@ -197,6 +241,18 @@ impl Workflow for Instance {
     fn is_in_the_way(&self) -> bool {
         self.live.as_ref().is_some_and(|live| self.engine.pool().is_awaited(&live.loaded.share))
     }
+}
+
+/// Lets what crosses be as large as the memory is: it is not the guest that hands it over.
+async fn unbounded<T>(
+    store: &mut Store<WorkflowState>,
+    crossing: impl AsyncFnOnce(&mut Store<WorkflowState>) -> T,
+) -> T {
+    let fuel = store.hostcall_fuel();
+    store.set_hostcall_fuel(usize::MAX);
+    let answer = crossing(store).await;
+    store.set_hostcall_fuel(fuel);
+    answer
 }
 
 /// One call into the guest with everything that it needs, so that any thread may continue it.

@@ -62,6 +62,7 @@ mod object_promises;
 mod objects;
 mod report;
 mod sagas;
+mod snapshot;
 mod state;
 mod validate;
 mod workflow;
@@ -92,6 +93,7 @@ pub use report::{
     Access, FunctionReport, HandlerReport, How, ImportReport, Kind, MessageReport, ModuleReport,
     RetryReport,
 };
+pub use snapshot::{Memory, MemoryChange, SnapshotFiles, SnapshotKey, SnapshotPolicy};
 pub use turns::COMPUTING;
 pub use validate::Invalid;
 pub use wasm::{Wasm, WasmConfig};
@@ -186,6 +188,24 @@ pub trait Guests: Send + Sync {
         ))
     }
 
+    /// Where snapshots are kept; none: nowhere.
+    fn snapshots(&self) -> Option<&Arc<SnapshotFiles>> {
+        None
+    }
+
+    /// An instance as [`Guests::instantiate`] gives it, of the same code, that can be
+    /// [saved](Workflow::save) and [restored](Workflow::restore).
+    ///
+    /// # Errors
+    /// Among others: the module keeps something where it cannot be read.
+    async fn accessible(
+        &self,
+        _module: Digest,
+        _facts: Option<EngineFacts>,
+    ) -> Result<Box<dyn Workflow>, GuestError> {
+        Err(GuestError::Host("these guests are not wasm: they have no memory to be read".into()))
+    }
+
     /// Sets the function that removes waiting instances when the pool is full.
     fn when_full(&self, _give_up: GiveUp) {}
 
@@ -237,6 +257,29 @@ pub trait Workflow: Send {
         _input: Payload,
     ) -> Result<Option<Option<Failure>>, GuestError> {
         Ok(None)
+    }
+
+    /// What the instance keeps now, between two polls. It has to be an
+    /// [accessible](Guests::accessible) one.
+    ///
+    /// # Errors
+    /// It is not, or keeps something elsewhere at the moment: an open handle of WASI.
+    async fn save(&mut self) -> Result<Memory, GuestError> {
+        Err(GuestError::Host("this instance has no memory to be read".into()))
+    }
+
+    /// Makes a new instance the one of which `change` was taken: it was started as `function`, with
+    /// this seed.
+    ///
+    /// # Errors
+    /// It is not an [accessible](Guests::accessible) one, or cannot become that.
+    async fn restore(
+        &mut self,
+        _function: &str,
+        _seed: &[u8],
+        _change: &MemoryChange,
+    ) -> Result<(), GuestError> {
+        Err(GuestError::Host("this instance has no memory to be written".into()))
     }
 
     /// What the instance used up to now; `None`: nothing is counted.

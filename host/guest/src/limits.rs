@@ -32,6 +32,11 @@ pub struct Limits {
     pub compile_ms: u64,
     /// Maximum size of compiled code on disk, in bytes; the least recently used is removed.
     pub compiled_bytes: u64,
+    /// Number of records after which a snapshot is made of a waiting workflow; 0: none is made. The
+    /// replay of so many takes some ten milliseconds, and that of a snapshot some one.
+    pub snapshot_records: u32,
+    /// Maximum size of all snapshots on disk, in bytes; the least recently used are removed.
+    pub snapshot_bytes: u64,
     /// Maximum number of instances alive at once, including warm ones; further ones wait.
     pub instances: u32,
     /// Maximum number of concurrent calls that compute for longer than some milliseconds; further
@@ -53,6 +58,8 @@ impl Default for Limits {
             component_functions: 200_000,
             compile_ms: 300_000,
             compiled_bytes: 1 << 30,
+            snapshot_records: 10_000,
+            snapshot_bytes: 256 << 20,
             instances: 1_000,
             computing: 250,
         }

@@ -139,16 +139,17 @@ struct Place {
 
 impl ModuleStore {
     /// A store over `source`; compiled code is kept in `cache_directory` if the directory is
-    /// writable.
+    /// writable, by the name `configuration`.
     pub(super) fn new(
         engine: Arc<GuestEngine>,
         limits: &Arc<Limits>,
         source: Arc<dyn ComponentSource>,
         cache_directory: Option<&Path>,
+        configuration: &str,
         compiler: Compiler,
     ) -> Self {
         let cache = cache_directory.and_then(|directory| {
-            CodeCache::open(directory, &engine.configuration(), limits.compiled_bytes)
+            CodeCache::open(directory, configuration, limits.compiled_bytes)
                 .inspect_err(|error| {
                     tracing::warn!(
                         "compiled code will not be kept: `{}` cannot be written: {error}",

@@ -4,11 +4,14 @@
 //! invocation's seed, no arguments, no environment, an empty input, and an output whose lines
 //! become log lines.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    convert::Infallible,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 use rand_chacha::{
     ChaCha20Rng,
-    rand_core::{Rng, SeedableRng},
+    rand_core::{Rng, SeedableRng, TryRng},
 };
 use sha2::{Digest, Sha256};
 use wasmtime_wasi::{ResourceTable, WasiCtx, WasiCtxView};
@@ -19,6 +22,7 @@ use super::{Ask, Level, SharedJournal, Stop, lines::Lines, log_room::LogRoom};
 pub(super) struct DeterministicWasi {
     context: WasiCtx,
     table: ResourceTable,
+    generators: Generators,
     voice: Arc<Mutex<Voice>>,
     output: Lines,
     error: Lines,
@@ -42,8 +46,10 @@ impl DeterministicWasi {
             Lines::new(level, room.clone(), say)
         };
         let (output, error) = (lines(Level::Info), lines(Level::Warn));
+        let generators = Generators::of(&[]);
         Self {
-            context: context(&[], &output, &error),
+            context: context(&generators, &output, &error),
+            generators,
             table: ResourceTable::new(),
             voice,
             output,
@@ -53,7 +59,24 @@ impl DeterministicWasi {
 
     /// From here on random numbers come from `seed`.
     pub(super) fn seed(&mut self, seed: &[u8]) {
-        self.context = context(seed, &self.output, &self.error);
+        self.generators = Generators::of(seed);
+        self.context = context(&self.generators, &self.output, &self.error);
+    }
+
+    /// How far the generators of random numbers are.
+    ///
+    /// # Errors
+    /// The guest holds handles, which stand for something of the host.
+    pub(super) fn drawn(&self) -> wasmtime::Result<Vec<u128>> {
+        wasmtime::ensure!(self.table.is_empty(), "it holds open handles of WASI");
+        Ok(self.generators.all().map(|generator| generator.lock().get_word_pos()).to_vec())
+    }
+
+    /// Goes on with random numbers where another instance was.
+    pub(super) fn go_on_drawing(&mut self, drawn: &[u128]) {
+        for (generator, words) in self.generators.all().into_iter().zip(drawn) {
+            generator.lock().set_word_pos(*words);
+        }
     }
 
     /// Sends lines to `journal` until the call has ended.
@@ -90,13 +113,62 @@ fn say(voice: &Mutex<Voice>, level: Level, message: String) {
     }
 }
 
-fn context(seed: &[u8], output: &Lines, error: &Lines) -> WasiCtx {
-    let mut insecure_seed = [0; 16];
-    generator(seed, "insecure-seed").fill_bytes(&mut insecure_seed);
+/// The sources of random numbers of one instance.
+struct Generators {
+    secure: Shared,
+    insecure: Shared,
+    insecure_seed: u128,
+}
+
+impl Generators {
+    fn of(seed: &[u8]) -> Self {
+        let mut insecure_seed = [0; 16];
+        generator(seed, "insecure-seed").fill_bytes(&mut insecure_seed);
+        let shared = |interface| Shared(Arc::new(Mutex::new(generator(seed, interface))));
+        Self {
+            secure: shared("random"),
+            insecure: shared("insecure"),
+            insecure_seed: u128::from_le_bytes(insecure_seed),
+        }
+    }
+
+    fn all(&self) -> [&Shared; 2] {
+        [&self.secure, &self.insecure]
+    }
+}
+
+/// A generator that the guest draws from, and whose place is known.
+#[derive(Clone)]
+struct Shared(Arc<Mutex<ChaCha20Rng>>);
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, ChaCha20Rng> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl TryRng for Shared {
+    type Error = Infallible;
+
+    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
+        Ok(self.lock().next_u32())
+    }
+
+    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
+        Ok(self.lock().next_u64())
+    }
+
+    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
+        self.lock().fill_bytes(bytes);
+        Ok(())
+    }
+}
+
+fn context(generators: &Generators, output: &Lines, error: &Lines) -> WasiCtx {
     WasiCtx::builder()
-        .secure_random(generator(seed, "random"))
-        .insecure_random(generator(seed, "insecure"))
-        .insecure_random_seed(u128::from_le_bytes(insecure_seed))
+        .secure_random(generators.secure.clone())
+        .insecure_random(generators.insecure.clone())
+        .insecure_random_seed(generators.insecure_seed)
         .stdout(output.clone())
         .stderr(error.clone())
         .allow_tcp(false)

@@ -16,6 +16,7 @@ use super::{
     modules::{LoadedModule, ModuleStore},
     pool::GiveUp,
     report::ModuleReport,
+    snapshot::{Accessible, SnapshotFiles, SnapshotPolicy},
     turns::{Turn, Turns},
     validate::{self, Invalid},
 };
@@ -44,6 +45,9 @@ pub struct WasmConfig {
 pub struct Wasm {
     pub(super) engine: Arc<GuestEngine>,
     pub(super) modules: ModuleStore,
+    /// The same modules, made accessible.
+    accessible: ModuleStore,
+    snapshots: Option<Arc<SnapshotFiles>>,
     pub(super) limits: Arc<Limits>,
     pub(super) policy: Arc<Policy>,
     /// What it was made from.
@@ -58,15 +62,27 @@ impl Wasm {
     pub fn new(config: WasmConfig) -> Result<Self, GuestError> {
         let engine = Arc::new(GuestEngine::new(&config.limits, config.counts)?);
         let limits = Arc::new(config.limits.clone());
-        let modules = ModuleStore::new(
-            Arc::clone(&engine),
-            &limits,
-            config.source.clone(),
-            config.cache_dir.as_deref(),
-            config.compiler.clone(),
+        let modules = |source, cache_dir, configuration: &str| {
+            ModuleStore::new(
+                Arc::clone(&engine),
+                &limits,
+                source,
+                cache_dir,
+                configuration,
+                config.compiler.clone(),
+            )
+        };
+        let configuration = engine.configuration();
+        let cache_dir = config.cache_dir.as_deref();
+        let accessible = modules(
+            Arc::new(Accessible(config.source.clone())),
+            cache_dir.filter(|_| makes_snapshots(&config)),
+            &format!("{configuration}-accessible"),
         );
+        let modules = modules(config.source.clone(), cache_dir, &configuration);
+        let snapshots = snapshots(&config, &configuration);
         let policy = Arc::new(config.policy.clone());
-        Ok(Self { engine, modules, limits, policy, config })
+        Ok(Self { engine, modules, accessible, snapshots, limits, policy, config })
     }
 
     /// The limits of every instance.
@@ -140,6 +156,19 @@ impl Wasm {
         Ok(Arc::new(Limits { memory_bytes, table_elements, ..(*self.limits).clone() }))
     }
 
+    async fn instance(
+        &self,
+        modules: &ModuleStore,
+        module: Digest,
+        facts: Option<EngineFacts>,
+    ) -> Result<Box<dyn Workflow>, GuestError> {
+        let limits = facts.map_or(Ok(Arc::clone(&self.limits)), |facts| self.limits_of(&facts))?;
+        let module = modules.get(module).await?;
+        self.described(&module).await?;
+        let budget = Budget::new(limits, self.turn());
+        Ok(Box::new(Instance::new(&self.engine, budget, module).await?))
+    }
+
     /// What a loaded module says of itself; asked once.
     pub(super) async fn described(
         &self,
@@ -158,6 +187,29 @@ impl Wasm {
     }
 }
 
+/// An engine that counts runs for reports only.
+fn makes_snapshots(config: &WasmConfig) -> bool {
+    config.limits.snapshot_records > 0 && !config.counts
+}
+
+/// The folder of snapshots, unless none are to be made, or nothing can be written there.
+fn snapshots(config: &WasmConfig, configuration: &str) -> Option<Arc<SnapshotFiles>> {
+    let directory = config.cache_dir.as_deref().filter(|_| makes_snapshots(config))?;
+    let policy = SnapshotPolicy {
+        records: config.limits.snapshot_records,
+        bytes: config.limits.snapshot_bytes,
+    };
+    SnapshotFiles::open(directory, configuration, policy)
+        .inspect_err(|error| {
+            tracing::warn!(
+                "no snapshots will be kept: `{}` cannot be written: {error}",
+                directory.display()
+            );
+        })
+        .ok()
+        .map(Arc::new)
+}
+
 #[async_trait]
 impl Guests for Wasm {
     async fn describe(&self, module: Digest) -> Result<Arc<Vec<FunctionDescription>>, GuestError> {
@@ -170,11 +222,7 @@ impl Guests for Wasm {
         module: Digest,
         facts: Option<EngineFacts>,
     ) -> Result<Box<dyn Workflow>, GuestError> {
-        let limits = facts.map_or(Ok(Arc::clone(&self.limits)), |facts| self.limits_of(&facts))?;
-        let module = self.modules.get(module).await?;
-        self.described(&module).await?;
-        let budget = Budget::new(limits, self.turn());
-        Ok(Box::new(Instance::new(&self.engine, budget, module).await?))
+        self.instance(&self.modules, module, facts).await
     }
 
     fn engine_facts(&self) -> EngineFacts {
@@ -187,6 +235,18 @@ impl Guests for Wasm {
 
     fn counting(&self) -> Result<Arc<dyn Guests>, GuestError> {
         Self::counting(self)
+    }
+
+    fn snapshots(&self) -> Option<&Arc<SnapshotFiles>> {
+        self.snapshots.as_ref()
+    }
+
+    async fn accessible(
+        &self,
+        module: Digest,
+        facts: Option<EngineFacts>,
+    ) -> Result<Box<dyn Workflow>, GuestError> {
+        self.instance(&self.accessible, module, facts).await
     }
 
     fn when_full(&self, give_up: GiveUp) {

@@ -11,6 +11,7 @@ mod mutations;
 mod pool;
 mod running;
 mod runs;
+mod snapshot;
 mod upload;
 mod wasi;
 

@@ -1,0 +1,97 @@
+//! What an instance keeps between two polls, and what of it differs from a new one.
+
+use serde::{Deserialize, Serialize};
+
+/// Bytes that are compared, and kept, together.
+const PAGE_BYTES: usize = 4 << 10;
+
+/// All that an instance keeps between two polls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Memory {
+    /// The bytes of its memory.
+    pub(super) bytes: Vec<u8>,
+    /// The bits of its variables.
+    pub(super) globals: Vec<u64>,
+    /// How far its generators of random numbers are; empty: it has none.
+    pub(super) drawn: Vec<u128>,
+}
+
+/// What an instance keeps that a new one of its module does not.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemoryChange {
+    /// The length of the memory, in bytes.
+    pub(super) len: u32,
+    /// Bytes of the memory, by the place where they begin: whole pages, those that touch in one.
+    pub(super) runs: Vec<(u32, Vec<u8>)>,
+    pub(super) globals: Vec<u64>,
+    pub(crate) drawn: Vec<u128>,
+}
+
+impl Memory {
+    /// The same of an instance whose generators of random numbers are there.
+    pub(crate) fn having_drawn(self, drawn: Vec<u128>) -> Self {
+        Self { drawn, ..self }
+    }
+
+    /// What differs from `base`, the memory of a new instance.
+    pub fn since(&self, base: &Self) -> MemoryChange {
+        let mut runs: Vec<(u32, Vec<u8>)> = Vec::new();
+        let mut end = None;
+        let zeros = [0; PAGE_BYTES];
+        for (n, page) in self.bytes.chunks(PAGE_BYTES).enumerate() {
+            let at = n * PAGE_BYTES;
+            let old = base.bytes.get(at..at + page.len()).unwrap_or(&zeros[..page.len()]);
+            if page == old {
+                continue;
+            }
+            match runs.last_mut() {
+                Some((_, run)) if end == Some(at) => run.extend_from_slice(page),
+                _ => runs.push((place(at), page.to_vec())),
+            }
+            end = Some(at + page.len());
+        }
+        let (globals, drawn) = (self.globals.clone(), self.drawn.clone());
+        MemoryChange { len: place(self.bytes.len()), runs, globals, drawn }
+    }
+}
+
+impl MemoryChange {
+    /// Number of bytes of memory that differ.
+    pub fn bytes(&self) -> usize {
+        self.runs.iter().map(|(_, run)| run.len()).sum()
+    }
+}
+
+/// A place in a memory of 32 bits, of which one has at most 4 GiB less a page.
+pub(super) fn place(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn memory(bytes: Vec<u8>) -> Memory {
+        Memory { bytes, globals: vec![7], drawn: vec![] }
+    }
+
+    #[test]
+    fn only_pages_that_differ_are_kept_and_those_that_touch_in_one_run() {
+        let base = memory(vec![0; 4 * PAGE_BYTES]);
+        let mut bytes = vec![0; 6 * PAGE_BYTES];
+        bytes[PAGE_BYTES] = 1;
+        bytes[3 * PAGE_BYTES - 1] = 2;
+        bytes[5 * PAGE_BYTES + 3] = 3;
+        let change = memory(bytes).since(&base);
+        let runs: Vec<_> = change.runs.iter().map(|(at, run)| (*at, run.len())).collect();
+        assert_eq!(runs, [(4096, 8192), (5 * 4096, 4096)]);
+        assert_eq!((change.bytes(), change.len), (3 * PAGE_BYTES, 6 << 12));
+    }
+
+    #[test]
+    fn what_became_zero_is_kept() {
+        let (base, now) = (memory(vec![1; PAGE_BYTES]), memory(vec![0; PAGE_BYTES]));
+        assert_eq!(now.since(&base).runs, [(0, vec![0; PAGE_BYTES])]);
+        assert_eq!(now.since(&now).runs, []);
+    }
+}

@@ -1,0 +1,24 @@
+//! Components that were made accessible, as a source of modules.
+
+use std::sync::Arc;
+
+use anyhow::anyhow;
+use async_trait::async_trait;
+use segno_core::id::Digest;
+
+use super::rewrite::rewrite;
+use crate::ComponentSource;
+
+/// The components of another source, made accessible, under their own digests.
+pub(crate) struct Accessible(pub(crate) Arc<dyn ComponentSource>);
+
+#[async_trait]
+impl ComponentSource for Accessible {
+    async fn component(&self, digest: Digest) -> anyhow::Result<Option<Arc<[u8]>>> {
+        let Some(component) = self.0.component(digest).await? else { return Ok(None) };
+        let rewritten = tokio::task::spawn_blocking(move || rewrite(&component)).await?;
+        let rewritten =
+            rewritten.map_err(|why| anyhow!("no snapshot can be made of its instances: {why}"))?;
+        Ok(Some(rewritten.into()))
+    }
+}
