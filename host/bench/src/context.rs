@@ -1,6 +1,10 @@
 //! What all scenarios share: sizes, a directory for data, the guest and its engine.
 
-use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use anyhow::Context as _;
 use segno_core::id::Digest;
@@ -53,15 +57,7 @@ impl BenchContext {
         };
         let component: Arc<[u8]> = GUEST.into();
         let digest = Digest::of(&component);
-        let wasm = Wasm::new(WasmConfig {
-            limits: Limits::default(),
-            policy: Policy::default(),
-            cache_dir: None,
-            compiler: Compiler::Thread,
-            fair: true,
-            counts: false,
-            source: Arc::new(BTreeMap::from([(digest, component.clone())])),
-        })?;
+        let wasm = engine(&component, Limits::default(), None)?;
         Ok(Self {
             quick: options.quick,
             repetitions: options.repetitions.max(1),
@@ -70,10 +66,19 @@ impl BenchContext {
             restate_server: options.restate_server,
             binary: options.binary,
             env,
-            wasm: Arc::new(wasm),
+            wasm,
             digest,
             component,
         })
+    }
+
+    /// An engine over the guest that keeps snapshots in `folder`, after this number of records.
+    ///
+    /// # Errors
+    /// It cannot be set up.
+    pub fn with_snapshots(&self, folder: &Path, records: u32) -> anyhow::Result<Arc<Wasm>> {
+        let limits = Limits { snapshot_records: records, ..Limits::default() };
+        engine(&self.component, limits, Some(folder.to_owned()))
     }
 
     /// The size for this run: `quick` or `full`.
@@ -88,4 +93,22 @@ impl BenchContext {
     pub fn place(&self) -> anyhow::Result<TempDir> {
         tempfile::tempdir_in(self.folder.path()).context("cannot make a folder for data")
     }
+}
+
+fn engine(
+    component: &Arc<[u8]>,
+    limits: Limits,
+    cache_dir: Option<PathBuf>,
+) -> anyhow::Result<Arc<Wasm>> {
+    let source = BTreeMap::from([(Digest::of(component), component.clone())]);
+    let config = WasmConfig {
+        limits,
+        policy: Policy::default(),
+        cache_dir,
+        compiler: Compiler::Thread,
+        fair: true,
+        counts: false,
+        source: Arc::new(source),
+    };
+    Ok(Arc::new(Wasm::new(config)?))
 }

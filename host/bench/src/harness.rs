@@ -25,7 +25,7 @@ use segno_engine::{
     worker::WorkerSettings,
 };
 use segno_env::Env;
-use segno_guest::{Gate, HttpClient, HttpLimits, Payload, Policy};
+use segno_guest::{Gate, HttpClient, HttpLimits, Payload, Policy, Wasm};
 use segno_store::{
     MemoryStore, NewModule, Store,
     postgres::{self, PostgresConfig, PostgresStore},
@@ -60,10 +60,21 @@ impl Harness {
         dir: &Path,
         worker: WorkerSettings,
     ) -> anyhow::Result<Self> {
+        Self::sqlite_with(context, context.wasm.clone(), dir, worker).await
+    }
+
+    /// The same with other guests than those of the context.
+    pub async fn sqlite_with(
+        context: &BenchContext,
+        guests: Arc<Wasm>,
+        dir: &Path,
+        worker: WorkerSettings,
+    ) -> anyhow::Result<Self> {
         let (env, notifier) = (context.env.clone(), Arc::new(CommitNotifier::default()));
         let config = SqliteConfig::new(dir);
         let store = SqliteStore::open(config, Config::default(), env, notifier.clone()).await?;
-        Self::staffed(context, store.clone(), Some(store), notifier, Some(worker)).await
+        let (own, worker) = (Some(store.clone()), Some(worker));
+        Self::staffed_as(context, guests, "bench", store, own, notifier, worker).await
     }
 
     /// One of several hosts on a PostgreSQL database, called `node`.
@@ -81,7 +92,9 @@ impl Harness {
             ..WorkerSettings::default()
         };
         let own = store.clone();
-        let harness = Self::staffed_as(context, node, store, None, notifier, Some(worker)).await?;
+        let guests = context.wasm.clone();
+        let staffed = Self::staffed_as(context, guests, node, store, None, notifier, Some(worker));
+        let harness = staffed.await?;
         Ok(Self { postgres: Some(own), ..harness })
     }
 
@@ -107,11 +120,13 @@ impl Harness {
         notifier: Arc<CommitNotifier>,
         worker: Option<WorkerSettings>,
     ) -> anyhow::Result<Self> {
-        Self::staffed_as(context, "bench", store, sqlite, notifier, worker).await
+        let guests = context.wasm.clone();
+        Self::staffed_as(context, guests, "bench", store, sqlite, notifier, worker).await
     }
 
     async fn staffed_as(
         context: &BenchContext,
+        guests: Arc<Wasm>,
         node: &str,
         store: Arc<dyn Store>,
         sqlite: Option<Arc<SqliteStore>>,
@@ -123,7 +138,7 @@ impl Harness {
             context.env.clone(),
             Config::default(),
             store,
-            context.wasm.clone(),
+            guests,
             Arc::new(Gate::new(policy, HttpClient::new(HttpLimits::default())?)),
             notifier,
         );

@@ -95,7 +95,7 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
 }
 
 /// Ends the present wait of the workflow, and waits until the workflow is in the next one.
-async fn go_on(
+pub async fn go_on(
     context: &BenchContext,
     harness: &Harness,
     id: &PromiseId,

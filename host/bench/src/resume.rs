@@ -1,6 +1,7 @@
 //! The cost of resuming a workflow: with a warm instance, and without.
 
-use segno_core::id::PromiseId;
+use anyhow::Context as _;
+use segno_core::{id::PromiseId, time::Millis};
 use segno_engine::worker::{self, WarmBudget, WorkerSettings};
 use serde_json::json;
 
@@ -8,8 +9,10 @@ use super::{
     bare_guest::BareGuest,
     context::BenchContext,
     harness::Harness,
+    long,
     measure::Stopwatch,
     report::{Goal, Section},
+    suspended_fixture,
 };
 
 /// Number of steps before the wait: with `started`, the promise and two records for each step, 100
@@ -55,7 +58,9 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
     }
     let mut section = Section::new(format!(
         "a workflow with 100 records that waits for a promise: one poll of its instance against a fresh instance and a \
-         replay, without storage; then {workflows} of them woken at once over SQLite, from the settlements to their ends"
+         replay, without storage; then {workflows} of them woken at once over SQLite, from the settlements to their ends; then one of {} records, \
+         woken by a host that has just come up",
+        context.size(100_000, 2_000)
     ));
     section.measured("a poll of a warm instance", "µs", &warm_us);
     section.measured("a fresh instance and a replay of 100 records", "µs", &replay_us);
@@ -65,7 +70,51 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
     section.measured("over SQLite, warm, CPU time of each", "µs", &warm_cpu);
     section.measured("over SQLite, by replay, CPU time of each", "µs", &cold_cpu);
     section.ratio("over SQLite, warm / by replay", &warm_cpu, &cold_cpu);
+    from_snapshot(context, &mut section).await?;
     Ok(section)
+}
+
+/// A workflow with a long journal, woken by a host that has just come up, with a snapshot and without.
+async fn from_snapshot(context: &BenchContext, section: &mut Section) -> anyhow::Result<()> {
+    let records = context.size(100_000, 2_000);
+    let (place, folder) = (context.place()?, context.place()?);
+    let guests = context.with_snapshots(folder.path(), records / 2)?;
+    let id = PromiseId::from("long");
+    let warm = WorkerSettings::default();
+    let harness = Harness::sqlite_with(context, guests.clone(), place.path(), warm).await?;
+    suspended_fixture::put_long(&harness, &id, (records - 2) / 2, 1_000).await?;
+    let stopwatch = Stopwatch::start();
+    // It finds no warm instance; and when it waits again, a snapshot is made.
+    long::go_on(context, &harness, &id, 0).await?;
+    let is_made = async {
+        while !harness.host.metrics.text().contains("segno_snapshots_total{event=\"made\"} 1") {
+            context.env.runtime.sleep(Millis(1)).await;
+        }
+    };
+    context.env.within(Millis(60_000), is_made).await.context("no snapshot is made")?;
+    let made = [stopwatch.passed().cpu_each_us(1) / 1_000.0];
+    harness.close().await;
+
+    let (mut replayed, mut restored, mut turn) = (vec![], vec![], 1);
+    for _ in 0..context.repetitions {
+        for (guests, woken) in [(&context.wasm, &mut replayed), (&guests, &mut restored)] {
+            let harness = Harness::sqlite_with(context, guests.clone(), place.path(), warm).await?;
+            let stopwatch = Stopwatch::start();
+            long::go_on(context, &harness, &id, turn).await?;
+            woken.push(stopwatch.wall_us() / 1_000.0);
+            turn += 1;
+            harness.close().await;
+        }
+    }
+    section.measured(
+        "a long journal replayed, its snapshot made and proved, CPU time",
+        "ms",
+        &made,
+    );
+    section.measured("a long journal, woken by replay", "ms", &replayed);
+    section.measured("  = woken from a snapshot", "ms", &restored);
+    section.ratio("from a snapshot / by replay", &restored, &replayed);
+    Ok(())
 }
 
 /// CPU time in microseconds from the settlement of a promise to the end of the workflow that waited

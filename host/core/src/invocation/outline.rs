@@ -1,10 +1,12 @@
 //! What a replay has to know of a whole journal before it begins. It is gathered record by record,
 //! so that a journal of any length is looked over in pages and never held.
 
+use serde::{Deserialize, Serialize};
+
 use super::{AppendRefused, JournalHead, Record, RecordBody};
 
 /// See the module. A command takes one bit.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outline {
     head: JournalHead,
     started: Option<Record>,

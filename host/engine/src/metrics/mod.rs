@@ -18,7 +18,7 @@ pub use engine::EngineMetrics;
 pub use gauges::Gauges;
 pub use http::HttpMetrics;
 pub use store::StoreMetrics;
-pub use worker::{ClaimEnd, WorkerMetrics};
+pub use worker::{ClaimEnd, SnapshotEvent, WorkerMetrics};
 
 /// The content type of [`Metrics::text`].
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";

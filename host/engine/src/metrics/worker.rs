@@ -28,6 +28,36 @@ pub enum ClaimEnd {
     Lost,
 }
 
+/// What became of a snapshot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SnapshotEvent {
+    /// It was made, and is kept.
+    Made,
+    /// A workflow went on from it.
+    Restored,
+    /// It did not fit, and was thrown away; the journal was replayed.
+    Discarded,
+    /// None can be made of this module.
+    Refused,
+    /// It was made, and would not have gone on as the journal says.
+    Unequal,
+}
+
+impl SnapshotEvent {
+    const ALL: [Self; 5] =
+        [Self::Made, Self::Restored, Self::Discarded, Self::Refused, Self::Unequal];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Made => "made",
+            Self::Restored => "restored",
+            Self::Discarded => "discarded",
+            Self::Refused => "refused",
+            Self::Unequal => "unequal",
+        }
+    }
+}
+
 /// Running and queued executions, records, replays, traps.
 pub struct WorkerMetrics {
     processed: Counter,
@@ -35,6 +65,7 @@ pub struct WorkerMetrics {
     replays: Counter,
     replay_time: Histogram,
     warm_starts: Counter,
+    snapshots: Family<super::Label, Counter>,
     journal: Histogram,
     claims: Family<super::Label, Counter>,
     divergences: Counter,
@@ -68,6 +99,7 @@ impl WorkerMetrics {
             replays: Counter::default(),
             replay_time: Histogram::new(exponential_buckets(0.000_1, 4.0, 10)),
             warm_starts: Counter::default(),
+            snapshots: Family::default(),
             journal: Histogram::new(exponential_buckets(4.0, 4.0, 9)),
             claims: Family::default(),
             divergences: Counter::default(),
@@ -81,6 +113,9 @@ impl WorkerMetrics {
         };
         for end in [ClaimEnd::Finished, ClaimEnd::Suspended, ClaimEnd::Released, ClaimEnd::Lost] {
             drop(metrics.claims.get_or_create(&[("end", end.name())]));
+        }
+        for event in SnapshotEvent::ALL {
+            drop(metrics.snapshots.get_or_create(&[("event", event.name())]));
         }
         for end in [End::Completed, End::Failed, End::Stuck] {
             drop(metrics.graph_runs.get_or_create(&[("end", end.name())]));
@@ -123,6 +158,11 @@ impl WorkerMetrics {
             "warm_starts",
             "Executions that continued in a warm instance",
             metrics.warm_starts.clone(),
+        );
+        registry.register(
+            "snapshots",
+            "Snapshots of workflows with long journals, by what became of them; `unequal` is a defect",
+            metrics.snapshots.clone(),
         );
         registry.register(
             "journal_records_per_invocation",
@@ -170,6 +210,11 @@ impl WorkerMetrics {
     /// Counts a claim that continued in a warm instance.
     pub fn warm_start(&self) {
         self.warm_starts.inc();
+    }
+
+    /// Counts what became of a snapshot.
+    pub fn snapshot(&self, event: SnapshotEvent) {
+        self.snapshots.get_or_create(&[("event", event.name())]).inc();
     }
 
     /// Records the journal length of an invocation that ended.

@@ -71,16 +71,18 @@ pub async fn run_claimed(worker: Arc<WorkerContext>, claimed: Vec<ClaimedTask>) 
     first.await;
 }
 
-/// Reads the journals of tasks that are neither new nor warm nor long. If the read fails, each
+/// Reads the journals of tasks that are neither new nor warm nor long, and have no snapshots. If the read fails, each
 /// execution reads its own journal.
 async fn read_ahead(
     worker: &WorkerContext,
     claimed: &[ClaimedTask],
 ) -> HashMap<PromiseId, History> {
+    let snapshots = worker.host.guests.snapshots();
+    let short = snapshots.map_or(SHORT, |files| SHORT.min(files.policy.records - 1));
     let cold = claimed.iter().map(|claimed| &claimed.acquired).filter(|acquired| {
         let (task, len) = (&acquired.task, acquired.head.len);
         let is_warm = |module| worker.warm.holds(&task.id, task.version, module, len);
-        (1..=SHORT).contains(&len) && task.module.is_some_and(|module| !is_warm(module))
+        (1..=short).contains(&len) && task.module.is_some_and(|module| !is_warm(module))
     });
     let wanted: Vec<_> =
         cold.map(|acquired| (acquired.task.id.clone(), acquired.head.len)).collect();

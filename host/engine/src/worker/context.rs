@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     claims::Claims, error::ExecutionError, graph_run::RunCache, log_span, put_off::PutOff,
-    run_limiter::RunLimiter, task_versions::TaskVersions, warm::WarmCache,
+    run_limiter::RunLimiter, snapshot::Snapshots, task_versions::TaskVersions, warm::WarmCache,
 };
 use crate::{
     host::Host,
@@ -47,6 +47,8 @@ pub struct WorkerContext {
     pub run_limiter: RunLimiter,
     /// When executions that were put off are tried again.
     pub put_off: PutOff,
+    /// What is known of snapshots.
+    pub snapshots: Snapshots,
 }
 
 impl WorkerContext {

@@ -22,6 +22,7 @@ pub mod commands;
 pub mod fork;
 pub mod recording;
 pub mod replay;
+mod snapshot;
 
 // The parts of a worker.
 mod claims;
@@ -117,6 +118,7 @@ impl Worker {
             lease_ttl: Arc::new(AdaptiveLeaseTtl::new(LeasePolicy::of(host.config.ttl))),
             superseded: CancellationToken::new(),
             put_off: PutOff::default(),
+            snapshots: snapshot::Snapshots::default(),
             task_versions: TaskVersions::default(),
             speculative_starts: settings.speculative_starts,
             run_limiter: RunLimiter::new(settings.processors, &host),

@@ -26,6 +26,7 @@ use segno_core::{
     value::Text,
 };
 use segno_guest::{Answer, GuestCommand, Stop};
+use serde::{Deserialize, Serialize};
 
 pub use fields::{Fields, display};
 pub use site::{Identity, Site};
@@ -56,7 +57,7 @@ pub trait Rules {
 }
 
 /// What completes a command.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Completion {
     /// The settlement of this promise.
     Promise(PromiseId),
@@ -73,7 +74,7 @@ pub enum Completion {
 }
 
 /// What is read of what an object holds.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StateRead {
     /// How this promise of it stands.
     Promise(PromiseId),
@@ -84,7 +85,7 @@ pub enum StateRead {
 }
 
 /// The value of a command that its commit completes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Committed {
     /// `null`.
     Nothing,

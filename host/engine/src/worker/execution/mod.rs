@@ -16,7 +16,7 @@ use std::{
 };
 
 use segno_core::{id::Digest, promise::Promise};
-use segno_guest::{Event, FunctionDescription, Workflow};
+use segno_guest::{Event, FunctionDescription, SnapshotKey, Workflow};
 use segno_store::History;
 
 pub use self::commit::ClaimWriter;
@@ -30,6 +30,7 @@ use super::{
     run::Work,
     run_limiter::RunPermit,
     settlement_watch::SettlementWatch,
+    snapshot::{self, Suspended},
     warm::Warm,
 };
 use crate::metrics::ClaimEnd;
@@ -116,7 +117,10 @@ impl Execution {
         writer: &mut dyn ClaimWriter,
     ) -> Result<ClaimEnd, (ExecutionError, u32)> {
         match self.live(writer).await {
-            Ok(LiveEnd::Finished) => Ok(ClaimEnd::Finished),
+            Ok(LiveEnd::Finished) => {
+                snapshot::forget(&self.worker, &self.snapshot_key());
+                Ok(ClaimEnd::Finished)
+            }
             Ok(LiveEnd::Suspended) => {
                 self.keep_warm();
                 Ok(ClaimEnd::Suspended)
@@ -203,11 +207,17 @@ impl Execution {
         }
         self.recorder().forget_state();
         let journal_len = self.stored_len();
+        let (key, footprint) = (self.snapshot_key(), self.instance.footprint());
         let Self { worker, active, module, recorder, instance, signals, promise, .. } = self;
         let version = active.claim.version;
         let warm = Warm { instance, recorder, version, journal_len, module, signals };
         worker.warm.put(promise.id().clone(), warm);
         worker.show_warm();
+        snapshot::consider(&worker, Suspended { key, len: journal_len, footprint });
+    }
+
+    fn snapshot_key(&self) -> SnapshotKey {
+        SnapshotKey { id: self.promise.id().clone(), module: self.module }
     }
 }
 

@@ -4,6 +4,7 @@
 use std::{
     collections::{HashMap, VecDeque},
     sync::{Arc, Mutex},
+    time::Duration,
 };
 
 use segno_core::{
@@ -12,6 +13,7 @@ use segno_core::{
     promise::{CancelState, Promise},
     transition::turn_in,
 };
+use segno_guest::{SnapshotKey, Workflow};
 use segno_store::History;
 
 use super::{ClaimWriter, Execution, Preparation};
@@ -25,9 +27,20 @@ use crate::{
         recording::{Batch, Recorder, SharedRecorder},
         replay::{NotRead, Replayer, Start, StoredJournal},
         settlement_watch::SettlementWatch,
+        snapshot::{self, Restored},
         warm::Warm,
     },
 };
+
+/// An instance that stands at the end of its journal.
+struct Prepared {
+    instance: Box<dyn Workflow>,
+    recorder: SharedRecorder,
+    /// Number of signals that the journal tells of.
+    signals: u32,
+    /// Number of records that were replayed.
+    replayed: u32,
+}
 
 impl Execution {
     /// A warm instance, a new one, or one at the end of its journal. A replay that fails leaves its
@@ -49,9 +62,20 @@ impl Execution {
         }
         match head.len {
             0 => Self::start_new(preparation, recorder).await,
-            _ => {
+            len => {
+                let began = preparation.worker.host.env.clock.elapsed();
                 let history = preparation.work.prefetched.history.take();
-                Self::replay(preparation, module, history, writer, recorder).await
+                // Only short journals are read ahead.
+                let restored = match &history {
+                    None => Self::restore(&preparation, module, len).await?,
+                    Some(_) => None,
+                };
+                let prepared = match restored {
+                    Some(restored) => restored,
+                    None => Self::replay(&preparation, module, history, recorder).await?,
+                };
+                *recorder = Some(prepared.recorder.clone());
+                Self::go_on(preparation, module, prepared, began, writer).await
             }
         }
     }
@@ -105,17 +129,35 @@ impl Execution {
         Ok(execution)
     }
 
+    /// An instance that goes on from a snapshot, if one is kept.
+    async fn restore(
+        preparation: &Preparation,
+        module: Digest,
+        len: u32,
+    ) -> Result<Option<Prepared>, ExecutionError> {
+        let (worker, active) = (&preparation.worker, &preparation.active);
+        let id = preparation.work.acquired.promise.id().clone();
+        let identity = identity(preparation, module).await?;
+        let key = SnapshotKey { id, module };
+        let restored = snapshot::restored(worker, identity, key, len, || active.advance(1)).await?;
+        Ok(restored.map(|Restored { instance, recorder, outline, replayed }| Prepared {
+            instance,
+            recorder,
+            signals: outline.signals(),
+            replayed,
+        }))
+    }
+
+    /// A new instance, which replays the whole journal.
     async fn replay(
-        mut preparation: Preparation,
+        preparation: &Preparation,
         module: Digest,
         history: Option<History>,
-        writer: &mut dyn ClaimWriter,
         replayed: &mut Option<SharedRecorder>,
-    ) -> Result<Self, ExecutionError> {
-        let worker = preparation.worker.clone();
-        let promise = preparation.work.acquired.promise.clone();
+    ) -> Result<Prepared, ExecutionError> {
+        let (worker, promise) = (&preparation.worker, &preparation.work.acquired.promise);
         let JournalHead { len, .. } = preparation.work.acquired.head;
-        let identity = identity(&preparation, module).await?;
+        let identity = identity(preparation, module).await?;
         let mut journal = StoredJournal::new(&*worker.host.store, promise.id(), len);
         let (outline, records, stored_lines) = match history {
             Some(History { records, lines }) => {
@@ -127,27 +169,38 @@ impl Execution {
             }
         };
         let signals = outline.signals();
-        let start = outline.started().and_then(|record| Start::recorded(&promise, record));
+        let start = outline.started().and_then(|record| Start::recorded(promise, record));
         let start = start.ok_or_else(|| {
             HaltReport::new("damaged", "the journal does not begin with `started`")
         })?;
         let mut recorder = Recorder::over(identity, outline, false).with_stored_lines(stored_lines);
         recorder.feed(records);
         let facts = recorder.engine_facts();
-        let instance = worker.host.guests.instantiate(module, facts).await?;
+        let mut instance = worker.host.guests.instantiate(module, facts).await?;
         let recorder = Arc::new(Mutex::new(recorder));
         *replayed = Some(recorder.clone());
-        let settled = std::mem::take(&mut preparation.work.prefetched.settled);
-        let mut execution = Self::of(preparation, module, recorder.clone(), instance);
-        (execution.signals, execution.signal_unread) = (signals, true);
-
-        let began = worker.host.env.clock.elapsed();
         let replayer = Replayer { recorder: &recorder, source: &journal };
         // A long replay counts as progress: the lease goes on being extended.
-        let told = || execution.active.advance(1);
-        replayer.run(&mut *execution.instance, start, told).await?;
+        replayer.run(&mut *instance, start, || preparation.active.advance(1)).await?;
+        Ok(Prepared { instance, recorder, signals, replayed: len })
+    }
+
+    /// Goes on from the end of the journal, to which the preparation that `began` then came.
+    async fn go_on(
+        mut preparation: Preparation,
+        module: Digest,
+        prepared: Prepared,
+        began: Duration,
+        writer: &mut dyn ClaimWriter,
+    ) -> Result<Self, ExecutionError> {
+        let worker = preparation.worker.clone();
+        let settled = std::mem::take(&mut preparation.work.prefetched.settled);
+        let Prepared { instance, recorder, signals, replayed } = prepared;
+        let mut execution = Self::of(preparation, module, recorder, instance);
+        (execution.signals, execution.signal_unread) = (signals, true);
+
         let took = worker.host.env.clock.elapsed().saturating_sub(began);
-        let (id, records) = (promise.id(), len as usize);
+        let (id, records) = (execution.promise.id(), replayed as usize);
         worker.host.metrics.worker.replayed(records, took);
         if let Some(traces) = worker.host.traces() {
             let version = execution.active.claim.version.0;
@@ -162,7 +215,7 @@ impl Execution {
         preparation: Preparation,
         module: Digest,
         recorder: SharedRecorder,
-        instance: Box<dyn segno_guest::Workflow>,
+        instance: Box<dyn Workflow>,
     ) -> Self {
         let Preparation { worker, active, work, function, permit } = preparation;
         let task = work.acquired.task;

@@ -5,6 +5,7 @@ mod batch;
 mod ledger;
 mod object_state;
 mod open_commands;
+mod place;
 mod recorder;
 mod requests;
 
@@ -12,4 +13,5 @@ pub use batch::Batch;
 pub use ledger::Ledger;
 pub use object_state::{Found, Lookup, ObjectState};
 pub use open_commands::{Open, OpenCommands};
+pub use place::Place;
 pub use recorder::{Recorder, SharedRecorder, StoredEvent};

@@ -71,7 +71,7 @@ impl Recorder {
         Self::at(identity, Some(ReplayCursor::over(outline)), Timestamp::default(), read_only)
     }
 
-    fn at(
+    pub(super) fn at(
         identity: Identity,
         cursor: Option<ReplayCursor>,
         at: Timestamp,
@@ -115,6 +115,11 @@ impl Recorder {
     /// The commands of a guest that repeats records of an invocation with another id.
     pub fn ledger(&self) -> Option<&Ledger> {
         self.ledger.as_ref()
+    }
+
+    /// The invocation.
+    pub fn identity(&self) -> &Identity {
+        &self.identity
     }
 
     /// The promise that is or was to complete a command.

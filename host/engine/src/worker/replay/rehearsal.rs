@@ -1,12 +1,12 @@
 //! A replay without a claim, which writes nothing: a guest that stands before the start of a
 //! journal.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use segno_core::{
     address,
     id::{Digest, PromiseId},
-    invocation::{Outline, RecordBody},
+    invocation::{EngineFacts, Outline, RecordBody},
     promise::{Note, Task},
 };
 use segno_guest::{FunctionDescription, FunctionKind, GuestError, Workflow};
@@ -105,6 +105,20 @@ impl<'a> Rehearsal<'a> {
             host.guests.instantiate(module, recorder.engine_facts()).await.map_err(failed)?;
         let (recorder, start) = (Arc::new(Mutex::new(recorder)), Some(start));
         Ok(Self { row, module, recorded_by, outline, recorder, instance, journal, start })
+    }
+
+    /// The settings under which the journal was begun.
+    pub fn engine_facts(&self) -> Option<EngineFacts> {
+        self.recorder().engine_facts()
+    }
+
+    /// What the guest's commands are made of.
+    pub fn identity(&self) -> Identity {
+        self.recorder().identity().clone()
+    }
+
+    fn recorder(&self) -> MutexGuard<'_, Recorder> {
+        self.recorder.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Replays. `told` is called after the start, and after each event.

@@ -1,0 +1,80 @@
+//! Where a recorder stands at the end of the records that it matched, as data: another recorder goes
+//! on from there, without the records.
+
+use std::collections::BTreeMap;
+
+use segno_core::{
+    id::PromiseId,
+    invocation::{CommandKind, Outline},
+    time::Timestamp,
+};
+use serde::{Deserialize, Serialize};
+
+use super::{Open, Recorder};
+use crate::worker::commands::{Completion, Identity};
+
+/// See the module.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    outline: Outline,
+    at: Timestamp,
+    lines: u32,
+    waiting: Vec<Waiting>,
+    named: BTreeMap<u32, PromiseId>,
+}
+
+/// An open command, whose action is done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Waiting {
+    index: u32,
+    kind: CommandKind,
+    completion: Completion,
+}
+
+impl Place {
+    /// The outline of the records up to there.
+    pub fn outline(&self) -> &Outline {
+        &self.outline
+    }
+
+    /// The promises that complete the open commands; none: something completes one of them that
+    /// does not outlast a suspension.
+    pub fn promises(&self) -> Option<Vec<PromiseId>> {
+        self.waiting.iter().map(|waiting| waiting.completion.promise().cloned()).collect()
+    }
+}
+
+impl Recorder {
+    /// Where the recorder stands, if it is exactly at the end of the journal of this outline.
+    pub fn place(&self, outline: Outline) -> Option<Place> {
+        let is_settled = self.is_at(outline.head())
+            && self.batch.records.is_empty()
+            && self.batch.actions.is_empty()
+            && self.results.is_empty();
+        let waiting = |(index, open): (u32, &Open)| Waiting {
+            index,
+            kind: open.kind,
+            completion: open.completion.clone(),
+        };
+        is_settled.then(|| Place {
+            outline,
+            at: self.at,
+            lines: self.lines,
+            waiting: self.open.entries().map(waiting).collect(),
+            named: self.named.clone(),
+        })
+    }
+
+    /// A recorder at that place, which then [goes on](Recorder::go_on). `read_only`: for a report.
+    pub fn resumed_at(identity: Identity, place: Place, read_only: bool) -> Self {
+        let Place { outline, at, lines, waiting, named } = place;
+        let mut recorder = Self::at(identity, None, at, read_only);
+        let head = outline.head();
+        (recorder.seq, recorder.commands) = (head.len, head.commands);
+        (recorder.lines, recorder.named) = (lines, named);
+        for Waiting { index, kind, completion } in waiting {
+            recorder.open.add(index, Open { kind, completion, act: None });
+        }
+        recorder
+    }
+}

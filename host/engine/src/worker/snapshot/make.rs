@@ -1,0 +1,165 @@
+//! Makes a snapshot, and proves it before it is kept.
+//!
+//! ```text
+//! the journal, 0 .. N records          replayed by one instance:      memory A
+//! the journal, 0 .. M, half of them    replayed by another:           memory of a snapshot
+//! the journal, M .. N                  replayed by a third from it:   memory B
+//! ```
+//! If A and B are equal to the last byte, an instance of this module goes on from a snapshot as if it
+//! had been there from the beginning, and what was read of A is kept.
+
+use segno_core::{id::PromiseId, invocation::Record};
+use segno_guest::{GuestError, Memory, MemoryChange, SnapshotKey, Workflow};
+use segno_store::{Store, StoreError};
+
+use super::{
+    kept::Kept,
+    resumed::{Resumed, Resumption},
+};
+use crate::{
+    host::Host,
+    worker::{
+        ReplayError,
+        commands::Identity,
+        recording::Place,
+        replay::{Rehearsal, ReplayStopped, StoredJournal},
+    },
+};
+
+/// Records that are read at once to find an event.
+const PAGE: u32 = 512;
+
+/// Why none was made.
+#[derive(Debug)]
+pub enum NotMade {
+    /// The module keeps something where it cannot be read.
+    Inaccessible(GuestError),
+    /// An instance went on from a snapshot in another way than the journal: what differed.
+    Unequal(String),
+    /// It stands where it cannot be made, or something went wrong.
+    NotNow(String),
+}
+
+/// Makes a snapshot after the first `len` records of a journal.
+///
+/// # Errors
+/// [`NotMade`].
+pub async fn make(host: &Host, key: &SnapshotKey, len: u32) -> Result<Kept, NotMade> {
+    let SnapshotKey { id, module } = key;
+    let store = &*host.store;
+    let mut new = host.guests.accessible(*module, None).await.map_err(NotMade::Inaccessible)?;
+    let base = saved(&mut *new).await?;
+    drop(new);
+
+    let middle = event_after(store, id, len / 2, len).await?;
+    let (half, identity) = repeated(host, key, middle, &base).await?;
+    let (whole, _) = repeated(host, key, len, &base).await?;
+
+    let awaited = whole.place.promises();
+    let awaited = awaited.ok_or_else(|| NotMade::NotNow(format!("it is busy at record {len}")))?;
+    let rows = store.read().promises(&awaited).await?;
+    if rows.iter().any(Option::is_none) {
+        return Err(NotMade::NotNow("it waits for a promise that is not stored yet".into()));
+    }
+    let place = half.place;
+    let (module, change) = (*module, &half.change);
+    let resumption = Resumption { host, module, identity, lines: None, place, change };
+    let mut journal = StoredJournal::new(store, id, len);
+    let mut resumed = match resumption.run(&mut journal, || {}).await {
+        Ok(resumed) => resumed,
+        Err(ReplayStopped::Guest(error)) => return Err(NotMade::Unequal(error.to_string())),
+        Err(ReplayStopped::Unread(not_read)) => {
+            return Err(ReplayError::unread(id, not_read).into());
+        }
+    };
+    compare(&mut resumed, &whole, &base).await?;
+
+    let last = record(store, id, len - 1).await?;
+    let last = last.ok_or_else(|| NotMade::NotNow("its journal is gone".into()))?;
+    Ok(Kept::new(last, whole.place, whole.change))
+}
+
+/// Where an instance stood, and what it kept beside a new one.
+struct Stood {
+    place: Place,
+    change: MemoryChange,
+}
+
+/// An instance that repeated the first `len` records.
+async fn repeated(
+    host: &Host,
+    key: &SnapshotKey,
+    len: u32,
+    base: &Memory,
+) -> Result<(Stood, Identity), NotMade> {
+    let mut rehearsal = Rehearsal::new(host, &key.id, Some(key.module), Some(len)).await?;
+    let engine = rehearsal.engine_facts();
+    let instance = host.guests.accessible(key.module, engine).await;
+    rehearsal.instance = instance.map_err(NotMade::Inaccessible)?;
+    rehearsal.run(|| {}).await.map_err(|stopped| match stopped {
+        ReplayStopped::Unread(not_read) => ReplayError::unread(&key.id, not_read).into(),
+        ReplayStopped::Guest(error) => NotMade::NotNow(error.to_string()),
+    })?;
+    let identity = rehearsal.identity();
+    let Rehearsal { instance, recorder, outline, .. } = rehearsal;
+    let mut stands = Resumed { instance, recorder, outline };
+    let place = stands.place();
+    let place = place.ok_or_else(|| NotMade::NotNow(format!("it is further than record {len}")))?;
+    let change = saved(&mut *stands.instance).await?.since(base);
+    Ok((Stood { place, change }, identity))
+}
+
+async fn compare(resumed: &mut Resumed, whole: &Stood, base: &Memory) -> Result<(), NotMade> {
+    let differs = |what: &str| Err(NotMade::Unequal(what.to_owned()));
+    if resumed.place().as_ref() != Some(&whole.place) {
+        return differs("it waits for something else");
+    }
+    if saved(&mut *resumed.instance).await?.since(base) != whole.change {
+        return differs("its memory differs");
+    }
+    Ok(())
+}
+
+async fn saved(instance: &mut dyn Workflow) -> Result<Memory, NotMade> {
+    instance.save().await.map_err(NotMade::Inaccessible)
+}
+
+/// The first place from `from` on at which the guest waited: an event comes next.
+async fn event_after(
+    store: &dyn Store,
+    id: &PromiseId,
+    from: u32,
+    end: u32,
+) -> Result<u32, NotMade> {
+    let mut from = from;
+    while from < end {
+        let page = store.read().journal(id, from, PAGE.min(end - from)).await?;
+        let Some(last) = page.last() else { break };
+        if let Some(event) = page.iter().find(|record| record.body.is_event()) {
+            return Ok(event.seq);
+        }
+        from = last.seq + 1;
+    }
+    Err(NotMade::NotNow("no event came in the second half of its journal".into()))
+}
+
+/// The record at this place.
+pub(super) async fn record(
+    store: &dyn Store,
+    id: &PromiseId,
+    at: u32,
+) -> Result<Option<Record>, StoreError> {
+    Ok(store.read().journal(id, at, 1).await?.pop())
+}
+
+impl From<StoreError> for NotMade {
+    fn from(error: StoreError) -> Self {
+        Self::NotNow(error.to_string())
+    }
+}
+
+impl From<ReplayError> for NotMade {
+    fn from(error: ReplayError) -> Self {
+        Self::NotNow(error.to_string())
+    }
+}

@@ -1,0 +1,152 @@
+//! Snapshots: a workflow with a long journal goes on from what its instance kept at a record, and only
+//! the records after that are replayed.
+//!
+//! A snapshot is made of a workflow that waits, in the background, from its journal and never from the
+//! instance that runs it. It is compared before it is kept ([`make`]), compared with the journal
+//! before it is used ([`restore`]), and thrown away at the first doubt: the journal has everything that
+//! it has.
+
+mod kept;
+mod make;
+mod restore;
+mod resumed;
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use segno_core::id::{Digest, PromiseId};
+use segno_guest::{SnapshotFiles, SnapshotKey};
+
+use self::make::NotMade;
+pub use self::restore::{Restored, restored};
+use super::context::WorkerContext;
+use crate::metrics::SnapshotEvent;
+
+/// Executions of which it is remembered when their last snapshot was made.
+const REMEMBERED: usize = 10_000;
+
+/// What a worker knows of its snapshots.
+#[derive(Default)]
+pub struct Snapshots {
+    /// By execution: the length of the journal when the last one was made, or tried to be.
+    last: Mutex<HashMap<PromiseId, u32>>,
+    /// Modules of which none can be made.
+    refused: Mutex<BTreeSet<Digest>>,
+    /// Whether one is being made.
+    busy: AtomicBool,
+}
+
+/// A workflow that was suspended.
+pub struct Suspended {
+    /// The execution, and the module that runs it.
+    pub key: SnapshotKey,
+    /// The length of its journal.
+    pub len: u32,
+    /// Bytes of memory that its instance has.
+    pub footprint: usize,
+}
+
+impl Snapshots {
+    fn last(&self) -> MutexGuard<'_, HashMap<PromiseId, u32>> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn refused(&self) -> MutexGuard<'_, BTreeSet<Digest>> {
+        self.refused.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note(&self, id: &PromiseId, len: u32) {
+        let mut last = self.last();
+        if last.len() >= REMEMBERED {
+            last.clear();
+        }
+        last.insert(id.clone(), len);
+    }
+
+    fn is_due(&self, files: &SnapshotFiles, of: &Suspended) -> bool {
+        let last = self.last().get(&of.key.id).copied().unwrap_or_default();
+        files.policy.is_due(of.len, last)
+            && of.footprint <= files.policy.instance_bytes()
+            && !self.refused().contains(&of.key.module)
+    }
+}
+
+/// Makes a snapshot of this workflow, if one is due and none is being made.
+pub fn consider(worker: &Arc<WorkerContext>, suspended: Suspended) {
+    let Some(files) = worker.host.guests.snapshots() else { return };
+    let snapshots = &worker.snapshots;
+    if !snapshots.is_due(files, &suspended) || snapshots.busy.swap(true, Ordering::AcqRel) {
+        return;
+    }
+    let (files, making) = (files.clone(), Making(worker.clone()));
+    let work = async move {
+        tokio::select! {
+            biased;
+            () = making.0.draining.cancelled() => {}
+            () = keep(&making.0, files, suspended) => {}
+        }
+    };
+    worker.host.env.runtime.spawn("snapshot", Box::pin(work));
+}
+
+/// While it lives, a snapshot is being made.
+struct Making(Arc<WorkerContext>);
+
+impl Drop for Making {
+    fn drop(&mut self) {
+        self.0.snapshots.busy.store(false, Ordering::Release);
+    }
+}
+
+async fn keep(worker: &WorkerContext, files: Arc<SnapshotFiles>, of: Suspended) {
+    let (Suspended { key, len, .. }, snapshots) = (of, &worker.snapshots);
+    snapshots.note(&key.id, len);
+    let (id, module) = (&key.id, key.module);
+    let event = match make::make(&worker.host, &key, len).await {
+        Ok(kept) => {
+            let (bytes, compressed) = (kept.change.bytes(), kept.encode());
+            let stored = tokio::task::spawn_blocking(move || files.store(&key, &compressed)).await;
+            match stored {
+                Ok(Ok(())) => {
+                    tracing::debug!(target: "segno::snapshots", records = len, bytes, "made");
+                    SnapshotEvent::Made
+                }
+                Ok(Err(error)) => return tracing::warn!("a snapshot cannot be written: {error}"),
+                Err(_) => return,
+            }
+        }
+        Err(NotMade::Unequal(what)) => {
+            tracing::error!(
+                %id, %module,
+                "a snapshot of this execution would not go on as its journal says: {what}. None is kept, and no \
+                 more are made of this module; executions are replayed from their journals. Please report this"
+            );
+            snapshots.refused().insert(module);
+            SnapshotEvent::Unequal
+        }
+        Err(NotMade::Inaccessible(error)) => {
+            tracing::info!(%module, "long executions are replayed as a whole, without snapshots: {error}");
+            snapshots.refused().insert(module);
+            SnapshotEvent::Refused
+        }
+        Err(NotMade::NotNow(why)) => {
+            return tracing::debug!(target: "segno::snapshots", %id, %why, "not made");
+        }
+    };
+    worker.host.metrics.worker.snapshot(event);
+}
+
+/// The execution has ended: its snapshot is removed.
+pub fn forget(worker: &WorkerContext, key: &SnapshotKey) {
+    let known = worker.snapshots.last().remove(&key.id).is_some();
+    if let Some(files) = worker.host.guests.snapshots()
+        && known
+    {
+        files.remove(key);
+    }
+}

@@ -1,0 +1,106 @@
+//! Goes on from a snapshot, if there is one of this execution.
+
+use segno_core::invocation::Outline;
+use segno_guest::{SnapshotKey, Workflow};
+use segno_store::StoreError;
+
+use super::{
+    kept::Kept,
+    make::record,
+    resumed::{Resumed, Resumption},
+};
+use crate::{
+    metrics::SnapshotEvent,
+    worker::{
+        commands::Identity,
+        context::WorkerContext,
+        recording::SharedRecorder,
+        replay::{NotRead, ReplayStopped, StoredJournal},
+    },
+};
+
+/// An instance at the end of its journal.
+pub struct Restored {
+    /// The instance.
+    pub instance: Box<dyn Workflow>,
+    /// Its recorder.
+    pub recorder: SharedRecorder,
+    /// The outline of the whole journal.
+    pub outline: Outline,
+    /// Number of records that were replayed.
+    pub replayed: u32,
+}
+
+/// Goes on from the snapshot of this execution, whose journal has `len` records; `None`: there is
+/// none that fits. `told` is called after each event that is replayed.
+///
+/// # Errors
+/// The store did not answer.
+pub async fn restored(
+    worker: &WorkerContext,
+    identity: Identity,
+    key: SnapshotKey,
+    len: u32,
+    told: impl Fn() + Send,
+) -> Result<Option<Restored>, StoreError> {
+    let guests = &worker.host.guests;
+    let files = guests.snapshots().filter(|files| files.policy.records <= len).cloned();
+    let Some(files) = files else { return Ok(None) };
+    let loading = (files.clone(), key.clone());
+    let loaded = tokio::task::spawn_blocking(move || loading.0.load(&loading.1)).await;
+    let Ok(Some(bytes)) = loaded else { return Ok(None) };
+    let why = match Kept::decode(&bytes) {
+        None => "another version of this program made it".to_owned(),
+        Some(kept) if !fits(worker, &key, &kept, len).await? => {
+            "its journal is another one now".to_owned()
+        }
+        Some(kept) => match resume(worker, identity, &key, len, kept, told).await {
+            Ok(restored) => {
+                worker.host.metrics.worker.snapshot(SnapshotEvent::Restored);
+                worker.snapshots.note(&key.id, len - restored.replayed);
+                return Ok(Some(restored));
+            }
+            Err(ReplayStopped::Unread(NotRead::Store(error))) => return Err(error),
+            Err(ReplayStopped::Unread(not_read)) => format!("{not_read:?}"),
+            Err(ReplayStopped::Guest(error)) => error.to_string(),
+        },
+    };
+    tracing::warn!(id = %key.id, "its snapshot is thrown away, and its journal replayed: {why}");
+    worker.host.metrics.worker.snapshot(SnapshotEvent::Discarded);
+    let _ = tokio::task::spawn_blocking(move || files.remove(&key)).await;
+    Ok(None)
+}
+
+/// Whether a snapshot is of the beginning of this journal.
+async fn fits(
+    worker: &WorkerContext,
+    key: &SnapshotKey,
+    kept: &Kept,
+    len: u32,
+) -> Result<bool, StoreError> {
+    let store = &*worker.host.store;
+    if kept.len() == 0 || kept.len() > len {
+        return Ok(false);
+    }
+    let first = record(store, &key.id, 0).await?;
+    let last = record(store, &key.id, kept.len() - 1).await?;
+    Ok(first.as_ref() == kept.place.outline().started() && last.as_ref() == Some(&kept.last))
+}
+
+async fn resume(
+    worker: &WorkerContext,
+    identity: Identity,
+    key: &SnapshotKey,
+    len: u32,
+    kept: Kept,
+    told: impl Fn() + Send,
+) -> Result<Restored, ReplayStopped> {
+    let (store, replayed) = (&*worker.host.store, len - kept.len());
+    let lines = store.read().log_count(&key.id).await.map_err(NotRead::Store)?;
+    let (host, module, lines) = (&worker.host, key.module, Some(lines));
+    let Kept { place, change, .. } = kept;
+    let resumption = Resumption { host, module, identity, lines, place, change: &change };
+    let mut journal = StoredJournal::new(store, &key.id, len);
+    let Resumed { instance, recorder, outline } = resumption.run(&mut journal, told).await?;
+    Ok(Restored { instance, recorder, outline, replayed })
+}

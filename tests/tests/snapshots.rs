@@ -1,0 +1,462 @@
+//! Workflows that go on from a snapshot of their instance: as they would without, in Rust and in
+//! JavaScript; and from nothing that is damaged, of another journal, or not proved.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use async_trait::async_trait;
+use segno::{
+    guest::{
+        ActivityContext, ActivityHost, Compiler, Context, Event, FunctionDescription, GuestError,
+        Guests, Limits, Memory, MemoryChange, Outcome, Payload, Policy, SharedJournal,
+        SnapshotFiles, Wasm, WasmConfig, Workflow,
+    },
+    worker,
+};
+use segno_bundle::{BundleReader, Item};
+use segno_core::{
+    id::Digest,
+    invocation::EngineFacts,
+    promise::{Promise, Verdict},
+    time::Millis,
+};
+use serde_json::{Value as Json, json};
+use tempfile::TempDir;
+use tests::{
+    guests::examples,
+    world::{Faults, World},
+};
+
+const BENCH: &[u8] = include_bytes!("../../host/bench/guest/bench.wasm");
+const JAVASCRIPT: &[u8] = include_bytes!("../bundles/0.1.0/javascript.segno-bundle");
+
+/// An engine over one component that makes snapshots after so many records, with its folder.
+struct Engine {
+    component: Arc<[u8]>,
+    wasm: Arc<Wasm>,
+    folder: TempDir,
+}
+
+impl Engine {
+    fn new(component: Arc<[u8]>, snapshot_records: u32) -> Self {
+        let folder = tempfile::tempdir().expect("there is room");
+        let source = BTreeMap::from([(Digest::of(&component), component.clone())]);
+        let config = WasmConfig {
+            limits: Limits { instances: 64, snapshot_records, ..Limits::default() },
+            policy: Policy::default(),
+            cache_dir: Some(folder.path().to_owned()),
+            compiler: Compiler::Thread,
+            fair: false,
+            counts: false,
+            source: Arc::new(source),
+        };
+        let wasm = Arc::new(Wasm::new(config).expect("the engine can be set up"));
+        Self { component, wasm, folder }
+    }
+
+    fn bench(snapshot_records: u32) -> Self {
+        Self::new(BENCH.into(), snapshot_records)
+    }
+
+    async fn world(&self) -> World {
+        self.world_of(self.wasm.clone()).await
+    }
+
+    async fn world_of(&self, guests: Arc<dyn Guests>) -> World {
+        // Compiled before time begins, which does not wait for it.
+        let module = Digest::of(&self.component);
+        self.wasm.describe(module).await.expect("it describes itself");
+        // Some cannot be read.
+        let _ = self.wasm.accessible(module, None).await;
+        World::new(guests, "m", self.component.clone(), Faults::default()).await
+    }
+
+    /// The files of all snapshots.
+    fn files(&self) -> Vec<PathBuf> {
+        let entries = |path: &Path| fs::read_dir(path).into_iter().flatten().flatten();
+        let configurations = entries(&self.folder.path().join("snapshots"));
+        configurations.flat_map(|each| entries(&each.path())).map(|file| file.path()).collect()
+    }
+}
+
+/// What one life of a host counted of its snapshots, and how many records it replayed.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+struct Counted {
+    made: u64,
+    restored: u64,
+    discarded: u64,
+    refused: u64,
+    unequal: u64,
+    replayed: u64,
+}
+
+impl Counted {
+    fn of(world: &World) -> Self {
+        let metrics = world.metrics();
+        let count = |name: &str| -> u64 {
+            let line = metrics.lines().find_map(|line| line.strip_prefix(name));
+            line.map_or(0, |number| number.trim().parse().expect("a number"))
+        };
+        let event = |name: &str| count(&format!("segno_snapshots_total{{event=\"{name}\"}}"));
+        Self {
+            made: event("made"),
+            restored: event("restored"),
+            discarded: event("discarded"),
+            refused: event("refused"),
+            unequal: event("unequal"),
+            replayed: count("segno_replayed_records_total"),
+        }
+    }
+}
+
+/// Runs until `done` says so of what this life counted.
+async fn counts(world: &mut World, what: &str, done: impl Fn(Counted) -> bool) -> Counted {
+    let mut looks = 0;
+    let seen = async |world: &World| {
+        looks += 1;
+        let counted = Counted::of(world);
+        assert!(looks < 5_000, "{what}, within some minutes: {counted:?}");
+        done(counted)
+    };
+    world.until(what, seen).await;
+    Counted::of(world)
+}
+
+async fn waits_for(world: &mut World, promise: &str) {
+    world.until(promise, async |world| world.promise(promise).await.is_some()).await;
+}
+
+/// The end of `it`, its journal without its instants, and what it logged.
+async fn ended(world: &mut World) -> (Verdict, Json, Vec<String>, Vec<String>) {
+    let (verdict, value) = world.outcome("it").await;
+    let report = worker::replay(&world.host(), &"it".into(), None).await.expect("it is replayed");
+    assert!(report.is_identical() && report.finished, "{report:?}");
+    (verdict, value, world.story("it").await, world.logs("it").await)
+}
+
+const TURNS: u32 = 5;
+
+/// Runs `turns`, killing the host while it waits for each promise, and tells what each life counted.
+async fn turns(engine: &Engine) -> (Vec<Counted>, (Verdict, Json, Vec<String>, Vec<String>)) {
+    let mut world = engine.world().await;
+    world.start("it", "wasm://m/turns", &json!({ "steps": 300, "turns": TURNS })).await;
+    let mut lives = Vec::new();
+    for turn in 0..TURNS {
+        waits_for(&mut world, &format!("it/p/turn-{turn}")).await;
+        if turn == 0 && engine.wasm.snapshots().is_some() {
+            counts(&mut world, "it is made", |counted| counted.made == 1).await;
+        }
+        lives.push(Counted::of(&world));
+        world.boot().await;
+        world.resolve(&format!("it/p/turn-{turn}"), &json!(null)).await;
+    }
+    let end = ended(&mut world).await;
+    lives.push(Counted::of(&world));
+    (lives, end)
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn only_what_came_after_a_snapshot_is_replayed() {
+    let engine = Engine::bench(600);
+    let (lives, end) = turns(&engine).await;
+    // `started`, 300 steps, and the promise: 602 records; each turn then adds two.
+    let made = Counted { made: 1, ..Counted::default() };
+    let restored = |tail| Counted { restored: 1, replayed: tail, ..Counted::default() };
+    let expected = [made, restored(0), restored(2), restored(4), restored(6), restored(8)];
+    assert_eq!(lives, expected);
+    assert_eq!(engine.files(), [] as [PathBuf; 0], "what has ended has none");
+
+    let (lives, plain) = turns(&Engine::bench(0)).await;
+    let replayed = |records| Counted { replayed: records, ..Counted::default() };
+    let expected = [0, 602, 604, 606, 608, 610].map(replayed);
+    assert_eq!(lives, expected);
+    assert_eq!(end, plain);
+}
+
+/// A world in which `turns` waits with a snapshot, and no host is up.
+async fn waiting(engine: &Engine) -> World {
+    let mut world = engine.world().await;
+    world.start("it", "wasm://m/turns", &json!({ "steps": 300, "turns": 1 })).await;
+    counts(&mut world, "it is made", |counted| counted.made == 1).await;
+    world.crash();
+    world
+}
+
+/// Lets it go on, which it does by replaying everything.
+async fn goes_on_without(engine: &Engine, world: &mut World, discarded: u64) {
+    let [file] = &engine.files()[..] else { panic!("there is one snapshot") };
+    let before = fs::read(file).expect("it is there");
+    world.boot().await;
+    world.resolve("it/p/turn-0", &json!(null)).await;
+    assert_eq!(ended(world).await.1, json!(1));
+    let expected = Counted { discarded, replayed: 602, ..Counted::default() };
+    assert_eq!(Counted::of(world), expected);
+    assert!(fs::read(file).map_or(true, |now| now != before), "it is not used again");
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_damaged_snapshot_is_passed_over() {
+    let engine = Engine::bench(600);
+    let mut world = waiting(&engine).await;
+    let [file] = &engine.files()[..] else { panic!("there is one snapshot") };
+    let mut bytes = fs::read(file).expect("it is there");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(file, bytes).expect("it can be damaged");
+    // It is as if there were none.
+    goes_on_without(&engine, &mut world, 0).await;
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_snapshot_of_another_journal_is_passed_over() {
+    let engine = Engine::bench(600);
+    drop(waiting(&engine).await);
+    let [file] = &engine.files()[..] else { panic!("there is one snapshot") };
+    let old = fs::read(file).expect("it is there");
+    // Another execution of the same name, whose steps are as many, and which began later.
+    let mut world = engine.world().await;
+    world.pass(Millis(1)).await;
+    world.start("it", "wasm://m/turns", &json!({ "steps": 300, "turns": 1 })).await;
+    counts(&mut world, "it is made", |counted| counted.made == 1).await;
+    world.crash();
+    assert_ne!(fs::read(file).expect("it is there"), old);
+    fs::write(file, old).expect("it can be exchanged");
+    goes_on_without(&engine, &mut world, 1).await;
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_component_of_components_is_replayed_as_a_whole() {
+    let mut bundle = BundleReader::begin(JAVASCRIPT).expect("it is a bundle");
+    let component = loop {
+        match bundle.next_item().expect("it is whole") {
+            Some(Item::Component(bytes)) => break bytes,
+            Some(_) => {}
+            None => panic!("it has its module"),
+        }
+    };
+    let engine = Engine::new(component.into(), 1);
+    let mut world = engine.world().await;
+    let offer = json!({ "goods": ["apple", "cheese", "gold"], "pause_ms": 60_000 });
+    world.start("it", "wasm://m/offer", &offer).await;
+    counts(&mut world, "none is made", |counted| counted.refused == 1).await;
+    world.boot().await;
+    assert_eq!(ended(&mut world).await.1["total"], json!(830));
+    let Counted { made, restored, unequal, .. } = Counted::of(&world);
+    assert_eq!((made, restored, unequal), (0, 0, 0));
+}
+
+/// An example, its function and its input, and the promise that a person resolves.
+struct Example {
+    name: &'static str,
+    function: &'static str,
+    input: Json,
+    decides: Option<(&'static str, Json)>,
+    /// Whether something happens before a wait: only then is a snapshot of it made.
+    goes_on: bool,
+}
+
+/// Runs an example, killing the host whenever a snapshot was made. Answers its end, and from how many
+/// snapshots it went on.
+async fn played(example: &Example, snapshot_records: u32) -> ((Verdict, Json), u64) {
+    let Example { name, function, input, decides, .. } = example;
+    let engine = Engine::new(examples()[name].clone(), snapshot_records);
+    let mut world = engine.world().await;
+    world.start("it", &format!("wasm://m/{function}"), input).await;
+    let mut decides = decides.as_ref().map(|(promise, value)| (format!("it/p/{promise}"), value));
+    let mut total = 0;
+    loop {
+        let has_ended = async |world: &World| {
+            world.promise("it").await.is_some_and(|promise| !promise.is_pending())
+        };
+        let is_waited_for = async |world: &World, decides: &Option<(String, &Json)>| match decides {
+            Some((id, _)) => world.promise(id).await.is_some(),
+            None => false,
+        };
+        world
+            .until("something happens", async |world| {
+                has_ended(world).await
+                    || is_waited_for(world, &decides).await
+                    || Counted::of(world).made > 0
+            })
+            .await;
+        world.pass(Millis(500)).await;
+        let counted = Counted::of(&world);
+        assert_eq!((counted.unequal, counted.refused, counted.discarded), (0, 0, 0));
+        total += counted.restored;
+        if has_ended(&world).await {
+            let (verdict, value, ..) = ended(&mut world).await;
+            return ((verdict, value), total);
+        }
+        world.boot().await;
+        if is_waited_for(&world, &decides).await
+            && let Some((id, value)) = decides.take()
+        {
+            world.resolve(&id, value).await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn the_examples_go_on_from_their_waits() {
+    let item = |sku: &str| json!({ "sku": sku, "quantity": 1, "price_cents": 1250 });
+    let items = [item("tea"), item("cup"), item("pot")];
+    let examples = [
+        Example {
+            name: "order",
+            function: "order",
+            input: json!({ "id": "o-1", "items": items, "payments": "http://payments" }),
+            decides: Some(("approval", json!(true))),
+            goes_on: true,
+        },
+        Example {
+            name: "approval",
+            function: "approval",
+            input: json!({ "title": "Annual report", "approver": "Ada" }),
+            decides: Some(("decision", json!("approve"))),
+            goes_on: false,
+        },
+        Example {
+            name: "fan-out",
+            function: "fan_out",
+            input: json!({ "children": 8 }),
+            decides: None,
+            goes_on: false,
+        },
+    ];
+    for example in examples {
+        let (end, restored) = played(&example, 1).await;
+        let (plain, none) = played(&example, 0).await;
+        assert_eq!((restored > 0, none), (example.goes_on, 0), "{}: {restored}", example.name);
+        assert_eq!(end, plain, "{}", example.name);
+    }
+}
+
+/// Guests of which something is lost in a snapshot.
+struct Lossy {
+    guests: Arc<Wasm>,
+    /// What is lost: all of it when it is put back, else what was read of one that was restored.
+    all: bool,
+}
+
+struct LossyWorkflow {
+    workflow: Box<dyn Workflow>,
+    all: bool,
+    /// What was read first.
+    base: Option<Memory>,
+    restored: AtomicBool,
+}
+
+#[async_trait]
+impl Guests for Lossy {
+    async fn describe(&self, module: Digest) -> Result<Arc<Vec<FunctionDescription>>, GuestError> {
+        self.guests.describe(module).await
+    }
+
+    async fn instantiate(
+        &self,
+        module: Digest,
+        facts: Option<EngineFacts>,
+    ) -> Result<Box<dyn Workflow>, GuestError> {
+        self.guests.instantiate(module, facts).await
+    }
+
+    fn engine_facts(&self) -> EngineFacts {
+        self.guests.engine_facts()
+    }
+
+    fn snapshots(&self) -> Option<&Arc<SnapshotFiles>> {
+        self.guests.snapshots()
+    }
+
+    async fn accessible(
+        &self,
+        module: Digest,
+        facts: Option<EngineFacts>,
+    ) -> Result<Box<dyn Workflow>, GuestError> {
+        let workflow = self.guests.accessible(module, facts).await?;
+        let (all, base, restored) = (self.all, None, AtomicBool::new(false));
+        Ok(Box::new(LossyWorkflow { workflow, all, base, restored }))
+    }
+
+    async fn perform(
+        &self,
+        module: Digest,
+        name: &str,
+        function: &str,
+        input: Payload,
+        context: ActivityContext,
+        host: Arc<dyn ActivityHost>,
+    ) -> Result<Outcome, GuestError> {
+        self.guests.perform(module, name, function, input, context, host).await
+    }
+}
+
+#[async_trait]
+impl Workflow for LossyWorkflow {
+    async fn start(
+        &mut self,
+        journal: SharedJournal,
+        function: &str,
+        input: Payload,
+        context: Context,
+    ) -> Result<(), GuestError> {
+        self.workflow.start(journal, function, input, context).await
+    }
+
+    async fn resume(&mut self, journal: SharedJournal, event: Event) -> Result<(), GuestError> {
+        self.workflow.resume(journal, event).await
+    }
+
+    async fn save(&mut self) -> Result<Memory, GuestError> {
+        match (self.restored.load(Ordering::Relaxed), &self.base) {
+            (true, Some(base)) => Ok(base.clone()),
+            _ => self.workflow.save().await,
+        }
+    }
+
+    async fn restore(
+        &mut self,
+        function: &str,
+        seed: &[u8],
+        change: &MemoryChange,
+    ) -> Result<(), GuestError> {
+        let base = self.workflow.save().await?;
+        let nothing = base.since(&base);
+        self.base = Some(base);
+        self.restored.store(!self.all, Ordering::Relaxed);
+        self.workflow.restore(function, seed, if self.all { &nothing } else { change }).await
+    }
+
+    fn footprint(&self) -> usize {
+        self.workflow.footprint()
+    }
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn what_does_not_go_on_as_the_journal_says_is_not_kept() {
+    for all in [true, false] {
+        let engine = Engine::bench(200);
+        let guests = Arc::new(Lossy { guests: engine.wasm.clone(), all });
+        let mut world = engine.world_of(guests).await;
+        world.start("it", "wasm://m/turns", &json!({ "steps": 300, "turns": 2 })).await;
+        counts(&mut world, "it is refused", |counted| counted.unequal == 1).await;
+        assert_eq!(engine.files(), [] as [PathBuf; 0]);
+        // Of this module none is tried again.
+        world.start("other", "wasm://m/turns", &json!({ "steps": 300, "turns": 1 })).await;
+        waits_for(&mut world, "other/p/turn-0").await;
+        world.pass(Millis(5_000)).await;
+        assert_eq!(Counted::of(&world), Counted { unequal: 1, ..Counted::default() });
+        for turn in ["it/p/turn-0", "it/p/turn-1"] {
+            waits_for(&mut world, turn).await;
+            world.resolve(turn, &json!(null)).await;
+        }
+        assert_eq!(ended(&mut world).await.1, json!(2));
+    }
+}
