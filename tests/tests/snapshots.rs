@@ -21,12 +21,7 @@ use segno::{
     worker,
 };
 use segno_bundle::{BundleReader, Item};
-use segno_core::{
-    id::Digest,
-    invocation::EngineFacts,
-    promise::{Promise, Verdict},
-    time::Millis,
-};
+use segno_core::{id::Digest, invocation::EngineFacts, promise::Verdict, time::Millis};
 use serde_json::{Value as Json, json};
 use tempfile::TempDir;
 use tests::{

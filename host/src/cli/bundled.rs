@@ -143,13 +143,18 @@ impl Bundled {
     /// # Errors
     /// The bundle is redacted.
     pub fn with_values(&self) -> Result<(), CliError> {
-        match self.contents.heads().iter().any(|head| head.redacted.is_some()) {
+        match self.is_redacted() {
             false => Ok(()),
             true => Err(CliError::Other {
                 code: "redacted",
                 message: "the values in the bundle are hidden: make it without --redact".to_owned(),
             }),
         }
+    }
+
+    /// Whether values are hidden.
+    pub fn is_redacted(&self) -> bool {
+        self.contents.heads().iter().any(|head| head.redacted.is_some())
     }
 
     /// Says what has to be known of every result.
@@ -185,7 +190,7 @@ pub async fn for_replay(
     id: Option<&str>,
     module: Option<&str>,
     console: &mut Console,
-) -> Result<(Client, String), CliError> {
+) -> Result<Held, CliError> {
     let mut bundled = Bundled::read(&[file.to_owned()])?;
     let id = bundled.subject(id)?;
     match module {
@@ -194,7 +199,17 @@ pub async fn for_replay(
         Some(_) => {}
     }
     bundled.remarks(console);
-    Ok((bundled.client().await?, id))
+    Ok(Held { client: bundled.client().await?, id, redacted: bundled.is_redacted() })
+}
+
+/// An execution in a bundle.
+pub struct Held {
+    /// A client of a host over the bundle.
+    pub client: Client,
+    /// The execution.
+    pub id: String,
+    /// Whether its values are hidden.
+    pub redacted: bool,
 }
 
 /// The host, as the client knows it.

@@ -280,6 +280,10 @@ impl Group<'_> {
             more => format!(" and {more} more; --json names all"),
         };
         console.paragraph("  ", &format!("{}{more}", console.paint(CYAN, &ids)), 2)?;
+        if self.0.len() > 1 {
+            let whose = format!("as in {}:", console.paint(CYAN, &plain(&first.id)));
+            console.paragraph("  ", &whose, 2)?;
+        }
         match (&first.replay, &first.reason) {
             (Some(replay), _) => replay::difference(replay, console),
             (None, Some(reason)) => console.paragraph("  ", &plain_lines(reason, 2), 2),

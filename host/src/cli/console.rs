@@ -297,6 +297,9 @@ pub const DIM: Style = Style::new().dimmed();
 /// For heads.
 pub const BOLD: Style = Style::new().bold();
 
+/// The columns of a terminal that does not say how many it has.
+const COLUMNS: usize = 80;
+
 /// The columns of a terminal; none for other streams. `COLUMNS` goes before what the terminal says.
 fn columns(stream: &(impl IsTerminal + AsFd)) -> Option<usize> {
     if !stream.is_terminal() {
@@ -304,7 +307,7 @@ fn columns(stream: &(impl IsTerminal + AsFd)) -> Option<usize> {
     }
     let given = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
     let asked = || terminal_size::terminal_size_of(stream).map(|(width, _)| usize::from(width.0));
-    given.or_else(asked).filter(|columns| *columns > 0)
+    given.or_else(asked).filter(|columns| *columns > 0).or(Some(COLUMNS))
 }
 
 fn paint(styled: bool, style: Style, text: &str) -> String {

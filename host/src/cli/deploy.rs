@@ -36,13 +36,15 @@ Examples:
   segno deploy target/shop.wasm
   segno deploy shop-v2.wasm --as shop
   segno deploy examples/order --prepare
+  segno deploy 3fa94c1e --as shop                      # back to a module the host has
   segno deploy shop-v2.wasm --as shop --check          # exit code 7: something diverges
   segno deploy shop-v2.wasm --as shop --shadow 10m     # runs beside what is live, without effects
   segno deploy shop-v2.wasm --as shop --migrate same   # moves what repeats its journal
   segno deploy shop-v2.wasm --as shop --check --bundle in-flight/   # without a host")]
 pub struct Deploy {
-    /// Component file, or folder of a project in Rust, JavaScript or Python
-    #[arg(value_name = "FILE.wasm|PROJECT")]
+    /// Component file, or folder of a project in Rust, JavaScript or Python; or the digest of a
+    /// module that the host has, or its first 8 digits or more
+    #[arg(value_name = "FILE.wasm|PROJECT|DIGEST")]
     path: PathBuf,
     /// Name for the module (default: the name of the file or project)
     #[arg(long = "as", value_name = "NAME")]
@@ -109,6 +111,13 @@ impl Deploy {
             }
             let built = build(&self.path, self.how.clone(), console).await?;
             (built.component, Some(built.package))
+        } else if let (Some(digest), Source::Host(client)) = (stored(&self.path), &source) {
+            if self.alias.is_none() {
+                return Err(CliError::Usage(format!(
+                    "which name is to stand for the module {digest}? Give it with --as NAME"
+                )));
+            }
+            (client.component(digest).await?, None)
         } else {
             (read_component(&self.path)?, None)
         };
@@ -224,6 +233,16 @@ fn refused_packages(module: &ModuleDescription) -> Vec<&str> {
     packages.sort_unstable();
     packages.dedup();
     packages
+}
+
+/// The digest, or the beginning of one, that stands in the place of a file; none: a file is there, or
+/// it cannot be one.
+fn stored(path: &Path) -> Option<&str> {
+    let digits = path.to_str().filter(|_| !path.exists())?;
+    let digits = digits.strip_prefix("sha256:").unwrap_or(digits);
+    let is_digest = (8..=64).contains(&digits.len())
+        && digits.bytes().all(|digit| digit.is_ascii_digit() || (b'a'..=b'f').contains(&digit));
+    is_digest.then_some(digits)
 }
 
 /// The bytes of a component's file.

@@ -63,24 +63,28 @@ impl Replay {
         client: impl FnOnce() -> Result<Client, ClientError>,
         console: &mut Console,
     ) -> Result<Exit, CliError> {
-        let client = match (bundled::named(&self.id), &self.of) {
+        let (client, redacted) = match (bundled::named(&self.id), &self.of) {
             (Some(file), of) => {
                 let module = self.module.as_deref();
-                let (client, id) =
-                    bundled::for_replay(&file, of.as_deref(), module, console).await?;
-                self.id = id;
-                client
+                let held = bundled::for_replay(&file, of.as_deref(), module, console).await?;
+                self.id = held.id;
+                (held.client, held.redacted)
             }
-            (None, None) => client()?,
+            (None, None) => (client()?, false),
             (None, Some(_)) => {
                 let message = format!("`{}` is no bundle: only of one, an id is named", self.id);
                 return Err(CliError::Usage(message));
             }
         };
-        self.replayed(&client, console).await
+        self.replayed(&client, redacted, console).await
     }
 
-    async fn replayed(self, client: &Client, console: &mut Console) -> Result<Exit, CliError> {
+    async fn replayed(
+        self,
+        client: &Client,
+        redacted: bool,
+        console: &mut Console,
+    ) -> Result<Exit, CliError> {
         if self.step {
             if console.json() {
                 let message = "--step is for people: `--at N --json` tells the same".to_owned();
@@ -109,7 +113,7 @@ impl Replay {
         if !self.quiet {
             records_of(&records, &replay, console)?;
         }
-        verdict(&replay, console)?;
+        verdict(&replay, redacted, console)?;
         if let Some(at) = self.at {
             let moment = Moment::read(client, &self.id, replay.open).await?;
             moment.show(&records, at, console)?;
@@ -125,7 +129,7 @@ pub(super) fn show(
     console: &mut Console,
 ) -> Result<(), CliError> {
     records_of(records, replay, console)?;
-    verdict(replay, console)
+    verdict(replay, false, console)
 }
 
 fn records_of(
@@ -150,7 +154,7 @@ fn marked(record: &JournalRecord, replay: &model::Replay, began: i64, console: &
     format!("{mark} {}", record_line(record, began, console))
 }
 
-fn verdict(replay: &model::Replay, console: &mut Console) -> Result<(), CliError> {
+fn verdict(replay: &model::Replay, redacted: bool, console: &mut Console) -> Result<(), CliError> {
     let module = short_digest(&replay.module);
     match replay.verdict {
         ReplayVerdict::Identical => {
@@ -181,9 +185,19 @@ fn verdict(replay: &model::Replay, console: &mut Console) -> Result<(), CliError
             console.line(format!("{word} after {matched} of {len} records on module {module}"))?;
             divergence(replay, console)?;
             let head = console.paint(BOLD, "what to do");
-            console.line(format!(
-                "\n{head}: keep running it on its own module (it does so by itself), or change the code so that it asks for the same"
-            ))
+            let advice = match replay.running {
+                _ if redacted => {
+                    "the values in this bundle are hidden, and the code may have decided by one: replay one that was made without --redact"
+                }
+                true => {
+                    "keep running it on its own module (it does so by itself), or change the code so that it asks for the same"
+                }
+                false => {
+                    "nothing for this one, which has ended; if others in flight do the same, they finish on their own module by themselves"
+                }
+            };
+            console.line("")?;
+            console.paragraph("", &format!("{head}: {advice}"), 0)
         }
     }
 }

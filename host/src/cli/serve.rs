@@ -1,6 +1,6 @@
 //! `segno serve`.
 
-use std::{net::SocketAddr, path::PathBuf};
+use std::{io::ErrorKind, net::SocketAddr, path::PathBuf};
 
 use clap::Args;
 use segno_core::{config::Config, id::NodeName, time::Millis};
@@ -29,7 +29,10 @@ use crate::{
     guest::{Limits, Policy},
     recovery::retention::{Keep, Retention},
     runtime::Env,
-    store::{postgres::PostgresConfig, sqlite::SqliteConfig},
+    store::{
+        postgres::PostgresConfig,
+        sqlite::{SqliteConfig, user_of},
+    },
     worker::WorkerSettings,
 };
 
@@ -86,7 +89,7 @@ pub struct Serve {
     node: Option<String>,
     /// Limit of guests, as NAME=NUMBER: memory_bytes, table_elements, stack_bytes, cpu_ms,
     /// output_bytes, log_line_bytes, log_bytes, component_bytes, component_functions, compile_ms,
-    /// compiled_bytes, instances or computing; may be repeated
+    /// compiled_bytes, snapshot_records, snapshot_bytes, instances or computing; may be repeated
     #[arg(long = "limit", value_name = "NAME=NUMBER")]
     limits: Vec<String>,
     /// Maximum number of open connections; a new one replaces the one that has been idle for the
@@ -152,8 +155,14 @@ impl Serve {
         let limits = limits(&self.limits)?;
         let component_limit = limits.component_bytes;
         let jwt = self.tokens.jwt()?;
-        let listener =
-            TcpListener::bind(self.listen).await.map_err(|error| taken(self.listen, &error))?;
+        let listener = TcpListener::bind(self.listen).await.map_err(|error| {
+            // Whoever starts a host twice has the folder and the address in common.
+            match (error.kind(), &store) {
+                (ErrorKind::AddrInUse, StoreConfig::Sqlite(config)) => user_of(&config.dir)
+                    .map_or_else(|| taken(self.listen, &error), |used| other("in-use", &used)),
+                _ => taken(self.listen, &error),
+            }
+        })?;
         let address = listener.local_addr()?;
         let access = Access::signed(address, token, jwt, self.insecure, self.names.clone())
             .map_err(|error| CliError::Usage(error.to_string()))?;
@@ -354,11 +363,11 @@ impl Serve {
 
 pub(super) fn taken(address: SocketAddr, error: &std::io::Error) -> CliError {
     let what = match error.kind() {
-        std::io::ErrorKind::AddrInUse => format!(
+        ErrorKind::AddrInUse => format!(
             "{} is taken by another program: stop it, or choose another address with --listen (port 0 takes a free one)",
             address
         ),
-        std::io::ErrorKind::PermissionDenied => {
+        ErrorKind::PermissionDenied => {
             format!(
                 "this user may not listen on {}: choose a port above 1023 with --listen",
                 address

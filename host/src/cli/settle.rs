@@ -17,14 +17,15 @@ use super::{
     time::read_length,
 };
 use crate::{
-    api::model::{FailureView, InvocationOutcome, PromiseState, PromiseView},
+    api::model::{FailureView, InvocationOutcome, PromiseState, PromiseView, WaitKind},
     client::{Client, ClientError},
 };
 
 /// Settle a promise with a value
 ///
-/// A promise settles once: a later attempt changes nothing and prints the first outcome. With
-/// --wait the exit code is that of `segno result`.
+/// A promise settles once: a later attempt changes nothing and prints the first outcome. If that is
+/// another than resolved, the exit code is that of `segno result` for it: 4, 5 or 6. With --wait
+/// the exit code is that of `segno result` of the invocation.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -92,7 +93,12 @@ impl Resolve {
     ) -> Result<Exit, CliError> {
         let value = self.value.as_deref().map_or(Ok(Value::Null), read_json)?;
         self.then
-            .settle(client, async || client.resolve(&self.id, value.clone()).await, console)
+            .settle(
+                client,
+                (&self.id, PromiseState::Resolved),
+                async || client.resolve(&self.id, value.clone()).await,
+                console,
+            )
             .await
     }
 }
@@ -108,7 +114,12 @@ impl Reject {
         let message = message.unwrap_or_else(|| "rejected from outside".to_owned());
         let failure = FailureView { code: self.code, message, details };
         self.then
-            .settle(client, async || client.reject(&self.id, failure.clone()).await, console)
+            .settle(
+                client,
+                (&self.id, PromiseState::Rejected),
+                async || client.reject(&self.id, failure.clone()).await,
+                console,
+            )
             .await
     }
 }
@@ -117,13 +128,28 @@ impl Then {
     async fn settle(
         &self,
         client: &Client,
+        (id, wanted): (&str, PromiseState),
         settle: impl AsyncFn() -> Result<PromiseView, ClientError>,
         console: &mut Console,
     ) -> Result<Exit, CliError> {
         let polling = Polling::of(self.wait)?;
-        let promise = polling.ask(settle, is_missing).await?;
+        let promise = match polling.ask(settle, is_missing).await {
+            Err(error) if is_missing(&error) && !console.json() => {
+                name_others(client, id, console).await;
+                return Err(error.into());
+            }
+            promise => promise?,
+        };
+        let exit = match promise.state {
+            state if state == wanted => Exit::Done,
+            PromiseState::Resolved | PromiseState::Pending => Exit::Error,
+            PromiseState::Rejected => Exit::Failed,
+            PromiseState::Cancelled => Exit::Cancelled,
+            PromiseState::TimedOut => Exit::TimedOut,
+        };
         if self.wait.is_none() {
-            return settled(&promise, console);
+            settled(&promise, console)?;
+            return Ok(exit);
         }
         let parent = promise.tags.get(tags::PARENT).map(String::as_str);
         let Some(owner) = promise.made_by.as_deref().or(parent) else {
@@ -131,7 +157,8 @@ impl Then {
                 "no invocation made `{}`, so there is none to wait for; leave out --wait",
                 promise.id
             ));
-            return settled(&promise, console);
+            settled(&promise, console)?;
+            return Ok(exit);
         };
         let invocation = {
             let _progress = console.progress(format!("waiting for {owner}"));
@@ -157,6 +184,25 @@ impl Then {
 /// Whether the promise may be made in a moment.
 fn is_missing(error: &ClientError) -> bool {
     matches!(error, ClientError::Refused(problem) if problem.code == "unknown-promise")
+}
+
+/// Names the promises that somebody may settle of the invocation of which `id` was to be one.
+async fn name_others(client: &Client, id: &str, console: &mut Console) {
+    let mut owner = id;
+    while let Some((parent, _)) = owner.rsplit_once('/') {
+        owner = parent;
+        let Ok(invocation) = client.invocation(owner).await else { continue };
+        let others = invocation.waits.iter().filter(|wait| wait.kind == WaitKind::Promise);
+        let others: Vec<String> = others.map(|wait| format!("`{}`", plain(&wait.id))).collect();
+        let owner = plain(owner);
+        match others.as_slice() {
+            [] => console.remark(&format!(
+                "`{owner}` waits for no promise now; `segno why {owner}` says for what"
+            )),
+            others => console.remark(&format!("`{owner}` waits for {}", others.join(", "))),
+        }
+        return;
+    }
 }
 
 /// Prints the outcome of a promise.

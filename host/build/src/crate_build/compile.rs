@@ -92,7 +92,11 @@ pub(super) fn compile(
         }
     })?;
     if !finished.success {
-        return Err(BuildError::Compile { packages: names, output: complaints(&finished.stderr) });
+        let output = complaints(&finished.stderr);
+        return Err(match is_unfetched(&output) {
+            true => BuildError::Fetch { packages: names, output },
+            false => BuildError::Compile { packages: names, output },
+        });
     }
     let messages: Vec<Message> =
         Message::parse_stream(finished.stdout.as_bytes()).map_while(Result::ok).collect();
@@ -106,6 +110,24 @@ pub(super) fn compile(
         first.warnings = complaints(&finished.stderr);
     }
     Ok(built)
+}
+
+/// Whether cargo failed before it compiled anything, since it could not download a dependency.
+fn is_unfetched(output: &str) -> bool {
+    let begins = [
+        "error: failed to get `",
+        "error: failed to download ",
+        "error: no matching package named `",
+    ];
+    let why = [
+        "ould not resolve host",
+        "ould not connect",
+        "failed to download",
+        "spurious network error",
+        "--offline",
+    ];
+    begins.iter().any(|begins| output.starts_with(begins))
+        && why.iter().any(|why| output.contains(why))
 }
 
 /// The build goes on without the store of units: it is only slower.
@@ -293,5 +315,19 @@ mod tests {
             complaints(stderr),
             "warning: unused import: `y`\n --> src/lib.rs:2:5\n\nerror[E0425]: no `x`\n --> src/lib.rs:1:1\n  |\n1 | x\n\nerror: could not compile `order`"
         );
+    }
+
+    #[test]
+    fn what_cannot_be_downloaded_is_told_from_what_does_not_compile() {
+        let away = "error: failed to get `uuid` as a dependency of package `x v0.1.0 (/x)`\n\nCaused by:\n  \
+                    failed to download from `https://registry.example/config.json`\n\nCaused by:\n  \
+                    [7] Could not connect to server";
+        let told = "error: no matching package named `uuid` found\nlocation searched: an index\n\
+                    As a reminder, you're using offline mode (--offline)";
+        assert!(is_unfetched(away) && is_unfetched(told));
+        let misspelt =
+            "error: no matching package named `uuuid` found\nlocation searched: an index";
+        assert!(!is_unfetched(misspelt));
+        assert!(!is_unfetched("error[E0425]: `failed to download` is not in scope"));
     }
 }

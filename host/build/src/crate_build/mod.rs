@@ -108,6 +108,16 @@ pub enum BuildError {
         /// The output of cargo and the compiler, without progress lines.
         output: String,
     },
+    /// A dependency could not be downloaded.
+    #[error(
+        "the dependencies of `{packages}` could not be downloaded: the first build needs the registry of crates; is this machine offline?\n{output}"
+    )]
+    Fetch {
+        /// The names of the packages, separated by commas.
+        packages: String,
+        /// The output of cargo.
+        output: String,
+    },
     /// Cargo succeeded without a module.
     #[error("cargo built `{package}` and made no module of it")]
     NoModule {

@@ -25,7 +25,7 @@ const NO_SOURCES: [&str; 8] =
 
 /// Endings of files that programs write beside a source: what they log, and executions as files. A
 /// build that logs into its own project would never end.
-const WRITTEN: [&str; 3] = [".log", ".segno-bundle", ".part"];
+const WRITTEN: [&str; 4] = [".log", ".segno-bundle", ".part", ".tmp"];
 
 /// Tells of changes in some folders, until it is dropped.
 pub struct Watch {
@@ -123,10 +123,14 @@ fn is_source(root: &Path, path: &Path) -> bool {
     let inner = path.strip_prefix(root).unwrap_or(path);
     let names: Vec<_> = inner.iter().map(|name| name.to_string_lossy()).collect();
     let is_built = names.first().is_some_and(|first| NO_SOURCES.contains(&&**first));
-    // Hidden files, and copies that editors keep beside a file.
+    // Hidden files, copies that editors keep beside a file, and files with which they try whether
+    // they may write: Vim's are numbers.
     let is_kept = |name: &str| {
         name.starts_with(['.', '#'])
             || name.ends_with('~')
+            || name.ends_with("___jb_tmp___")
+            || name.ends_with("___jb_old___")
+            || name.bytes().all(|byte| byte.is_ascii_digit())
             || WRITTEN.iter().any(|ending| name.ends_with(ending))
     };
     !is_built && !names.iter().any(|name| is_kept(name))
@@ -150,6 +154,9 @@ mod tests {
             ".git/index",
             "src/.lib.rs.swp",
             "src/lib.rs~",
+            "src/4913",
+            "src/lib.rs___jb_tmp___",
+            "src/lib.rs.tmp",
             "build/a.js",
             "dev.log",
             "ada.segno-bundle",

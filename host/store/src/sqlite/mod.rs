@@ -47,7 +47,7 @@ use segno_core::{
 use tokio::sync::{mpsc, oneshot, watch};
 
 pub use archive::{SqliteImport, schema};
-pub use open::OpenError;
+pub use open::{OpenError, user_of};
 pub use rest::Held;
 pub use writer::Written;
 

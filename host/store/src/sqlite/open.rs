@@ -458,6 +458,14 @@ pub(super) fn take(directory: &Path) -> Result<File, OpenError> {
     Ok(lock)
 }
 
+/// Who uses this data directory now; none: nobody does. Nothing is changed.
+pub fn user_of(directory: &Path) -> Option<OpenError> {
+    if !directory.join(LOCK_FILE).exists() {
+        return None;
+    }
+    take(directory).err().filter(|error| matches!(error, OpenError::InUse { .. }))
+}
+
 fn owner(pid: Option<u32>) -> String {
     pid.map_or_else(|| "another process".to_owned(), |pid| format!("process {pid}"))
 }
