@@ -3,11 +3,11 @@
 use axum::{
     Router,
     extract::{Path, Query},
-    http::HeaderMap,
-    response::{Redirect, Response},
+    http::{HeaderMap, StatusCode, header},
+    response::{IntoResponse as _, Redirect, Response},
     routing::get,
 };
-use segno_docs::{Asset, POLICY, page, search};
+use segno_docs::{Asset, POLICY, missing, page, search};
 use serde::Deserialize;
 
 use super::{Api, ApiError, served::Served};
@@ -36,9 +36,20 @@ async fn find(Query(typed): Query<Typed>, headers: HeaderMap) -> Response {
 }
 
 fn at(address: &str, headers: &HeaderMap) -> Result<Response, ApiError> {
-    let found = page(address);
-    let found = found.ok_or_else(|| ApiError::UnknownRoute { path: format!("/docs/{address}") })?;
-    Ok(answer(found, headers))
+    match page(address) {
+        Some(found) => Ok(answer(found, headers)),
+        None if is_person(headers) => {
+            let found = answer(&missing(address), &HeaderMap::new());
+            Ok((StatusCode::NOT_FOUND, found).into_response())
+        }
+        None => Err(ApiError::UnknownRoute { path: format!("/docs/{address}") }),
+    }
+}
+
+/// Whether a browser asks for a page: programs take anything, or JSON.
+fn is_person(headers: &HeaderMap) -> bool {
+    let accepted = headers.get(header::ACCEPT).and_then(|accepted| accepted.to_str().ok());
+    accepted.is_some_and(|accepted| accepted.contains("text/html"))
 }
 
 fn answer(asset: &Asset, headers: &HeaderMap) -> Response {

@@ -93,19 +93,33 @@ async fn from_snapshot(context: &BenchContext, section: &mut Section) -> anyhow:
     };
     context.env.within(Millis(60_000), is_made).await.context("no snapshot is made")?;
     let made = [stopwatch.passed().cpu_each_us(1) / 1_000.0];
+    // As long as the wait for anybody is: the floor.
+    let short = PromiseId::from("short");
+    let input = json!({ "steps": STEPS, "turns": 1_000 });
+    harness.create(vec![(short.clone(), input)], "turns").await?;
+    harness.suspended(std::slice::from_ref(&short)).await?;
     harness.close().await;
 
-    let (mut replayed, mut restored, mut turn) = (vec![], vec![], 1);
+    let (mut replayed, mut restored, mut floor) = (vec![], vec![], vec![]);
+    let (mut turns, mut prepared) = ([1, 0], [vec![], vec![], vec![]]);
     for _ in 0..context.repetitions {
-        for (guests, woken) in [(&context.wasm, &mut replayed), (&guests, &mut restored)] {
+        let woken = [
+            (&id, &context.wasm, &mut replayed),
+            (&id, &guests, &mut restored),
+            (&short, &context.wasm, &mut floor),
+        ];
+        for (row, (id, guests, woken)) in woken.into_iter().enumerate() {
+            let turn = &mut turns[usize::from(*id == short)];
             let harness = Harness::sqlite_with(context, guests.clone(), place.path(), warm).await?;
             let stopwatch = Stopwatch::start();
-            long::go_on(context, &harness, &id, turn).await?;
+            long::go_on(context, &harness, id, *turn).await?;
             woken.push(stopwatch.wall_us() / 1_000.0);
-            turn += 1;
+            *turn += 1;
+            prepared[row].push(prepared_ms(&harness));
             harness.close().await;
         }
     }
+    section.floor("a journal of 100 records, woken by replay", "ms", &floor);
     section.measured(
         "a long journal replayed, its snapshot made and proved, CPU time",
         "ms",
@@ -114,7 +128,18 @@ async fn from_snapshot(context: &BenchContext, section: &mut Section) -> anyhow:
     section.measured("a long journal, woken by replay", "ms", &replayed);
     section.measured("  = woken from a snapshot", "ms", &restored);
     section.ratio("from a snapshot / by replay", &restored, &replayed);
+    let [by_replay, from_snapshot, _] = prepared;
+    section.measured("its instance at the end of the journal, by replay", "ms", &by_replay);
+    section.measured("its instance there, from the snapshot", "ms", &from_snapshot);
     Ok(())
+}
+
+/// How long the instances took that this host brought to the end of their journals.
+fn prepared_ms(harness: &Harness) -> f64 {
+    let metrics = harness.host.metrics.text();
+    let mut lines = metrics.lines();
+    let sum = lines.find_map(|line| line.strip_prefix("segno_replay_duration_seconds_sum "));
+    sum.and_then(|seconds| seconds.trim().parse::<f64>().ok()).unwrap_or(f64::NAN) * 1_000.0
 }
 
 /// CPU time in microseconds from the settlement of a promise to the end of the workflow that waited

@@ -23,11 +23,13 @@ mod query;
 mod results;
 
 mod layout;
+mod missing;
 mod site;
 
 mod export;
 
 pub use export::export;
+pub use missing::missing;
 pub use results::search;
 pub use segno_asset::Asset;
 pub use site::page;

@@ -72,6 +72,13 @@ async fn the_documentation_is_served_without_a_token_and_without_scripts() {
     }
     assert_eq!(get(&world, "/docs", &[]).await.0, 308);
     world.get("/docs/nothing.html").await.problem(404, "unknown-route");
+    // People get a page, whose links lead to the others.
+    let person = [(header::ACCEPT, "text/html,application/xhtml+xml,*/*;q=0.8")];
+    let (status, _, page) = get(&world, "/docs/no/th%3Ci%3Eng.html", &person).await;
+    let page = String::from_utf8_lossy(&page);
+    assert_eq!(status, 404);
+    assert!(page.contains("No such page") && page.contains("no/th&lt;i"), "{page}");
+    assert!(page.contains("href=\"../guide.html\"") && !page.contains("th<i"), "{page}");
     let hostile = "/docs/search?q=%3Cscript%3Ealert(1)%3C%2Fscript%3E";
     let (_, _, page) = get(&world, hostile, &[]).await;
     assert!(!String::from_utf8_lossy(&page).contains("<script"), "what was typed is text");

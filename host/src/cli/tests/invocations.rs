@@ -180,10 +180,15 @@ async fn promises_and_signals_are_sent() {
     assert!(said.out.contains("settle it with `segno resolve gate JSON`"), "{}", said.out);
     let said = run(&server, &["signal", "a", "nudge", "1"]).await;
     assert_eq!(said.out, "a  signal 0 `nudge`\n");
+    let said = run(&server, &["resolve", "a/p/gat", "1"]).await;
+    assert_eq!(said.exit, Exit::NotFound);
+    assert!(said.err.starts_with("`a` waits for `gate`\n"), "{}", said.err);
     let said = run(&server, &["reject", "gate", "--message", "no", "--code", "409"]).await;
     assert_eq!(said.out, "gate  rejected  failed with 409: no\n");
     let said = run(&server, &["resolve", "gate", "1"]).await;
     assert!(said.err.contains("the first outcome stays"), "{}", said.err);
+    assert_eq!(said.exit, Exit::Failed, "it is not resolved");
+    assert_eq!(run(&server, &["reject", "gate", "no"]).await.exit, Exit::Done, "as it is");
     let said = run(&server, &["resolve", "a"]).await;
     assert!(said.err.contains("settles itself"), "{}", said.err);
     assert_eq!(run(&server, &["cancel", "a"]).await.out, "a  cancellation requested\n");

@@ -31,6 +31,15 @@ async fn components_are_uploaded_under_their_file_s_name() {
     assert!(said.out.contains("my-shop, shop"), "{}", said.out);
     let said = run(&server, &["modules", "shop", "--json"]).await;
     assert_eq!(said.json()["functions"][1]["name"], "pay");
+    let digest = said.json()["digest"].as_str().expect("a digest").to_owned();
+    let said = run(&server, &["deploy", &digest[..8], "--as", "other"]).await;
+    assert!(said.out.starts_with(&format!("other  {}", &digest[..8])), "{}{}", said.out, said.err);
+    let said = run(&server, &["deploy", &digest]).await;
+    assert_eq!(said.exit, Exit::Usage);
+    assert!(said.err.contains("Give it with --as NAME"), "{}", said.err);
+    let said = run(&server, &["deploy", "00000000", "--as", "other"]).await;
+    assert_eq!(said.exit, Exit::NotFound);
+    assert!(said.err.contains("there is no module `00000000`"), "{}", said.err);
     std::fs::write(&path, "no module").expect("it is writable");
     let said = run(&server, &["deploy", &path]).await;
     assert_eq!((said.exit, said.err.as_str()), (Exit::Error, "error: this is not WebAssembly\n"));

@@ -122,6 +122,22 @@ async fn nothing_is_repaired_under_a_running_host() {
 }
 
 #[tokio::test]
+async fn a_second_host_in_a_folder_is_told_of_the_first_and_not_of_its_address() {
+    let dir = data().await;
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("there is a free one");
+    let address = taken.local_addr().expect("it listens").to_string();
+    let folder = dir.path().display().to_string();
+    let serve = ["serve", "--data", &folder, "--listen", &address];
+    let said = run("http://127.0.0.1:1", &serve).await;
+    assert!(said.err.contains("is taken by another program"), "{}", said.err);
+    let store = open(SqliteConfig::new(dir.path())).await;
+    let said = run("http://127.0.0.1:1", &serve).await;
+    assert_eq!(said.exit, Exit::Error);
+    assert!(said.err.contains("is in use by process"), "{}", said.err);
+    store.close().await;
+}
+
+#[tokio::test]
 async fn a_store_moves_by_way_of_a_file() {
     let (old, new) = (data().await, tempfile::tempdir().expect("a directory"));
     let file = old.path().join("store.segno").display().to_string();

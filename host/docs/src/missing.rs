@@ -1,0 +1,29 @@
+//! The page at an address that has none.
+
+use segno_asset::Asset;
+
+use crate::{
+    escape::escaped,
+    layout::{Content, Place, framed},
+};
+
+/// The page for people who came to this address: where they may go instead.
+pub fn missing(address: &str) -> Asset {
+    let shown: String = address.chars().take(200).collect();
+    let words = shown.trim_end_matches(".html").replace(['/', '-', '_', '.'], " ");
+    let html = format!(
+        "<h1>No such page</h1>\n<p>The documentation of Segno {} has no page <code>{}</code>. Search for what \
+         you look for, or choose from the pages beside.</p>\n",
+        env!("CARGO_PKG_VERSION"),
+        escaped(&shown)
+    );
+    let content = Content {
+        address,
+        title: "No such page",
+        html: &html,
+        headings: &[],
+        query: words.trim(),
+        scripts: &[],
+    };
+    Asset::new("missing.html", framed(&content, Place::Host))
+}
