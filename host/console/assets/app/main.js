@@ -1,6 +1,6 @@
 // The beginning: who asks, and which page is shown.
 
-import { html, render, useEffect, useErrorBoundary, useState } from './dom.js';
+import { html, render, useEffect, useErrorBoundary, useLayoutEffect, useState } from './dom.js';
 import { access, begin } from './api.js';
 import { route } from './route.js';
 import { Shell } from './shell.js';
@@ -68,7 +68,7 @@ function App() {
   const at = route.use();
   const entered = access.use();
   const [error, fail] = useState(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const ask = async () => {
       try {
         await begin();

@@ -1,6 +1,6 @@
 // Reading something for a component: what was read stays shown while it is read again.
 
-import { useCallback, useEffect, useRef, useState } from './dom.js';
+import { useCallback, useLayoutEffect, useRef, useState } from './dom.js';
 
 /** `{data, error, reading, again}` of what `read(signal)` answers, anew when `inputs` change. */
 export function useRead(read, inputs) {
@@ -19,7 +19,8 @@ export function useRead(read, inputs) {
       if (!abort.signal.aborted) setState((was) => ({ ...was, error, reading: false }));
     }
   }, []);
-  useEffect(() => {
+  // Asked before the first picture is painted, which takes as long as an answer.
+  useLayoutEffect(() => {
     setState({ data: undefined, error: null, reading: true });
     again();
     return () => running.current?.abort();

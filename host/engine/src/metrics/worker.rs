@@ -200,6 +200,11 @@ impl WorkerMetrics {
         self.processed.inc_by(records as u64);
     }
 
+    /// How many records became durable so far.
+    pub fn written(&self) -> u64 {
+        self.processed.get()
+    }
+
     /// Records the duration and the number of records of a replay.
     pub fn replayed(&self, records: usize, took: Duration) {
         self.replays.inc();

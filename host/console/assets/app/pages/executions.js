@@ -1,6 +1,6 @@
 // Executions: a list with filters, whose address says all of them; counts; and what is done to many.
 
-import { classes, html, useEffect, useMemo, useRef, useState } from '../dom.js';
+import { classes, html, useEffect, useLayoutEffect, useMemo, useRef, useState } from '../dom.js';
 import { get, path } from '../api.js';
 import { Command, segno } from '../command.js';
 import { throttled, useChanges } from '../live.js';
@@ -126,7 +126,8 @@ export function Executions({ query }) {
   };
   const read = useMemo(() => throttled(() => shown.current.begin(), READ_EVERY_MS), [key]);
   const countAgain = useMemo(() => throttled(() => recount(), COUNT_EVERY_MS), [key]);
-  useEffect(() => {
+  // Asked before the first picture is painted, which takes as long as an answer.
+  useLayoutEffect(() => {
     select(new Set());
     setCounts(null);
     // The list first: it is what is looked at.

@@ -14,7 +14,7 @@ use segno_guest::{FunctionKind, GuestError};
 use segno_store::{InvocationRow, StoreError};
 use tokio::sync::mpsc;
 
-use super::{ReplayError, ReplayReport, replay};
+use super::{ReplayError, ReplayReport, pace::Pace, replay};
 use crate::{host::Host, target};
 
 /// An execution, and what the candidate does with its journal.
@@ -73,6 +73,7 @@ pub async fn check(
         host.env.runtime.clone().spawn(
             "check",
             Box::pin(async move {
+                let mut pace = Pace::new(&host);
                 loop {
                     let next = left.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
                     let Some((place, row)) = next else { return };
@@ -81,7 +82,7 @@ pub async fn check(
                     if sender.send((place, row, verdict)).is_err() {
                         return;
                     }
-                    tokio::task::yield_now().await;
+                    pace.rest().await;
                 }
             }),
         );

@@ -6,6 +6,7 @@ mod cost;
 mod follow;
 mod held_journal;
 mod open_places;
+mod pace;
 mod rehearsal;
 mod replayer;
 mod report;
