@@ -39,6 +39,7 @@ fn browser() -> Option<(PathBuf, PathBuf)> {
         "away.mjs",
         "many.mjs",
         "own_host.mjs",
+        "site.mjs",
         "pictures.mjs",
     ];
     PACKAGES.beside(&folder, &scripts);
@@ -147,6 +148,15 @@ async fn much_is_shown_fast() {
     }
     let host = host().await;
     run("many.mjs", host.client().server().to_string(), &[]).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_documentation_is_searched_with_a_host_and_without() {
+    if browser().is_none() {
+        return;
+    }
+    let host = host().await;
+    run("site.mjs", host.client().server().to_string(), &[]).await;
 }
 
 /// Makes the pictures of the documents anew, in the folder that `SEGNO_PICTURES` names, from the

@@ -6,8 +6,8 @@ use wasmtime::{
 };
 
 use super::{
-    accessor::CLOBBERED,
-    memory::{Memory, MemoryChange, place},
+    accessor::{CLOBBERED, PARTS, export},
+    memory::{Memory, MemoryChange, Part, PartChange, place},
 };
 
 /// Bytes of a page of wasm, in which a memory grows.
@@ -15,7 +15,7 @@ const WASM_PAGE_BYTES: u32 = 64 << 10;
 /// Bytes that cross in one call.
 const CHUNK_BYTES: usize = 1 << 20;
 
-/// The functions of the accessor of one instance.
+/// The functions of the accessors of one instance, one for each part that its component has.
 pub(crate) struct Access {
     instance: Instance,
 }
@@ -26,11 +26,54 @@ impl Access {
         Self { instance }
     }
 
-    /// All that the instance keeps in its memory and its variables.
+    /// All that the instance keeps in its memories and its variables.
     pub(crate) async fn read<T: Send + 'static>(
         &self,
         store: &mut Store<T>,
     ) -> wasmtime::Result<Memory> {
+        let mut parts = Vec::new();
+        for accessor in self.accessors(store)? {
+            parts.push(accessor.read(store).await?);
+        }
+        Ok(Memory { parts, drawn: Vec::new() })
+    }
+
+    /// Makes a new instance one that has changed in this way.
+    pub(crate) async fn write<T: Send + 'static>(
+        &self,
+        store: &mut Store<T>,
+        change: &MemoryChange,
+    ) -> wasmtime::Result<()> {
+        let accessors = self.accessors(store)?;
+        wasmtime::ensure!(accessors.len() == change.parts.len(), "it has other parts");
+        for (accessor, change) in accessors.into_iter().zip(&change.parts) {
+            accessor.write(store, change).await?;
+        }
+        Ok(())
+    }
+
+    fn accessors<T: Send + 'static>(
+        &self,
+        store: &mut Store<T>,
+    ) -> wasmtime::Result<Vec<PartAccess>> {
+        let mut found = |part: &usize| {
+            let name = export(*part, "pages");
+            self.instance.get_export_index(&mut *store, None, &name).is_some()
+        };
+        let parts: Vec<usize> = (0..PARTS).take_while(|part| found(part)).collect();
+        wasmtime::ensure!(!parts.is_empty(), "this instance was not made to be read");
+        Ok(parts.into_iter().map(|part| PartAccess { instance: self.instance, part }).collect())
+    }
+}
+
+/// The functions of the accessor of one part.
+struct PartAccess {
+    instance: Instance,
+    part: usize,
+}
+
+impl PartAccess {
+    async fn read<T: Send + 'static>(&self, store: &mut Store<T>) -> wasmtime::Result<Part> {
         let (pages,): (u32,) = self.call(store, "pages", ()).await?;
         let len = pages as usize * WASM_PAGE_BYTES as usize;
         let mut bytes = Vec::with_capacity(len);
@@ -51,14 +94,13 @@ impl Access {
             let (bits,): (u64,) = self.call(store, "get", (index,)).await?;
             globals.push(bits);
         }
-        Ok(Memory { bytes, globals, drawn: Vec::new() })
+        Ok(Part { bytes, globals })
     }
 
-    /// Makes a new instance one that has changed in this way.
-    pub(crate) async fn write<T: Send + 'static>(
+    async fn write<T: Send + 'static>(
         &self,
         store: &mut Store<T>,
-        change: &MemoryChange,
+        change: &PartChange,
     ) -> wasmtime::Result<()> {
         let (pages,): (u32,) = self.call(store, "pages", ()).await?;
         let more = (change.len / WASM_PAGE_BYTES).checked_sub(pages);
@@ -89,9 +131,8 @@ impl Access {
         P: ComponentNamedList + Lower + Send + Sync,
         R: ComponentNamedList + Lift + Send + Sync + 'static,
     {
-        let name = format!("segno-snapshot-{name}");
-        let function: TypedFunc<P, R> = (self.instance.get_typed_func(&mut *store, &name))
-            .map_err(|error| wasmtime::format_err!("{name}, which reads its instances: {error}"))?;
+        let name = export(self.part, name);
+        let function: TypedFunc<P, R> = self.instance.get_typed_func(&mut *store, &name)?;
         function.call_async(store, params).await
     }
 }

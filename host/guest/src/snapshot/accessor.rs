@@ -55,10 +55,19 @@ pub(super) const FUNCTIONS: [Exported; 10] = [
     Exported { name: "set", params: &[("index", Kind::U32), ("bits", Kind::U64)], result: None },
 ];
 
+/// The most parts that a component may be composed of: they are told apart by a letter.
+pub(super) const PARTS: usize = 26;
+
+/// The name under which a component exports a function of the accessor of one of its parts.
+pub(super) fn export(part: usize, function: &str) -> String {
+    let letter = (b'a'..=b'z').nth(part).map_or('z', char::from);
+    format!("segno-snapshot-{letter}-{function}")
+}
+
 impl Exported {
-    /// The name under which a component exports it.
-    pub(super) fn export(&self) -> String {
-        format!("segno-snapshot-{}", self.name)
+    /// The name under which a component exports that of its part with this number.
+    pub(super) fn export(&self, part: usize) -> String {
+        export(part, self.name)
     }
 
     /// The values that it takes and gives in its core.

@@ -8,23 +8,36 @@ const PAGE_BYTES: usize = 4 << 10;
 /// All that an instance keeps between two polls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Memory {
+    /// What each part of its component keeps; most have one.
+    pub(super) parts: Vec<Part>,
+    /// How far its generators of random numbers are; empty: it has none.
+    pub(super) drawn: Vec<u128>,
+}
+
+/// What one part keeps.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Part {
     /// The bytes of its memory.
     pub(super) bytes: Vec<u8>,
     /// The bits of its variables.
     pub(super) globals: Vec<u64>,
-    /// How far its generators of random numbers are; empty: it has none.
-    pub(super) drawn: Vec<u128>,
 }
 
 /// What an instance keeps that a new one of its module does not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryChange {
+    pub(super) parts: Vec<PartChange>,
+    pub(crate) drawn: Vec<u128>,
+}
+
+/// The same of one part.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct PartChange {
     /// The length of the memory, in bytes.
     pub(super) len: u32,
     /// Bytes of the memory, by the place where they begin: whole pages, those that touch in one.
     pub(super) runs: Vec<(u32, Vec<u8>)>,
     pub(super) globals: Vec<u64>,
-    pub(crate) drawn: Vec<u128>,
 }
 
 impl Memory {
@@ -35,6 +48,15 @@ impl Memory {
 
     /// What differs from `base`, the memory of a new instance.
     pub fn since(&self, base: &Self) -> MemoryChange {
+        let none = Part::default();
+        let bases = base.parts.iter().chain(std::iter::repeat(&none));
+        let parts = self.parts.iter().zip(bases).map(|(part, base)| part.since(base)).collect();
+        MemoryChange { parts, drawn: self.drawn.clone() }
+    }
+}
+
+impl Part {
+    fn since(&self, base: &Self) -> PartChange {
         let mut runs: Vec<(u32, Vec<u8>)> = Vec::new();
         let mut end = None;
         let zeros = [0; PAGE_BYTES];
@@ -50,15 +72,15 @@ impl Memory {
             }
             end = Some(at + page.len());
         }
-        let (globals, drawn) = (self.globals.clone(), self.drawn.clone());
-        MemoryChange { len: place(self.bytes.len()), runs, globals, drawn }
+        PartChange { len: place(self.bytes.len()), runs, globals: self.globals.clone() }
     }
 }
 
 impl MemoryChange {
     /// Number of bytes of memory that differ.
     pub fn bytes(&self) -> usize {
-        self.runs.iter().map(|(_, run)| run.len()).sum()
+        let runs = self.parts.iter().flat_map(|part| &part.runs);
+        runs.map(|(_, run)| run.len()).sum()
     }
 }
 
@@ -72,7 +94,7 @@ mod tests {
     use super::*;
 
     fn memory(bytes: Vec<u8>) -> Memory {
-        Memory { bytes, globals: vec![7], drawn: vec![] }
+        Memory { parts: vec![Part { bytes, globals: vec![7] }], drawn: vec![] }
     }
 
     #[test]
@@ -83,15 +105,15 @@ mod tests {
         bytes[3 * PAGE_BYTES - 1] = 2;
         bytes[5 * PAGE_BYTES + 3] = 3;
         let change = memory(bytes).since(&base);
-        let runs: Vec<_> = change.runs.iter().map(|(at, run)| (*at, run.len())).collect();
+        let runs: Vec<_> = change.parts[0].runs.iter().map(|(at, run)| (*at, run.len())).collect();
         assert_eq!(runs, [(4096, 8192), (5 * 4096, 4096)]);
-        assert_eq!((change.bytes(), change.len), (3 * PAGE_BYTES, 6 << 12));
+        assert_eq!((change.bytes(), change.parts[0].len), (3 * PAGE_BYTES, 6 << 12));
     }
 
     #[test]
     fn what_became_zero_is_kept() {
         let (base, now) = (memory(vec![1; PAGE_BYTES]), memory(vec![0; PAGE_BYTES]));
-        assert_eq!(now.since(&base).runs, [(0, vec![0; PAGE_BYTES])]);
-        assert_eq!(now.since(&now).runs, []);
+        assert_eq!(now.since(&base).parts[0].runs, [(0, vec![0; PAGE_BYTES])]);
+        assert_eq!(now.since(&now).parts[0].runs, []);
     }
 }

@@ -7,10 +7,11 @@
 //! beside the original, which everything else runs.
 //!
 //! What is kept elsewhere refuses a snapshot: handles of WASI that are open, tables that the code
-//! changes, several memories, components within components.
+//! changes, several memories in one part of a component, parts within parts.
 
 mod access;
 mod accessor;
+mod composed;
 mod core_module;
 mod files;
 mod memory;

@@ -17,6 +17,7 @@ use wasmparser::{
 
 use super::{
     accessor::{self, Exported, FUNCTIONS, GLOBALS_MODULE, Kind, MEMORY_MODULE, REALLOC},
+    composed,
     core_module::{self, MEMORY, global_name},
     section_bytes,
 };
@@ -36,6 +37,14 @@ struct Keeper {
 /// # Errors
 /// Why it cannot be had: it keeps something where nobody can read it.
 pub(crate) fn rewrite(component: &[u8]) -> Result<Vec<u8>, String> {
+    match composed::rewrite(component)? {
+        Some(rewritten) => Ok(rewritten),
+        None => rewrite_part(component),
+    }
+}
+
+/// The same of a component whose core modules are its own.
+pub(super) fn rewrite_part(component: &[u8]) -> Result<Vec<u8>, String> {
     let mut rewritten = Component::new();
     let (mut modules, mut keepers) = (Vec::new(), Vec::new());
     let (mut instances, mut depth) = (0, 0);
@@ -99,7 +108,7 @@ pub(crate) fn rewrite(component: &[u8]) -> Result<Vec<u8>, String> {
 }
 
 /// Copies a section as it is.
-fn copy(component: &[u8], payload: &Payload<'_>, into: &mut Component) {
+pub(super) fn copy(component: &[u8], payload: &Payload<'_>, into: &mut Component) {
     if let Some((id, range)) = payload.as_section() {
         into.section(&RawSection { id, data: section_bytes(component, range) });
     }
@@ -177,7 +186,7 @@ fn append(into: &mut Component, component: &[u8], keepers: &[Keeper]) -> Result<
     into.section(&lifts);
     let mut exports = ComponentExportSection::new();
     for (n, function) in (types.component_function_count()..).zip(&FUNCTIONS) {
-        exports.export(function.export().as_str(), ComponentExportKind::Func, n, None);
+        exports.export(function.export(0).as_str(), ComponentExportKind::Func, n, None);
     }
     into.section(&exports);
     Ok(())
@@ -201,7 +210,7 @@ fn of_function(function: &Exported, bytes: u32, types: &mut ComponentTypeSection
         .result(function.result.map(kind));
 }
 
-fn validated(component: &[u8]) -> Result<wasmparser::types::Types, String> {
+pub(super) fn validated(component: &[u8]) -> Result<wasmparser::types::Types, String> {
     let mut validator = Validator::new_with_features(WasmFeatures::all());
     validator.validate_all(component).map_err(|error| error.to_string())
 }
