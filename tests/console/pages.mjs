@@ -7,7 +7,7 @@ await populate();
 const browser = await open();
 const { page, faults } = browser;
 const text = (selector = 'main') => page.locator(selector).innerText();
-const PAGES = ['', 'executions/doc-1', 'executions/doc-1/journal', 'executions/doc-1/logs', 'executions/fan-1/tree', 'executions/run-1/graph', 'executions/broken-1', 'executions/declined-1', 'inbox', 'promises/approval-7', 'modules', 'modules/approval', 'modules/approval/check', 'start/approval/approval', 'schedules', 'objects', 'objects/signup/Signup/ada', 'limits', 'limits/reports/report', 'events', 'tasks', 'tasks?state=pending', 'host'];
+const PAGES = ['', 'executions/doc-1', 'executions/doc-1/journal', 'executions/doc-1/logs', 'executions/fan-1/tree', 'executions/run-1/graph', 'executions/broken-1', 'executions/declined-1', 'executions/pack-8', 'executions/trip-1/sagas', 'inbox', 'promises/approval-7', 'modules', 'modules/approval', 'modules/approval/check', 'start/approval/approval', 'schedules', 'objects', 'objects/signup/Signup/ada', 'limits', 'limits/reports/report', 'events', 'tasks', 'tasks?state=pending', 'host'];
 
 await checks({
   'the root of the host leads a browser to the console': async () => {
@@ -52,6 +52,25 @@ await checks({
     await until('the signal is in the timeline', async () => (await page.locator('.step-name:has-text("signal")').count()) > 0, 5000);
     await segno('resolve', 'doc-2/p/decision', '"approve"');
     await page.waitForSelector('.heading .state:has-text("resolved")', { timeout: 5000 });
+  },
+
+  'an execution that a worker has in hand says whose, and for how long': async () => {
+    await visit(page, 'executions/pack-8');
+    await page.waitForSelector('.heading .state:has-text("acquired")');
+    await until('the worker is named', async () => /packer-1/.test(await text()));
+    await visit(page, 'tasks?state=acquired');
+    await page.locator('tr', { hasText: 'pack-8' }).filter({ hasText: 'packer-1' }).waitFor();
+  },
+
+  'a saga that was unwound shows each step, and what undid it': async () => {
+    await visit(page, 'executions/trip-1');
+    await page.getByRole('link', { name: /Sagas/ }).click();
+    const saga = page.locator('section', { hasText: 'undone' }).first();
+    for (const [did, undid] of [['book_flight', 'cancel_flight'], ['book_hotel', 'cancel_hotel'], ['rent_car', 'return_car']]) {
+      const step = saga.locator('tr', { hasText: did });
+      await step.filter({ hasText: 'acted' }).filter({ hasText: undid }).filter({ hasText: 'completed' }).waitFor();
+    }
+    assert.match(await page.locator('main > .command code').innerText(), /segno saga show trip-1/);
   },
 
   'what recovery found is on the page of the host': async () => {

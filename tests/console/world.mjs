@@ -8,7 +8,7 @@ const state = async (id) => (await api('GET', `/v1/invocations/${encodeURICompon
 export const is = (id, wanted) => until(`${id} is ${wanted}`, async () => (await state(id)) === wanted);
 
 /** The id of an execution in each state. */
-export const IN_STATE = { pending: 'later', suspended: 'doc-1', halted: 'broken-1', resolved: 'hello-1', rejected: 'declined-1', cancelled: 'killed-1', 'timed-out': 'late-1' };
+export const IN_STATE = { pending: 'later', acquired: 'pack-8', suspended: 'doc-1', halted: 'broken-1', resolved: 'hello-1', rejected: 'declined-1', cancelled: 'killed-1', 'timed-out': 'late-1' };
 
 export async function populate() {
   await start('hello-1', 'hello/hello', 'Ada', { labels: { team: 'docs' } });
@@ -28,9 +28,15 @@ export async function populate() {
   await api('POST', '/v1/schedules', { id: 'nightly', cron: '0 3 1 1 *', target: 'hello/hello', input: 'night' });
   await api('POST', '/v1/promises', { id: 'approval-7', timeout_ms: 259_200_000 });
   await api('POST', '/v1/promises', { id: 'pack-7', tags: { target: 'poll://any@packers' }, param: { func: 'pack', args: [7] } });
+  // An external worker has it in hand, for ten minutes.
+  await api('POST', '/v1/promises', { id: 'pack-8', tags: { target: 'poll://any@packers' }, param: { func: 'pack', args: [8] } });
+  await api('POST', '/', { kind: 'task.acquire', head: { corrId: '1', version: '2026-04-01' }, data: { id: 'pack-8', version: 0, pid: 'packer-1', ttl: 600_000 } });
+  // Its payment is refused, so what was booked before is given back.
+  await start('trip-1', 'trip/trip', { traveller: 'Ada', city: 'Rome', nights: 2, payments: 'http://127.0.0.1:1' });
   await start('announce-1', 'flows/announce', 3);
   for (const [wanted, id] of Object.entries(IN_STATE)) await is(id, wanted);
   await is('fan-1', 'resolved');
+  await is('trip-1', 'rejected');
   await is('announce-1', 'resolved');
   await until('there are events', async () => (await api('GET', '/v1/events?limit=1')).events.length > 0);
 }

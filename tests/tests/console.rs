@@ -74,7 +74,7 @@ async fn run(script: &str, server: String, settings: &[(&str, &str)]) {
 /// A host with the modules that the scripts start.
 async fn host() -> TestHost {
     let host = TestHost::start(SEGNO).await;
-    let names = ["hello", "approval", "fan-out", "auction", "signup", "reports"];
+    let names = ["hello", "approval", "fan-out", "auction", "signup", "reports", "trip"];
     for name in names {
         host.deploy(name, examples()[name].to_vec()).await;
     }
