@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU32, Ordering},
     },
 };
 
@@ -355,6 +355,8 @@ async fn the_examples_go_on_from_their_waits() {
 struct Lossy {
     guests: Arc<Wasm>,
     lost: Lost,
+    /// How often something was put back.
+    restored: Arc<AtomicU32>,
 }
 
 /// What is lost.
@@ -366,6 +368,14 @@ enum Lost {
     Read,
     /// The way to it.
     Access,
+    /// Something that is only missed when the workflow goes on, after the proof.
+    Later,
+}
+
+impl Lossy {
+    fn new(engine: &Engine, lost: Lost) -> Self {
+        Self { guests: engine.wasm.clone(), lost, restored: Arc::default() }
+    }
 }
 
 struct LossyWorkflow {
@@ -374,6 +384,8 @@ struct LossyWorkflow {
     /// What was read first.
     base: Option<Memory>,
     restored: AtomicBool,
+    restores: Arc<AtomicU32>,
+    fails: bool,
 }
 
 #[async_trait]
@@ -409,7 +421,8 @@ impl Guests for Lossy {
         }
         let workflow = self.guests.accessible(module, facts).await?;
         let (base, restored) = (None, AtomicBool::new(false));
-        Ok(Box::new(LossyWorkflow { workflow, lost, base, restored }))
+        let (restores, fails) = (self.restored.clone(), false);
+        Ok(Box::new(LossyWorkflow { workflow, lost, base, restored, restores, fails }))
     }
 
     async fn perform(
@@ -438,6 +451,10 @@ impl Workflow for LossyWorkflow {
     }
 
     async fn resume(&mut self, journal: SharedJournal, event: Event) -> Result<(), GuestError> {
+        if self.fails {
+            let message = "it reads what is not there".to_owned();
+            return Err(GuestError::Trap { message, last_words: String::new(), backtrace: None });
+        }
         self.workflow.resume(journal, event).await
     }
 
@@ -454,6 +471,8 @@ impl Workflow for LossyWorkflow {
         seed: &[u8],
         change: &MemoryChange,
     ) -> Result<(), GuestError> {
+        // The first time is the proof.
+        self.fails = self.restores.fetch_add(1, Ordering::Relaxed) > 0 && self.lost == Lost::Later;
         let base = self.workflow.save().await?;
         let nothing = base.since(&base);
         self.base = Some(base);
@@ -471,12 +490,14 @@ impl Workflow for LossyWorkflow {
 async fn what_does_not_go_on_as_the_journal_says_is_not_kept() {
     for lost in [Lost::Written, Lost::Read, Lost::Access] {
         let engine = Engine::bench(200);
-        let guests = Arc::new(Lossy { guests: engine.wasm.clone(), lost });
+        let guests = Arc::new(Lossy::new(&engine, lost));
         let mut world = engine.world_of(guests).await;
         world.start("it", "wasm://m/turns", &json!({ "steps": 300, "turns": 2 })).await;
         let expected = match lost {
             Lost::Access => Counted { refused: 1, ..Counted::default() },
-            Lost::Written | Lost::Read => Counted { unequal: 1, ..Counted::default() },
+            Lost::Written | Lost::Read | Lost::Later => {
+                Counted { unequal: 1, ..Counted::default() }
+            }
         };
         counts(&mut world, "it is refused", |counted| counted == expected).await;
         assert_eq!(engine.files(), [] as [PathBuf; 0]);
@@ -491,4 +512,17 @@ async fn what_does_not_go_on_as_the_journal_says_is_not_kept() {
         }
         assert_eq!(ended(&mut world).await.1, json!(2));
     }
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_workflow_that_fails_after_a_snapshot_is_replayed_as_a_whole() {
+    let engine = Engine::bench(600);
+    let mut world = engine.world_of(Arc::new(Lossy::new(&engine, Lost::Later))).await;
+    world.start("it", "wasm://m/turns", &json!({ "steps": 300, "turns": 1 })).await;
+    counts(&mut world, "it is made", |counted| counted.made == 1).await;
+    world.boot().await;
+    world.resolve("it/p/turn-0", &json!(null)).await;
+    assert_eq!(ended(&mut world).await.1, json!(1));
+    let expected = Counted { restored: 1, discarded: 1, replayed: 602, ..Counted::default() };
+    assert_eq!(Counted::of(&world), expected);
 }

@@ -126,7 +126,13 @@ impl Execution {
                 Ok(ClaimEnd::Suspended)
             }
             // The instance is dropped before anything else happens.
-            Err(error) => Err((error, self.stored_len())),
+            Err(error) => {
+                let failed = matches!(error, ExecutionError::Guest(_) | ExecutionError::Halt(_));
+                if failed && self.recorder().is_resumed() {
+                    snapshot::suspect(&self.worker, &self.snapshot_key());
+                }
+                Err((error, self.stored_len()))
+            }
         }
     }
 

@@ -65,6 +65,11 @@ impl Recorder {
         })
     }
 
+    /// Whether the guest has not repeated the whole journal.
+    pub fn is_resumed(&self) -> bool {
+        self.is_resumed
+    }
+
     /// A recorder at that place, which then [goes on](Recorder::go_on). `read_only`: for a report.
     pub fn resumed_at(identity: Identity, place: Place, read_only: bool) -> Self {
         let Place { outline, at, lines, waiting, named } = place;
@@ -72,6 +77,7 @@ impl Recorder {
         let head = outline.head();
         (recorder.seq, recorder.commands) = (head.len, head.commands);
         (recorder.lines, recorder.named) = (lines, named);
+        recorder.is_resumed = true;
         for Waiting { index, kind, completion } in waiting {
             recorder.open.add(index, Open { kind, completion, act: None });
         }

@@ -57,6 +57,8 @@ pub struct Recorder {
     pub(super) ledger: Option<Ledger>,
     /// The command at which the guest is stopped, to see where it is.
     pub(super) halt_at: Option<u32>,
+    /// Whether it began in the middle of its journal.
+    pub(super) is_resumed: bool,
 }
 
 impl Recorder {
@@ -98,6 +100,7 @@ impl Recorder {
             divergence: None,
             ledger: None,
             halt_at: None,
+            is_resumed: false,
         }
     }
 

@@ -141,6 +141,13 @@ async fn keep(worker: &WorkerContext, files: Arc<SnapshotFiles>, of: Suspended) 
     worker.host.metrics.worker.snapshot(event);
 }
 
+/// The guest failed after it had gone on from a snapshot: the next attempt repeats the whole journal.
+pub fn suspect(worker: &WorkerContext, key: &SnapshotKey) {
+    tracing::debug!(target: "segno::snapshots", id = %key.id, "thrown away: the guest failed");
+    worker.host.metrics.worker.snapshot(SnapshotEvent::Discarded);
+    forget(worker, key);
+}
+
 /// The execution has ended: its snapshot is removed.
 pub fn forget(worker: &WorkerContext, key: &SnapshotKey) {
     let known = worker.snapshots.last().remove(&key.id).is_some();
