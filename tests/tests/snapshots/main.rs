@@ -1,115 +1,23 @@
 //! Workflows that go on from a snapshot of their instance: as they would without, in Rust and in
 //! JavaScript; and from nothing that is damaged, of another journal, or not proved.
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    path::{Path, PathBuf},
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicU32, Ordering},
-    },
-};
+mod engine;
+mod lossy;
 
-use async_trait::async_trait;
-use segno::{
-    guest::{
-        ActivityContext, ActivityHost, Compiler, Context, Event, FunctionDescription, GuestError,
-        Guests, Limits, Memory, MemoryChange, Outcome, Payload, Policy, SharedJournal,
-        SnapshotFiles, Wasm, WasmConfig, Workflow,
-    },
-    worker,
-};
+use std::{fs, path::PathBuf, sync::Arc};
+
+use segno::{guest::Guests as _, worker};
 use segno_bundle::{BundleReader, Item};
-use segno_core::{id::Digest, invocation::EngineFacts, promise::Verdict, time::Millis};
+use segno_core::{promise::Verdict, time::Millis};
 use serde_json::{Value as Json, json};
-use tempfile::TempDir;
-use tests::{
-    guests::examples,
-    world::{Faults, World},
+use tests::{guests::examples, world::World};
+
+use self::{
+    engine::{Counted, Engine},
+    lossy::{Lossy, Lost},
 };
 
-const BENCH: &[u8] = include_bytes!("../../host/bench/guest/bench.wasm");
-const JAVASCRIPT: &[u8] = include_bytes!("../bundles/0.1.0/javascript.segno-bundle");
-
-/// An engine over one component that makes snapshots after so many records, with its folder.
-struct Engine {
-    component: Arc<[u8]>,
-    wasm: Arc<Wasm>,
-    folder: TempDir,
-}
-
-impl Engine {
-    fn new(component: Arc<[u8]>, snapshot_records: u32) -> Self {
-        let folder = tempfile::tempdir().expect("there is room");
-        let source = BTreeMap::from([(Digest::of(&component), component.clone())]);
-        let config = WasmConfig {
-            limits: Limits { instances: 64, snapshot_records, ..Limits::default() },
-            policy: Policy::default(),
-            cache_dir: Some(folder.path().to_owned()),
-            compiler: Compiler::Thread,
-            fair: false,
-            counts: false,
-            source: Arc::new(source),
-        };
-        let wasm = Arc::new(Wasm::new(config).expect("the engine can be set up"));
-        Self { component, wasm, folder }
-    }
-
-    fn bench(snapshot_records: u32) -> Self {
-        Self::new(BENCH.into(), snapshot_records)
-    }
-
-    async fn world(&self) -> World {
-        self.world_of(self.wasm.clone()).await
-    }
-
-    async fn world_of(&self, guests: Arc<dyn Guests>) -> World {
-        // Compiled before time begins, which does not wait for it.
-        let module = Digest::of(&self.component);
-        self.wasm.describe(module).await.expect("it describes itself");
-        // Some cannot be read.
-        let _ = self.wasm.accessible(module, None).await;
-        World::new(guests, "m", self.component.clone(), Faults::default()).await
-    }
-
-    /// The files of all snapshots.
-    fn files(&self) -> Vec<PathBuf> {
-        let entries = |path: &Path| fs::read_dir(path).into_iter().flatten().flatten();
-        let configurations = entries(&self.folder.path().join("snapshots"));
-        configurations.flat_map(|each| entries(&each.path())).map(|file| file.path()).collect()
-    }
-}
-
-/// What one life of a host counted of its snapshots, and how many records it replayed.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-struct Counted {
-    made: u64,
-    restored: u64,
-    discarded: u64,
-    refused: u64,
-    unequal: u64,
-    replayed: u64,
-}
-
-impl Counted {
-    fn of(world: &World) -> Self {
-        let metrics = world.metrics();
-        let count = |name: &str| -> u64 {
-            let line = metrics.lines().find_map(|line| line.strip_prefix(name));
-            line.map_or(0, |number| number.trim().parse().expect("a number"))
-        };
-        let event = |name: &str| count(&format!("segno_snapshots_total{{event=\"{name}\"}}"));
-        Self {
-            made: event("made"),
-            restored: event("restored"),
-            discarded: event("discarded"),
-            refused: event("refused"),
-            unequal: event("unequal"),
-            replayed: count("segno_replayed_records_total"),
-        }
-    }
-}
+const JAVASCRIPT: &[u8] = include_bytes!("../../bundles/0.1.0/javascript.segno-bundle");
 
 /// Runs until `done` says so of what this life counted.
 async fn counts(world: &mut World, what: &str, done: impl Fn(Counted) -> bool) -> Counted {
@@ -348,141 +256,6 @@ async fn the_examples_go_on_from_their_waits() {
         let (plain, none) = played(&example, 0).await;
         assert_eq!((restored > 0, none), (example.goes_on, 0), "{}: {restored}", example.name);
         assert_eq!(end, plain, "{}", example.name);
-    }
-}
-
-/// Guests of which something is lost in a snapshot.
-struct Lossy {
-    guests: Arc<Wasm>,
-    lost: Lost,
-    /// How often something was put back.
-    restored: Arc<AtomicU32>,
-}
-
-/// What is lost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Lost {
-    /// All that is put back.
-    Written,
-    /// What is read of an instance into which something was put back.
-    Read,
-    /// The way to it.
-    Access,
-    /// Something that is only missed when the workflow goes on, after the proof.
-    Later,
-}
-
-impl Lossy {
-    fn new(engine: &Engine, lost: Lost) -> Self {
-        Self { guests: engine.wasm.clone(), lost, restored: Arc::default() }
-    }
-}
-
-struct LossyWorkflow {
-    workflow: Box<dyn Workflow>,
-    lost: Lost,
-    /// What was read first.
-    base: Option<Memory>,
-    restored: AtomicBool,
-    restores: Arc<AtomicU32>,
-    fails: bool,
-}
-
-#[async_trait]
-impl Guests for Lossy {
-    async fn describe(&self, module: Digest) -> Result<Arc<Vec<FunctionDescription>>, GuestError> {
-        self.guests.describe(module).await
-    }
-
-    async fn instantiate(
-        &self,
-        module: Digest,
-        facts: Option<EngineFacts>,
-    ) -> Result<Box<dyn Workflow>, GuestError> {
-        self.guests.instantiate(module, facts).await
-    }
-
-    fn engine_facts(&self) -> EngineFacts {
-        self.guests.engine_facts()
-    }
-
-    fn snapshots(&self) -> Option<&Arc<SnapshotFiles>> {
-        self.guests.snapshots()
-    }
-
-    async fn accessible(
-        &self,
-        module: Digest,
-        facts: Option<EngineFacts>,
-    ) -> Result<Box<dyn Workflow>, GuestError> {
-        let lost = self.lost;
-        if lost == Lost::Access {
-            return Err(GuestError::Host("it hides what it keeps".to_owned()));
-        }
-        let workflow = self.guests.accessible(module, facts).await?;
-        let (base, restored) = (None, AtomicBool::new(false));
-        let (restores, fails) = (self.restored.clone(), false);
-        Ok(Box::new(LossyWorkflow { workflow, lost, base, restored, restores, fails }))
-    }
-
-    async fn perform(
-        &self,
-        module: Digest,
-        name: &str,
-        function: &str,
-        input: Payload,
-        context: ActivityContext,
-        host: Arc<dyn ActivityHost>,
-    ) -> Result<Outcome, GuestError> {
-        self.guests.perform(module, name, function, input, context, host).await
-    }
-}
-
-#[async_trait]
-impl Workflow for LossyWorkflow {
-    async fn start(
-        &mut self,
-        journal: SharedJournal,
-        function: &str,
-        input: Payload,
-        context: Context,
-    ) -> Result<(), GuestError> {
-        self.workflow.start(journal, function, input, context).await
-    }
-
-    async fn resume(&mut self, journal: SharedJournal, event: Event) -> Result<(), GuestError> {
-        if self.fails {
-            let message = "it reads what is not there".to_owned();
-            return Err(GuestError::Trap { message, last_words: String::new(), backtrace: None });
-        }
-        self.workflow.resume(journal, event).await
-    }
-
-    async fn save(&mut self) -> Result<Memory, GuestError> {
-        match (self.restored.load(Ordering::Relaxed), &self.base) {
-            (true, Some(base)) => Ok(base.clone()),
-            _ => self.workflow.save().await,
-        }
-    }
-
-    async fn restore(
-        &mut self,
-        function: &str,
-        seed: &[u8],
-        change: &MemoryChange,
-    ) -> Result<(), GuestError> {
-        // The first time is the proof.
-        self.fails = self.restores.fetch_add(1, Ordering::Relaxed) > 0 && self.lost == Lost::Later;
-        let base = self.workflow.save().await?;
-        let nothing = base.since(&base);
-        self.base = Some(base);
-        self.restored.store(self.lost == Lost::Read, Ordering::Relaxed);
-        let change = if self.lost == Lost::Written { &nothing } else { change };
-        self.workflow.restore(function, seed, change).await
-    }
-
-    fn footprint(&self) -> usize {
-        self.workflow.footprint()
     }
 }
 

@@ -1,0 +1,94 @@
+//! An engine that makes snapshots, and what a host counted of them.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use segno::guest::{Compiler, Guests, Limits, Policy, Wasm, WasmConfig};
+use segno_core::id::Digest;
+use tempfile::TempDir;
+use tests::world::{Faults, World};
+
+const BENCH: &[u8] = include_bytes!("../../../host/bench/guest/bench.wasm");
+
+/// An engine over one component that makes snapshots after so many records, with its folder.
+pub struct Engine {
+    component: Arc<[u8]>,
+    pub wasm: Arc<Wasm>,
+    folder: TempDir,
+}
+
+impl Engine {
+    pub fn new(component: Arc<[u8]>, snapshot_records: u32) -> Self {
+        let folder = tempfile::tempdir().expect("there is room");
+        let source = BTreeMap::from([(Digest::of(&component), component.clone())]);
+        let config = WasmConfig {
+            limits: Limits { instances: 64, snapshot_records, ..Limits::default() },
+            policy: Policy::default(),
+            cache_dir: Some(folder.path().to_owned()),
+            compiler: Compiler::Thread,
+            fair: false,
+            counts: false,
+            source: Arc::new(source),
+        };
+        let wasm = Arc::new(Wasm::new(config).expect("the engine can be set up"));
+        Self { component, wasm, folder }
+    }
+
+    pub fn bench(snapshot_records: u32) -> Self {
+        Self::new(BENCH.into(), snapshot_records)
+    }
+
+    pub async fn world(&self) -> World {
+        self.world_of(self.wasm.clone()).await
+    }
+
+    pub async fn world_of(&self, guests: Arc<dyn Guests>) -> World {
+        // Compiled before time begins, which does not wait for it.
+        let module = Digest::of(&self.component);
+        self.wasm.describe(module).await.expect("it describes itself");
+        // Some cannot be read.
+        let _ = self.wasm.accessible(module, None).await;
+        World::new(guests, "m", self.component.clone(), Faults::default()).await
+    }
+
+    /// The files of all snapshots.
+    pub fn files(&self) -> Vec<PathBuf> {
+        let entries = |path: &Path| fs::read_dir(path).into_iter().flatten().flatten();
+        let configurations = entries(&self.folder.path().join("snapshots"));
+        configurations.flat_map(|each| entries(&each.path())).map(|file| file.path()).collect()
+    }
+}
+
+/// What one life of a host counted of its snapshots, and how many records it replayed.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Counted {
+    pub made: u64,
+    pub restored: u64,
+    pub discarded: u64,
+    pub refused: u64,
+    pub unequal: u64,
+    pub replayed: u64,
+}
+
+impl Counted {
+    pub fn of(world: &World) -> Self {
+        let metrics = world.metrics();
+        let count = |name: &str| -> u64 {
+            let line = metrics.lines().find_map(|line| line.strip_prefix(name));
+            line.map_or(0, |number| number.trim().parse().expect("a number"))
+        };
+        let event = |name: &str| count(&format!("segno_snapshots_total{{event=\"{name}\"}}"));
+        Self {
+            made: event("made"),
+            restored: event("restored"),
+            discarded: event("discarded"),
+            refused: event("refused"),
+            unequal: event("unequal"),
+            replayed: count("segno_replayed_records_total"),
+        }
+    }
+}
