@@ -32,8 +32,8 @@ pub struct Limits {
     pub compile_ms: u64,
     /// Maximum size of compiled code on disk, in bytes; the least recently used is removed.
     pub compiled_bytes: u64,
-    /// Number of records after which a snapshot is made of a waiting workflow; 0: none is made. The
-    /// replay of so many takes some ten milliseconds, and that of a snapshot some one.
+    /// Number of records after which a snapshot is made of a waiting workflow; 0: none is made. At
+    /// the default, a replay takes about ten milliseconds, and restoring a snapshot one to two.
     pub snapshot_records: u32,
     /// Maximum size of all snapshots on disk, in bytes; the least recently used are removed.
     pub snapshot_bytes: u64,

@@ -156,7 +156,7 @@ impl Serve {
         let component_limit = limits.component_bytes;
         let jwt = self.tokens.jwt()?;
         let listener = TcpListener::bind(self.listen).await.map_err(|error| {
-            // Whoever starts a host twice has the folder and the address in common.
+            // A host that is started twice finds its port taken first: the data directory says why.
             match (error.kind(), &store) {
                 (ErrorKind::AddrInUse, StoreConfig::Sqlite(config)) => user_of(&config.dir)
                     .map_or_else(|| taken(self.listen, &error), |used| other("in-use", &used)),

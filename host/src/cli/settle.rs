@@ -186,7 +186,7 @@ fn is_missing(error: &ClientError) -> bool {
     matches!(error, ClientError::Refused(problem) if problem.code == "unknown-promise")
 }
 
-/// Names the promises that somebody may settle of the invocation of which `id` was to be one.
+/// After an unknown promise id: lists the promises that the invocation in that id waits for.
 async fn name_others(client: &Client, id: &str, console: &mut Console) {
     let mut owner = id;
     while let Some((parent, _)) = owner.rsplit_once('/') {

@@ -71,8 +71,8 @@ pub async fn run_claimed(worker: Arc<WorkerContext>, claimed: Vec<ClaimedTask>) 
     first.await;
 }
 
-/// Reads the journals of tasks that are neither new nor warm nor long, and have no snapshots. If the read fails, each
-/// execution reads its own journal.
+/// Reads the journals of tasks that are neither new nor warm nor long, and too short for a snapshot.
+/// If the read fails, each execution reads its own journal.
 async fn read_ahead(
     worker: &WorkerContext,
     claimed: &[ClaimedTask],

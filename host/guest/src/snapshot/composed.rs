@@ -26,7 +26,7 @@ struct Part {
 /// The component with a way to all that its parts keep; none: its core modules are its own.
 ///
 /// # Errors
-/// Why it cannot be had.
+/// The reason: the component keeps something that an accessor cannot read.
 pub(super) fn rewrite(component: &[u8]) -> Result<Option<Vec<u8>>, String> {
     let mut rewritten = Component::new();
     let mut validator = Validator::new_with_features(WasmFeatures::all());

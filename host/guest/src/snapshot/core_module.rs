@@ -130,7 +130,7 @@ fn plain(of: ValType) -> Result<ValType, String> {
     }
 }
 
-/// Refuses what changes a table, or what is left of the segments: nobody can look at these.
+/// Refuses instructions that change a table, or drop a segment: an accessor can read neither.
 fn check(operator: &Operator<'_>) -> Result<(), String> {
     let what = match operator {
         Operator::TableSet { .. }

@@ -45,9 +45,9 @@ pub struct SnapshotPolicy {
 }
 
 impl SnapshotPolicy {
-    /// Whether one is due of a journal of `len` records, if the last was made at `last` of them: after
-    /// [so many](Self::records) more, and a quarter more. So a journal of any length is repeated for
-    /// its snapshots a few times in all.
+    /// Whether a snapshot is due at `len` records, if the last one was made at `last`: when the journal
+    /// has grown by [`records`](Self::records), and by a quarter. So all snapshots of a journal together
+    /// cost a few replays of it, however long it gets.
     pub fn is_due(self, len: u32, last: u32) -> bool {
         self.records > 0 && len.saturating_sub(last) >= self.records.max(last / 4)
     }

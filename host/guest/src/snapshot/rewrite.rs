@@ -35,7 +35,7 @@ struct Keeper {
 /// The component, with a way to all that it keeps between two calls.
 ///
 /// # Errors
-/// Why it cannot be had: it keeps something where nobody can read it.
+/// The reason: the component keeps something that an accessor cannot read.
 pub(crate) fn rewrite(component: &[u8]) -> Result<Vec<u8>, String> {
     match composed::rewrite(component)? {
         Some(rewritten) => Ok(rewritten),

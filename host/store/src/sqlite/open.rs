@@ -458,7 +458,8 @@ pub(super) fn take(directory: &Path) -> Result<File, OpenError> {
     Ok(lock)
 }
 
-/// Who uses this data directory now; none: nobody does. Nothing is changed.
+/// The error of opening this data directory, if another process has locked it; the directory is not
+/// changed.
 pub fn user_of(directory: &Path) -> Option<OpenError> {
     if !directory.join(LOCK_FILE).exists() {
         return None;

@@ -16,7 +16,7 @@ use std::{
 };
 
 use segno_core::{id::Digest, promise::Promise};
-use segno_guest::{Event, FunctionDescription, SnapshotKey, Workflow};
+use segno_guest::{Event, FunctionDescription, Workflow};
 use segno_store::History;
 
 pub use self::commit::ClaimWriter;
@@ -118,7 +118,7 @@ impl Execution {
     ) -> Result<ClaimEnd, (ExecutionError, u32)> {
         match self.live(writer).await {
             Ok(LiveEnd::Finished) => {
-                snapshot::forget(&self.worker, &self.snapshot_key());
+                snapshot::forget(&self.worker, self.promise.id(), self.module);
                 Ok(ClaimEnd::Finished)
             }
             Ok(LiveEnd::Suspended) => {
@@ -129,7 +129,7 @@ impl Execution {
             Err(error) => {
                 let failed = matches!(error, ExecutionError::Guest(_) | ExecutionError::Halt(_));
                 if failed && self.recorder().is_resumed() {
-                    snapshot::suspect(&self.worker, &self.snapshot_key());
+                    snapshot::suspect(&self.worker, self.promise.id(), self.module);
                 }
                 Err((error, self.stored_len()))
             }
@@ -213,17 +213,14 @@ impl Execution {
         }
         self.recorder().forget_state();
         let journal_len = self.stored_len();
-        let (key, footprint) = (self.snapshot_key(), self.instance.footprint());
+        let footprint = self.instance.footprint();
         let Self { worker, active, module, recorder, instance, signals, promise, .. } = self;
         let version = active.claim.version;
         let warm = Warm { instance, recorder, version, journal_len, module, signals };
         worker.warm.put(promise.id().clone(), warm);
         worker.show_warm();
-        snapshot::consider(&worker, Suspended { key, len: journal_len, footprint });
-    }
-
-    fn snapshot_key(&self) -> SnapshotKey {
-        SnapshotKey { id: self.promise.id().clone(), module: self.module }
+        let (id, len) = (promise.id(), journal_len);
+        snapshot::consider(&worker, Suspended { id, module, len, footprint });
     }
 }
 

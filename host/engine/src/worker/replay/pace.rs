@@ -6,8 +6,8 @@ use segno_core::time::Millis;
 
 use crate::host::Host;
 
-/// Paces replays that nobody's execution waits for: while executions of this host go on, it rests for as
-/// long as it computes.
+/// Paces replays in the background: while executions of this host make progress, it sleeps for as long
+/// as it computed.
 pub struct Pace<'a> {
     host: &'a Host,
     /// When it last rested.

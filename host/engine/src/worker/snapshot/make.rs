@@ -47,7 +47,7 @@ pub enum NotMade {
 pub async fn make(host: &Host, key: &SnapshotKey, len: u32) -> Result<Kept, NotMade> {
     let SnapshotKey { id, module } = key;
     let store = &*host.store;
-    let mut new = host.guests.accessible(*module, None).await.map_err(NotMade::Inaccessible)?;
+    let mut new = host.guests.accessible(*module, None).await.map_err(inaccessible)?;
     let base = saved(&mut *new).await?;
     drop(new);
 
@@ -67,7 +67,10 @@ pub async fn make(host: &Host, key: &SnapshotKey, len: u32) -> Result<Kept, NotM
     let mut journal = StoredJournal::new(store, id, len);
     let mut resumed = match resumption.run(&mut journal, || {}).await {
         Ok(resumed) => resumed,
-        Err(ReplayStopped::Guest(error)) => return Err(NotMade::Unequal(error.to_string())),
+        Err(ReplayStopped::Guest(error)) if error.is_of_guest() => {
+            return Err(NotMade::Unequal(error.to_string()));
+        }
+        Err(ReplayStopped::Guest(error)) => return Err(NotMade::NotNow(error.to_string())),
         Err(ReplayStopped::Unread(not_read)) => {
             return Err(ReplayError::unread(id, not_read).into());
         }
@@ -95,7 +98,7 @@ async fn repeated(
     let mut rehearsal = Rehearsal::new(host, &key.id, Some(key.module), Some(len)).await?;
     let engine = rehearsal.engine_facts();
     let instance = host.guests.accessible(key.module, engine).await;
-    rehearsal.instance = instance.map_err(NotMade::Inaccessible)?;
+    rehearsal.instance = instance.map_err(inaccessible)?;
     rehearsal.run(|| {}).await.map_err(|stopped| match stopped {
         ReplayStopped::Unread(not_read) => ReplayError::unread(&key.id, not_read).into(),
         ReplayStopped::Guest(error) => NotMade::NotNow(error.to_string()),
@@ -121,7 +124,15 @@ async fn compare(resumed: &mut Resumed, whole: &Stood, base: &Memory) -> Result<
 }
 
 async fn saved(instance: &mut dyn Workflow) -> Result<Memory, NotMade> {
-    instance.save().await.map_err(NotMade::Inaccessible)
+    instance.save().await.map_err(inaccessible)
+}
+
+/// Why an instance cannot be had or read: a crowd passes, anything else stays as it is.
+fn inaccessible(error: GuestError) -> NotMade {
+    match error {
+        GuestError::Crowded { .. } => NotMade::NotNow(error.to_string()),
+        error => NotMade::Inaccessible(error),
+    }
 }
 
 /// The first place from `from` on at which the guest waited: an event comes next.

@@ -42,9 +42,12 @@ pub struct Snapshots {
 }
 
 /// A workflow that was suspended.
-pub struct Suspended {
-    /// The execution, and the module that runs it.
-    pub key: SnapshotKey,
+#[derive(Clone, Copy)]
+pub struct Suspended<'a> {
+    /// The execution.
+    pub id: &'a PromiseId,
+    /// The module that runs it.
+    pub module: Digest,
     /// The length of its journal.
     pub len: u32,
     /// Bytes of memory that its instance has.
@@ -68,27 +71,30 @@ impl Snapshots {
         last.insert(id.clone(), len);
     }
 
-    fn is_due(&self, files: &SnapshotFiles, of: &Suspended) -> bool {
-        let last = self.last().get(&of.key.id).copied().unwrap_or_default();
-        files.policy.is_due(of.len, last)
+    fn is_due(&self, files: &SnapshotFiles, of: Suspended<'_>) -> bool {
+        // Most journals are short: nothing is looked up for them.
+        files.policy.is_due(of.len, 0)
+            && files.policy.is_due(of.len, self.last().get(of.id).copied().unwrap_or_default())
             && of.footprint <= files.policy.instance_bytes()
-            && !self.refused().contains(&of.key.module)
+            && !self.refused().contains(&of.module)
     }
 }
 
 /// Makes a snapshot of this workflow, if one is due and none is being made.
-pub fn consider(worker: &Arc<WorkerContext>, suspended: Suspended) {
+pub fn consider(worker: &Arc<WorkerContext>, suspended: Suspended<'_>) {
     let Some(files) = worker.host.guests.snapshots() else { return };
     let snapshots = &worker.snapshots;
-    if !snapshots.is_due(files, &suspended) || snapshots.busy.swap(true, Ordering::AcqRel) {
+    if !snapshots.is_due(files, suspended) || snapshots.busy.swap(true, Ordering::AcqRel) {
         return;
     }
+    let Suspended { id, module, len, .. } = suspended;
+    let key = SnapshotKey { id: id.clone(), module };
     let (files, making) = (files.clone(), Making(worker.clone()));
     let work = async move {
         tokio::select! {
             biased;
             () = making.0.draining.cancelled() => {}
-            () = keep(&making.0, files, suspended) => {}
+            () = keep(&making.0, files, key, len) => {}
         }
     };
     worker.host.env.runtime.spawn("snapshot", Box::pin(work));
@@ -103,8 +109,8 @@ impl Drop for Making {
     }
 }
 
-async fn keep(worker: &WorkerContext, files: Arc<SnapshotFiles>, of: Suspended) {
-    let (Suspended { key, len, .. }, snapshots) = (of, &worker.snapshots);
+async fn keep(worker: &WorkerContext, files: Arc<SnapshotFiles>, key: SnapshotKey, len: u32) {
+    let snapshots = &worker.snapshots;
     snapshots.note(&key.id, len);
     let (id, module) = (&key.id, key.module);
     let event = match make::make(&worker.host, &key, len).await {
@@ -142,18 +148,18 @@ async fn keep(worker: &WorkerContext, files: Arc<SnapshotFiles>, of: Suspended) 
 }
 
 /// The guest failed after it had gone on from a snapshot: the next attempt repeats the whole journal.
-pub fn suspect(worker: &WorkerContext, key: &SnapshotKey) {
-    tracing::debug!(target: "segno::snapshots", id = %key.id, "thrown away: the guest failed");
+pub fn suspect(worker: &WorkerContext, id: &PromiseId, module: Digest) {
+    tracing::debug!(target: "segno::snapshots", %id, "thrown away: the guest failed");
     worker.host.metrics.worker.snapshot(SnapshotEvent::Discarded);
-    forget(worker, key);
+    forget(worker, id, module);
 }
 
 /// The execution has ended: its snapshot is removed.
-pub fn forget(worker: &WorkerContext, key: &SnapshotKey) {
-    let known = worker.snapshots.last().remove(&key.id).is_some();
+pub fn forget(worker: &WorkerContext, id: &PromiseId, module: Digest) {
+    let known = worker.snapshots.last().remove(id).is_some();
     if let Some(files) = worker.host.guests.snapshots()
         && known
     {
-        files.remove(key);
+        files.remove(&SnapshotKey { id: id.clone(), module });
     }
 }

@@ -62,7 +62,12 @@ pub async fn restored(
             }
             Err(ReplayStopped::Unread(NotRead::Store(error))) => return Err(error),
             Err(ReplayStopped::Unread(not_read)) => format!("{not_read:?}"),
-            Err(ReplayStopped::Guest(error)) => error.to_string(),
+            Err(ReplayStopped::Guest(error)) if error.is_of_guest() => error.to_string(),
+            Err(ReplayStopped::Guest(error)) => {
+                // The host's own trouble says nothing of the snapshot.
+                tracing::debug!(target: "segno::snapshots", id = %key.id, %error, "not used");
+                return Ok(None);
+            }
         },
     };
     tracing::warn!(id = %key.id, "its snapshot is thrown away, and its journal replayed: {why}");
