@@ -54,7 +54,6 @@ impl CodeCache {
         fs::create_dir_all(&directory)?;
         let root = root.to_owned();
         let cache = Self { root, directory, limit, changing: Mutex::default() };
-        cache.remove_unfinished()?;
         cache.keep_within_limit(None);
         Ok(cache)
     }
@@ -142,7 +141,7 @@ impl CodeCache {
     }
 
     fn kept(&self) -> Vec<Kept> {
-        let code = self.files().into_iter().filter(|path| has_extension(path, CODE));
+        let code = files(&self.root).into_iter().filter(|path| has_extension(path, CODE));
         let kept = code.filter_map(|code| {
             let bytes = fs::metadata(&code).ok()?.len();
             // Code without a hash is useless.
@@ -153,26 +152,6 @@ impl CodeCache {
         kept.collect()
     }
 
-    fn remove_unfinished(&self) -> io::Result<()> {
-        for path in self.files() {
-            if !has_extension(&path, CODE) && !has_extension(&path, HASH) {
-                fs::remove_file(&path)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// The files of all configurations.
-    fn files(&self) -> Vec<PathBuf> {
-        let entries = |path: &Path| fs::read_dir(path).into_iter().flatten().flatten();
-        let directories =
-            entries(&self.root).map(|entry| entry.path()).filter(|path| path.is_dir());
-        let files = directories.flat_map(|directory| {
-            entries(&directory).map(|entry| entry.path()).collect::<Vec<_>>()
-        });
-        files.filter(|path| path.is_file()).collect()
-    }
-
     fn code(&self, digest: Digest) -> PathBuf {
         self.directory.join(format!("{digest}.{CODE}"))
     }
@@ -180,6 +159,25 @@ impl CodeCache {
     fn hash(&self, digest: Digest) -> PathBuf {
         self.code(digest).with_extension(HASH)
     }
+}
+
+/// Removes the files in `root` that a crash left incomplete. Only before anything is compiled there.
+pub(super) fn remove_unfinished(root: &Path) -> io::Result<()> {
+    for path in files(root) {
+        if !has_extension(&path, CODE) && !has_extension(&path, HASH) {
+            fs::remove_file(&path)?;
+        }
+    }
+    Ok(())
+}
+
+/// The files of all configurations in `root`.
+fn files(root: &Path) -> Vec<PathBuf> {
+    let entries = |path: &Path| fs::read_dir(path).into_iter().flatten().flatten();
+    let directories = entries(root).map(|entry| entry.path()).filter(|path| path.is_dir());
+    let files = directories
+        .flat_map(|directory| entries(&directory).map(|entry| entry.path()).collect::<Vec<_>>());
+    files.filter(|path| path.is_file()).collect()
 }
 
 /// Notes that a file is used now.

@@ -9,6 +9,7 @@ use super::{
     ActivityContext, ActivityHost, ComponentSource, FunctionDescription, GuestError, Guests,
     Limits, Outcome, Payload, Policy, Workflow, activity,
     budget::Budget,
+    cache::remove_unfinished,
     compile::Compiler,
     described::Described,
     engine::{GuestEngine, engine_facts},
@@ -74,6 +75,12 @@ impl Wasm {
         };
         let configuration = engine.configuration();
         let cache_dir = config.cache_dir.as_deref();
+        // One that counts is set up beside another, which may be compiling.
+        if let Some(directory) = cache_dir.filter(|_| !config.counts)
+            && let Err(error) = remove_unfinished(directory)
+        {
+            tracing::warn!("a half-written file of compiled code is left: {error}");
+        }
         let accessible = modules(
             Arc::new(Accessible(config.source.clone())),
             cache_dir.filter(|_| makes_snapshots(&config)),
