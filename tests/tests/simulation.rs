@@ -21,7 +21,7 @@ use tests::{
 };
 
 /// Seeds of an ordinary run; `SEGNO_SEEDS` sets another number.
-const SEEDS: u64 = 1_000;
+const SEEDS: u64 = 400;
 
 /// Runs scenarios on all processors; answers each report to `see`, and the first failure of all.
 fn run_all(

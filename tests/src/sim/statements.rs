@@ -75,7 +75,7 @@ struct Transaction<'a> {
     /// What was decided so far.
     own: Delta,
     /// All rows of the last snapshot.
-    whole: Model,
+    whole: Arc<Model>,
     /// What decisions see of them.
     view: View,
     now: Option<Timestamp>,
@@ -118,7 +118,7 @@ impl<'a> Transaction<'a> {
             names: BTreeMap::new(),
             loaded: Footprint::default(),
             own: Delta::default(),
-            whole: Model::default(),
+            whole: Arc::default(),
             view: View::new(),
             now: None,
         }
@@ -166,7 +166,9 @@ impl<'a> Transaction<'a> {
             ));
         }
         self.own.merge(decision.delta.clone());
-        self.whole.apply(&decision.delta);
+        if !decision.delta.is_empty() {
+            Arc::make_mut(&mut self.whole).apply(&decision.delta);
+        }
         self.view.apply(&decision.delta);
         self.turns_changed(&decision.delta);
         for id in &decision.delta.removed {
@@ -190,9 +192,11 @@ impl<'a> Transaction<'a> {
     }
 
     /// What another statement would see now: what is committed, and what this transaction wrote.
-    fn snapshot(&self) -> Model {
+    fn snapshot(&self) -> Arc<Model> {
         let mut rows = self.database.memory.rows();
-        rows.apply(&self.own);
+        if !self.own.is_empty() {
+            Arc::make_mut(&mut rows).apply(&self.own);
+        }
         rows
     }
 

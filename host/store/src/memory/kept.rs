@@ -17,7 +17,8 @@ use crate::order;
 /// Everything that is kept.
 #[derive(Clone)]
 pub(super) struct Kept {
-    pub(super) model: Model,
+    /// Shared with those who read all rows, and copied when it is written to meanwhile.
+    pub(super) model: Arc<Model>,
     /// Promises in the order of their creation.
     pub(super) numbers: BTreeMap<i64, PromiseId>,
     /// The last number that was given: none is given twice.
@@ -40,7 +41,7 @@ impl Kept {
     /// Nothing yet.
     pub(super) fn new() -> Self {
         Self {
-            model: Model::default(),
+            model: Arc::default(),
             numbers: BTreeMap::new(),
             last_number: 0,
             by_id: BTreeMap::new(),
@@ -66,7 +67,9 @@ impl Kept {
         for (invocation, line) in &delta.logs {
             self.logs.entry(invocation.clone()).or_default().push(line.clone());
         }
-        self.model.apply(delta);
+        if !delta.is_empty() {
+            Arc::make_mut(&mut self.model).apply(delta);
+        }
     }
 
     /// Forgets everything but modules, what they are called, and which hosts there were.
@@ -79,7 +82,7 @@ impl Kept {
         aliases.for_each(|(name, module)| rows.put_alias(name, module));
         let hosts = self.model.hosts().map(|(node, incarnation)| (node.clone(), incarnation));
         hosts.for_each(|(node, incarnation)| rows.put_host(node, incarnation));
-        self.model = rows.into();
+        self.model = Arc::new(rows.into());
         self.numbers.clear();
         self.by_id.clear();
         self.logs.clear();

@@ -42,9 +42,9 @@ impl MemoryStore {
         Arc::new(Self { clock: env.clock, config, hints, kept })
     }
 
-    /// All rows, as a decision that is made elsewhere reads them.
-    pub fn rows(&self) -> Model {
-        self.kept().model.clone()
+    /// All rows, as a decision that is made elsewhere reads them. They stay as they are.
+    pub fn rows(&self) -> Arc<Model> {
+        Arc::clone(&self.kept().model)
     }
 
     /// Writes what was decided elsewhere, and hints at it.

@@ -23,7 +23,7 @@ impl Modules for MemoryStore {
             facts: facts.clone(),
             created_at,
         });
-        kept.model.put_module(digest, facts);
+        Arc::make_mut(&mut kept.model).put_module(digest, facts);
         Ok(())
     }
 
@@ -74,7 +74,7 @@ impl Modules for MemoryStore {
             return Ok(false);
         }
         kept.modules.remove(&digest);
-        kept.model.remove_module(&digest);
+        Arc::make_mut(&mut kept.model).remove_module(&digest);
         Ok(true)
     }
 }

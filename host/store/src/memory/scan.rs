@@ -91,7 +91,7 @@ impl Scan for MemoryStore {
                 (made.iter().filter_map(|number| kept.numbers.get(number).cloned()).collect(), next)
             }
         };
-        Ok(Examined { view: (*kept.model).clone(), ids, next, unreadable: Vec::new() })
+        Ok(Examined { view: (**kept.model).clone(), ids, next, unreadable: Vec::new() })
     }
 
     async fn integrity(&self) -> Result<Vec<String>, StoreError> {
