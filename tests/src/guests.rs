@@ -1,8 +1,8 @@
-//! The examples as components, built once in a test run, the toolchain included.
+//! The guests of this repository as components, and an engine that runs some.
 
 use std::{
     collections::BTreeMap,
-    path::Path,
+    path::{Path, PathBuf},
     sync::{Arc, OnceLock},
 };
 
@@ -12,86 +12,72 @@ use segno::{
 };
 use segno_core::id::Digest;
 
-/// The examples, by package name.
-pub const EXAMPLES: [&str; 12] = [
-    "hello",
-    "order",
-    "fan-out",
-    "reminder",
-    "approval",
-    "subscription",
-    "trip",
-    "bank",
-    "auction",
-    "reports",
-    "signup",
-    "prices",
-];
-
-/// All examples as components.
+/// The component of a guest of this repository, by the name of its package: an example, or one of
+/// those under `tests/guests`. All of them are built once in a run, and always together: what they
+/// share is compiled for one set of crates, and all that use it again for another.
 ///
 /// # Panics
-/// They cannot be built; the message says why.
-pub fn examples() -> &'static BTreeMap<&'static str, Arc<[u8]>> {
-    static BUILT: OnceLock<BTreeMap<&'static str, Arc<[u8]>>> = OnceLock::new();
-    BUILT.get_or_init(|| {
-        let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples");
-        let folders: Vec<_> = EXAMPLES.iter().map(|name| examples.join(name)).collect();
-        build(&folders)
-            .into_iter()
-            .zip(EXAMPLES)
-            .map(|(component, name)| (name, component))
-            .collect()
-    })
+/// There is no such guest, or they cannot be built; the message says why.
+pub fn component(name: &str) -> Vec<u8> {
+    static BUILT: OnceLock<BTreeMap<String, Arc<[u8]>>> = OnceLock::new();
+    let built = BUILT.get_or_init(|| {
+        let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+        let crates = crate_build::members(&repository).unwrap_or_else(|error| panic!("{error}"));
+        let names: Vec<String> = crates.iter().map(|one| one.package.clone()).collect();
+        names.into_iter().zip(compile(&crates, None)).collect()
+    });
+    built.get(name).unwrap_or_else(|| panic!("there is no guest `{name}`")).to_vec()
 }
 
-/// Crates of one workspace as components, in their order.
+/// Crates of one workspace as components, in their order, compiled into the target folder `target`.
 ///
 /// # Panics
 /// They cannot be built; the message says why.
-pub fn build(folders: &[impl AsRef<Path>]) -> Vec<Arc<[u8]>> {
-    build_into(folders, None)
-}
-
-/// The same, compiled into the target folder `target`; none: the workspace's own.
-///
-/// # Panics
-/// They cannot be built; the message says why.
-pub fn build_into(folders: &[impl AsRef<Path>], target: Option<&Path>) -> Vec<Arc<[u8]>> {
-    let say = |message: &str| eprintln!("{message}");
-    let directory = folders.first().expect("there is something to build").as_ref();
-    let request = toolchain::Request::from_environment(directory, true)
-        .unwrap_or_else(|error| panic!("{error}"));
-    let toolchain = toolchain::find(&request, &say).unwrap_or_else(|error| panic!("{error}"));
+pub fn build_into(folders: &[impl AsRef<Path>], target: &Path) -> Vec<Arc<[u8]>> {
     let crates: Vec<_> = folders
         .iter()
         .map(|folder| {
             crate_build::locate(folder.as_ref()).unwrap_or_else(|error| panic!("{error}"))
         })
         .collect();
+    compile(&crates, Some(target))
+}
+
+/// The components of these crates; without a target folder, in that of their workspace.
+fn compile(crates: &[crate_build::WorkflowCrate], target: Option<&Path>) -> Vec<Arc<[u8]>> {
+    let say = |message: &str| eprintln!("{message}");
+    let directory = &crates.first().expect("there is something to build").directory;
+    let request = toolchain::Request::from_environment(directory, true)
+        .unwrap_or_else(|error| panic!("{error}"));
+    let toolchain = toolchain::find(&request, &say).unwrap_or_else(|error| panic!("{error}"));
     let options = crate_build::BuildOptions {
         toolchain: &toolchain,
         target_directory: target,
         locked: false,
         shared: None,
     };
-    let built =
-        crate_build::build(&crates, options, &say).unwrap_or_else(|error| panic!("{error}"));
+    let built = crate_build::build(crates, options, &say).unwrap_or_else(|error| panic!("{error}"));
     built.into_iter().map(|built| built.component.into()).collect()
 }
 
-/// The engine with these components, by example name, and nothing allowed.
+/// The folder of compiled code that all suites share, in the target folder.
+fn compiled() -> PathBuf {
+    let suite = std::env::current_exe().expect("the suite is a program");
+    suite.with_file_name("compiled")
+}
+
+/// The engine with these components, and nothing allowed.
 ///
 /// # Panics
 /// The engine cannot be set up.
 pub fn engine(components: &[Arc<[u8]>]) -> Arc<Wasm> {
     let source: BTreeMap<Digest, Arc<[u8]>> =
         components.iter().map(|component| (Digest::of(component), component.clone())).collect();
-    let limits = Limits { instances: 64, ..Limits::default() };
+    let limits = Limits { instances: 64, snapshot_records: 0, ..Limits::default() };
     let config = WasmConfig {
         limits,
         policy: Policy::default(),
-        cache_dir: None,
+        cache_dir: Some(compiled()),
         compiler: Compiler::Thread,
         fair: false,
         counts: false,

@@ -4,7 +4,6 @@
 pub mod chaos;
 pub mod documents;
 pub mod endpoint_world;
-pub mod fixtures;
 pub mod fuzz;
 pub mod gate;
 pub mod graphs;

@@ -7,7 +7,7 @@ use segno::{
 };
 use segno_core::time::Millis;
 use serde_json::{Value, json};
-use tests::{fixtures, test_host::TestHost};
+use tests::{guests, test_host::TestHost};
 
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 
@@ -33,7 +33,7 @@ async fn misbehaves(function: &str, input: Value, words: &[&str]) {
     // A second of CPU time is much for what is shown here, and a tenth of the usual limit.
     let host = TestHost::with(SEGNO, PaymentsOptions::default(), &["--limit", "cpu_ms=1000"]).await;
     let pid = host.server.pid();
-    host.deploy("hostile", fixtures::fixture("hostile")).await;
+    host.deploy("hostile", guests::component("hostile")).await;
     let manners = json!({ "name": "Ada", "times": 2 });
     host.start_as("bystander", "hostile/behave", manners).await.expect("it starts");
     host.start_as("bad", &format!("hostile/{function}"), input).await.expect("it starts");
@@ -86,7 +86,7 @@ async fn many_that_compute_for_ever_leave_slots_to_others_and_end_when_killed() 
     // None of them ends by itself while this is looked at: each slot that one keeps stays taken.
     let arguments = ["--slots", "16", "--limit", "cpu_ms=3600000"];
     let host = TestHost::with(SEGNO, PaymentsOptions::default(), &arguments).await;
-    host.deploy("hostile", fixtures::fixture("hostile")).await;
+    host.deploy("hostile", guests::component("hostile")).await;
     let busy: Vec<String> = (0..48).map(|number| format!("busy-{number}")).collect();
     for id in &busy {
         host.start_as(id, "hostile/spin", json!(null)).await.expect("it starts");

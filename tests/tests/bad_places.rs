@@ -12,7 +12,7 @@ use segno::{
 use serde_json::json;
 use sqlx::{Connection, SqliteConnection};
 use tests::{
-    fixtures,
+    guests,
     test_host::{TestHost, options, refusal_to_start},
 };
 
@@ -100,7 +100,7 @@ async fn a_database_of_a_newer_format_is_left_alone() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_full_disk_refuses_work_and_loses_none() {
     let mut host = TestHost::start(SEGNO).await;
-    host.deploy("hello", fixtures::example("hello")).await;
+    host.deploy("hello", guests::component("hello")).await;
     let acknowledged = fill_up(&mut host).await;
     assert!(!acknowledged.is_empty(), "the limit lets nothing in: it is too small for this test");
 

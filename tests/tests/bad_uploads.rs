@@ -8,7 +8,7 @@ use segno::{
     client::ClientError,
 };
 use serde_json::{Value, json};
-use tests::{fixtures, test_host::TestHost};
+use tests::{guests, test_host::TestHost};
 
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 
@@ -30,7 +30,7 @@ fn refused<T: std::fmt::Debug>(answer: Result<T, ClientError>) -> Problem {
 /// A host on which one execution waits, so that every test can see it unharmed.
 async fn busy_host() -> TestHost {
     let host = TestHost::start(SEGNO).await;
-    host.deploy("hostile", fixtures::fixture("hostile")).await;
+    host.deploy("hostile", guests::component("hostile")).await;
     let manners = json!({ "name": "Ada", "times": 2 });
     host.start_as("bystander", "hostile/behave", manners).await.expect("it starts");
     waits(&host).await;
@@ -69,7 +69,7 @@ async fn uploads_that_cannot_run_are_refused_by_name() {
         assert_eq!((problem.code.as_str(), problem.status), (code, 422), "{alias}: {problem:#?}");
         assert!(problem.detail.contains(words), "{alias}: {}", problem.detail);
     }
-    let mut half = fixtures::fixture("hostile");
+    let mut half = guests::component("hostile");
     half.truncate(half.len() / 2);
     let problem = refused(host.client().deploy(half, Some("half")).await);
     assert_eq!(problem.code, "malformed-component", "{problem:#?}");
@@ -137,7 +137,7 @@ async fn an_id_used_again_answers_the_first_execution_and_says_what_differs() {
 async fn files_and_sockets_can_be_imported_and_are_refused_when_called() {
     let host = busy_host().await;
     let pid = host.server.pid();
-    let deployed = host.client().deploy(fixtures::fixture("ambient"), Some("ambient")).await;
+    let deployed = host.client().deploy(guests::component("ambient"), Some("ambient")).await;
     let module = deployed.expect("imports alone do no harm").module;
     let refused = |function: &str| {
         let found = module.description.imports.iter().find(|import| {
@@ -260,7 +260,7 @@ async fn a_host_that_compiles_goes_on_and_stops_at_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_upload_that_takes_too_much_of_the_compiler_is_refused_by_name() {
-    let limits = ["--limit", "compile_ms=1000", "--limit", "component_functions=20000"];
+    let limits = ["--limit", "compile_ms=3000", "--limit", "component_functions=20000"];
     let host = TestHost::with(SEGNO, Default::default(), &limits).await;
     let problem = refused(host.client().deploy(heavy(), Some("heavy")).await);
     assert_eq!(problem.code, "malformed-component", "{problem:#?}");
@@ -280,6 +280,6 @@ async fn an_upload_that_takes_too_much_of_the_compiler_is_refused_by_name() {
     let files = compiled_files(&host.server.options().data);
     assert!(files.is_empty(), "of refused components nothing is left: {files:?}");
     // What is compiled next is not held up.
-    host.deploy("hostile", fixtures::fixture("hostile")).await;
+    host.deploy("hostile", guests::component("hostile")).await;
     host.server.stop().await.unwrap_or_else(|error| panic!("{error}"));
 }

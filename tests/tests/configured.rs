@@ -10,7 +10,7 @@ use segno::{
     runtime::Env,
 };
 use serde_json::{Value, json};
-use tests::{fixtures, test_host::TestHost};
+use tests::{guests, test_host::TestHost};
 
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 /// The secret, as the file of it says.
@@ -53,7 +53,7 @@ async fn host(folder: &Path) -> TestHost {
     std::fs::write(&path, policy).expect("a file");
     let path = path.to_str().expect("UTF-8");
     let host = TestHost::with(SEGNO, PaymentsOptions::default(), &["--policy", path]).await;
-    host.deploy("configured", fixtures::fixture("configured")).await;
+    host.deploy("configured", guests::component("configured")).await;
     host
 }
 

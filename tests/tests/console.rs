@@ -11,7 +11,7 @@ use std::{
 };
 
 use tests::{
-    guests::{build, examples},
+    guests,
     packages::{Packages, node},
     test_host::TestHost,
 };
@@ -74,14 +74,10 @@ async fn run(script: &str, server: String, settings: &[(&str, &str)]) {
 /// A host with the modules that the scripts start.
 async fn host() -> TestHost {
     let host = TestHost::start(SEGNO).await;
-    let names = ["hello", "approval", "fan-out", "auction", "signup", "reports", "trip"];
-    for name in names {
-        host.deploy(name, examples()[name].to_vec()).await;
-    }
-    let guests = Path::new(env!("CARGO_MANIFEST_DIR")).join("guests");
-    let built = build(&[guests.join("hostile"), guests.join("flows")]);
-    for (name, component) in ["hostile", "flows"].into_iter().zip(built) {
-        host.deploy(name, component.to_vec()).await;
+    for name in
+        ["hello", "approval", "fan-out", "auction", "signup", "reports", "trip", "hostile", "flows"]
+    {
+        host.deploy(name, guests::component(name)).await;
     }
     host
 }
@@ -120,7 +116,7 @@ async fn run_alone(script: &str, settings: &[(&str, &str)]) {
     }
     let folder = tempfile::tempdir().expect("there is room for a folder");
     let hello = folder.path().join("hello.wasm");
-    std::fs::write(&hello, &examples()["hello"]).expect("it can be written");
+    std::fs::write(&hello, guests::component("hello")).expect("it can be written");
     let free = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
     let server = format!("http://{}", free.expect("there is a free port"));
     let data = folder.path().join("data");

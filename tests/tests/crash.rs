@@ -11,8 +11,7 @@ use segno_core::{
 };
 use serde_json::{Value as Json, json};
 use tests::{
-    fixtures::fixture,
-    guests::{engine, examples},
+    guests::{self, engine},
     world::{Fault, Faults, World},
 };
 
@@ -39,10 +38,7 @@ struct Script {
 
 impl Script {
     fn component(&self) -> Arc<[u8]> {
-        match examples().get(self.module) {
-            Some(example) => example.clone(),
-            None => fixture(self.module).into(),
-        }
+        guests::component(self.module).into()
     }
 
     async fn run(&self, guests: Arc<Wasm>, faults: Faults, start: Start) -> (Seen, World) {

@@ -1,7 +1,11 @@
 //! Code is changed while orders are in flight: what a check says of each order, and of each change,
 //! is what happens when the order is moved to the new code.
 
-use std::{path::Path, sync::Arc};
+use std::{
+    path::Path,
+    sync::{Arc, Mutex},
+    thread,
+};
 
 use segno::{
     guest::{Guests as _, Wasm},
@@ -17,7 +21,7 @@ use segno_core::{
 };
 use serde_json::{Value as Json, json};
 use tests::{
-    guests::{engine, examples},
+    guests::{self, engine},
     order_edits::{Breaks, EDITS, Edit, components},
     world::{Fault, Faults, World, story},
 };
@@ -138,31 +142,47 @@ async fn decided(world: &World, approved: bool) -> bool {
     world.promise("it").await.is_some_and(|promise| !promise.is_pending())
 }
 
-#[tokio::test(flavor = "current_thread", start_paused = true)]
-async fn a_check_says_of_every_edit_at_every_place_what_happens_when_it_is_moved() {
+#[test]
+fn a_check_says_of_every_edit_at_every_place_what_happens_when_it_is_moved() {
     let scratch = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let target = scratch.parent().expect("it is in the target folder").join("guest");
     let edited = components(scratch, &target);
-    let old = examples()["order"].clone();
-    for (edit, new) in EDITS.iter().zip(edited) {
-        let guests = engine(&[old.clone(), new.clone()]);
-        let code = Code { guests, old: old.clone(), new };
-        for component in [&code.old, &code.new] {
-            // Compiled now: a host that dies while it compiles would take the compiling along.
-            let described = code.guests.describe(Digest::of(component)).await;
-            described.expect("the crate describes itself");
+    let old: Arc<[u8]> = guests::component("order").into();
+    let edits = Mutex::new(EDITS.iter().zip(edited));
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(2, usize::from) {
+            scope.spawn(|| {
+                loop {
+                    let next = edits.lock().expect("no thread panics with it").next();
+                    let Some((edit, new)) = next else { return };
+                    let runtime = tokio::runtime::Builder::new_current_thread()
+                        .enable_all()
+                        .start_paused(true)
+                        .build();
+                    runtime.expect("a runtime").block_on(every_place(edit, old.clone(), new));
+                }
+            });
         }
-        assert_ne!(code.candidate(), Digest::of(&code.old), "`{}` changes nothing", edit.name);
-        let mut places = 0;
-        // What is undone of a refused order matters to one edit; `SEGNO_EVERY=1` tries all with both.
-        let both =
-            std::env::var_os("SEGNO_EVERY").is_some() || edit.name == "forget-a-compensation";
-        for approved in DECISIONS.into_iter().filter(|approved| *approved || both) {
-            places += places_of(edit, &code, approved).await;
-        }
-        eprintln!("{}: {places} places", edit.name);
-        assert!(places > 10, "an order has more places than {places}");
+    });
+}
+
+async fn every_place(edit: &Edit, old: Arc<[u8]>, new: Arc<[u8]>) {
+    let guests = engine(&[old.clone(), new.clone()]);
+    let code = Code { guests, old, new };
+    for component in [&code.old, &code.new] {
+        // Compiled now: a host that dies while it compiles would take the compiling along.
+        let described = code.guests.describe(Digest::of(component)).await;
+        described.expect("the crate describes itself");
     }
+    assert_ne!(code.candidate(), Digest::of(&code.old), "`{}` changes nothing", edit.name);
+    let mut places = 0;
+    // What is undone of a refused order matters to one edit; `SEGNO_EVERY=1` tries all with both.
+    let both = std::env::var_os("SEGNO_EVERY").is_some() || edit.name == "forget-a-compensation";
+    for approved in DECISIONS.into_iter().filter(|approved| *approved || both) {
+        places += places_of(edit, &code, approved).await;
+    }
+    eprintln!("{}: {places} places", edit.name);
+    assert!(places > 10, "an order has more places than {places}");
 }
 
 /// Checks and moves an order at every commit of its way. Answers how many places it was at.

@@ -3,8 +3,7 @@
 
 use std::{
     collections::BTreeMap,
-    path::Path,
-    sync::{Arc, Mutex, OnceLock},
+    sync::{Arc, Mutex},
 };
 
 use segno::guest::{Failure, HttpRequest, HttpResponse};
@@ -18,31 +17,8 @@ use tests::{
 const VERSIONS: [ProtocolVersion; 3] =
     [ProtocolVersion::V5, ProtocolVersion::V6, ProtocolVersion::V7];
 
-const COMPONENTS: [&str; 12] = [
-    "../examples/order",
-    "../examples/approval",
-    "../examples/bank",
-    "../examples/reminder",
-    "../examples/signup",
-    "../examples/trip",
-    "guests/flows",
-    "guests/hostile",
-    "guests/journey",
-    "guests/keys",
-    "guests/tune-one",
-    "guests/tune-two",
-];
-
-/// The components of these suites, built once.
 fn component(name: &str) -> Arc<[u8]> {
-    static BUILT: OnceLock<BTreeMap<&'static str, Arc<[u8]>>> = OnceLock::new();
-    let built = BUILT.get_or_init(|| {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let folders = COMPONENTS.map(|path| folder.join(path));
-        let names = COMPONENTS.map(|path| path.rsplit('/').next().expect("a path"));
-        names.into_iter().zip(guests::build(&folders)).collect()
-    });
-    built[name].clone()
+    guests::component(name).into()
 }
 
 /// Every course of attempts that does not break.

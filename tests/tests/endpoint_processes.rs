@@ -34,8 +34,7 @@ impl Endpoint {
     async fn start(name: &str, folder: &Path, policy: Option<&Path>, env: &Env) -> Self {
         let component = folder.join(format!("{name}.wasm"));
         if !component.exists() {
-            let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples").join(name);
-            std::fs::write(&component, &guests::build(&[example])[0]).expect("a file");
+            std::fs::write(&component, guests::component(name)).expect("a file");
         }
         let uri = format!("127.0.0.1:{}", free_port().expect("a port"));
         let mut command = Command::new(SEGNO);

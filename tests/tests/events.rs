@@ -15,7 +15,7 @@ use segno::{
 };
 use segno_core::time::Millis;
 use serde_json::json;
-use tests::{fixtures, test_host::TestHost};
+use tests::{guests, test_host::TestHost};
 use tokio::net::TcpListener;
 
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
@@ -72,7 +72,7 @@ async fn pushed_events_arrive_however_often_the_host_is_killed() {
     let (receiver, url) = Receiver::start(&Env::system()).await;
     let arguments = ["--events-url", &url, "--events-secret", "hush"];
     let mut host = TestHost::with(SEGNO, PaymentsOptions::default(), &arguments).await;
-    host.deploy("herald", fixtures::fixture("herald")).await;
+    host.deploy("herald", guests::component("herald")).await;
     for invocation in ["a", "b", "c"] {
         let started = host.start_as(invocation, "herald/announce", json!([8, 150])).await;
         started.unwrap_or_else(|error| panic!("{error}"));
@@ -107,7 +107,7 @@ async fn pushed_events_arrive_however_often_the_host_is_killed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn events_are_read_again_under_the_same_ids_until_they_are_acknowledged() {
     let mut host = TestHost::start(SEGNO).await;
-    host.deploy("herald", fixtures::fixture("herald")).await;
+    host.deploy("herald", guests::component("herald")).await;
     let started = host.start_as("a", "herald/announce", json!([3, 1])).await;
     started.unwrap_or_else(|error| panic!("{error}"));
     host.ended("a").await;
@@ -132,7 +132,7 @@ async fn events_are_read_again_under_the_same_ids_until_they_are_acknowledged() 
 #[tokio::test(flavor = "multi_thread")]
 async fn events_published_before_there_was_a_receiver_are_pushed_once_there_is_one() {
     let mut host = TestHost::start(SEGNO).await;
-    host.deploy("herald", fixtures::fixture("herald")).await;
+    host.deploy("herald", guests::component("herald")).await;
     let started = host.start_as("a", "herald/announce", json!([3, 1])).await;
     started.unwrap_or_else(|error| panic!("{error}"));
     host.ended("a").await;

@@ -20,7 +20,7 @@ use segno::{
 };
 use segno_core::time::Millis;
 use serde_json::json;
-use tests::{fixtures, test_host::TestHost};
+use tests::{guests, test_host::TestHost};
 
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 
@@ -28,7 +28,7 @@ const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 
 async fn host(example: &str) -> TestHost {
     let host = TestHost::start(SEGNO).await;
-    host.deploy(example, fixtures::example(example)).await;
+    host.deploy(example, guests::component(example)).await;
     host
 }
 
@@ -243,7 +243,7 @@ async fn a_subscription_is_charged_until_it_is_cancelled_or_unpaid() {
         .expect("it can be written");
     let policy = policy.to_str().expect("it is text");
     let host = TestHost::with(SEGNO, PaymentsOptions::default(), &["--policy", policy]).await;
-    host.deploy("subscription", fixtures::example("subscription")).await;
+    host.deploy("subscription", guests::component("subscription")).await;
     // The trial is over at once, and the next period is far away.
     let plan = |price_cents: u64| {
         let payments = host.payments.address();
@@ -277,7 +277,7 @@ async fn a_subscription_is_charged_until_it_is_cancelled_or_unpaid() {
 async fn a_trip_is_booked_as_a_whole_or_undone() {
     // Under the name of the module that may speak to the payment service.
     let host = TestHost::start(SEGNO).await;
-    host.deploy("order", fixtures::example("trip")).await;
+    host.deploy("order", guests::component("trip")).await;
     let trip = |who: &str, city: &str, nights: u32| {
         let payments = host.payments.address();
         json!({ "traveller": who, "city": city, "nights": nights, "payments": payments })
@@ -326,7 +326,7 @@ async fn prices_go_from_files_to_files_as_a_function_and_as_a_plan() {
     std::fs::write(&place, policy).expect("a file");
     let place = place.to_str().expect("it is text");
     let host = TestHost::with(SEGNO, PaymentsOptions::default(), &["--policy", place]).await;
-    host.deploy("prices", fixtures::example("prices")).await;
+    host.deploy("prices", guests::component("prices")).await;
 
     // Without the list of the south: the run fails, and a later one takes over what is done.
     let plan = example.join("plan.toml").display().to_string();

@@ -8,7 +8,7 @@ use segno::{
     demo::payments::PaymentsOptions,
 };
 use serde_json::json;
-use tests::{fixtures, test_host::TestHost};
+use tests::{guests, test_host::TestHost};
 
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 /// The file in which the functions are, from their workspace.
@@ -17,7 +17,7 @@ const FILE: &str = "tests/guests/gaps/src/lib.rs";
 /// A host with the module `gaps`.
 async fn host(arguments: &[&str]) -> TestHost {
     let host = TestHost::with(SEGNO, PaymentsOptions::default(), arguments).await;
-    host.deploy("gaps", fixtures::fixture("gaps")).await;
+    host.deploy("gaps", guests::component("gaps")).await;
     host
 }
 
@@ -48,7 +48,7 @@ fn line_of(text: &str) -> usize {
 
 #[test]
 fn the_compilers_warnings_are_shown_also_when_the_build_succeeds() {
-    fixtures::fixture("gaps");
+    guests::component("gaps");
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/guests/gaps");
     let built = |arguments: &[&str]| {
         let build = Command::new(SEGNO).args(["build", path, "--prepare"]).args(arguments).output();
@@ -225,7 +225,7 @@ async fn the_page_of_rules_quotes_what_authors_are_told() {
     let page = include_str!("../../docs/rules.md");
     let page = page.split_whitespace().collect::<Vec<_>>().join(" ");
     let host = host(&[]).await;
-    host.deploy("hostile", fixtures::fixture("hostile")).await;
+    host.deploy("hostile", guests::component("hostile")).await;
     let quotes = [
         (
             "gaps/reach",

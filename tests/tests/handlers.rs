@@ -15,7 +15,7 @@ use segno::{
 };
 use segno_core::time::Millis;
 use serde_json::{Value as Json, json};
-use tests::{fixtures, host_group::HostGroup, kills::Kills, seed, test_host::TestHost};
+use tests::{guests, host_group::HostGroup, kills::Kills, seed, test_host::TestHost};
 use throwaway_postgres::Cluster;
 
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
@@ -77,7 +77,7 @@ async fn bids(clients: &[Client], number: usize, env: &Env, count: u64, kills: &
 
 /// Bidders at one auction, while hosts are killed.
 async fn auction(clients: &[Client], env: &Env, hosts: &mut [Server]) {
-    clients[0].deploy(fixtures::example("auction"), Some("auction")).await.expect("a module");
+    clients[0].deploy(guests::component("auction"), Some("auction")).await.expect("a module");
     let start = StartInvocation {
         id: Some("lot".to_owned()),
         target: "auction/auction".to_owned(),
@@ -134,7 +134,7 @@ async fn updates_of_three_hosts_that_are_killed_are_done_once_and_answered() {
 async fn an_update_may_start_what_it_is_for() {
     let host = TestHost::start(SEGNO).await;
     let client = host.client();
-    client.deploy(fixtures::fixture("shelf"), Some("shelf")).await.expect("a module");
+    client.deploy(guests::component("shelf"), Some("shelf")).await.expect("a module");
     let start = |target: &str, input: Json| {
         Some(StartFirst { target: target.to_owned(), input, ..StartFirst::default() })
     };
@@ -165,7 +165,7 @@ fn of(input: Json) -> SendUpdate {
 async fn wrong_use_is_refused_by_name_and_leaves_no_trace() {
     let host = TestHost::start(SEGNO).await;
     let client = host.client();
-    client.deploy(fixtures::fixture("shelf"), Some("shelf")).await.expect("a module");
+    client.deploy(guests::component("shelf"), Some("shelf")).await.expect("a module");
     host.start_as("it", "shelf/answers", Json::Null).await.expect("it starts");
     host.until("it", "suspended", |seen| seen.state == InvocationState::Suspended).await;
     let records = async || client.journal("it", 0, 100).await.expect("a journal").records.len();

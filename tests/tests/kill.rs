@@ -11,7 +11,7 @@ use segno::demo::{
     verdict::Verdict,
 };
 use segno_core::time::Millis;
-use tests::{fixtures, planned_orders::planned_orders, seed, test_host::TestHost};
+use tests::{guests, planned_orders::planned_orders, seed, test_host::TestHost};
 use tokio::sync::watch;
 
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
@@ -24,7 +24,7 @@ async fn fifty_orders_end_exactly_once_however_often_the_host_is_killed() {
     let mut chance = seed::chance();
     let payments = PaymentsOptions { delay: Millis(30), ..PaymentsOptions::default() };
     let mut host = TestHost::with(SEGNO, payments, &[]).await;
-    host.deploy("order", fixtures::example("order")).await;
+    host.deploy("order", guests::component("order")).await;
 
     let planned_orders = planned_orders(ORDERS, kills, host.payments.address(), &mut chance);
     let (client, env) = (host.client().clone(), host.env.clone());

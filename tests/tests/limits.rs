@@ -17,7 +17,7 @@ use segno::{
 use segno_core::time::Millis;
 use serde_json::{Value as Json, json};
 use sqlx::{Connection as _, PgConnection, SqliteConnection};
-use tests::{fixtures, host_group::HostGroup, kills::Kills, seed, test_host::TestHost};
+use tests::{guests, host_group::HostGroup, kills::Kills, seed, test_host::TestHost};
 use throwaway_postgres::Cluster;
 
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
@@ -131,7 +131,7 @@ fn most_at_once<'a>(spans: impl Iterator<Item = &'a Span> + Clone) -> usize {
 
 /// Executions of both functions, while hosts are killed.
 async fn work(clients: &[Client], env: &Env, hosts: &mut [Server]) {
-    clients[0].deploy(fixtures::fixture("narrow"), Some("narrow")).await.expect("a module");
+    clients[0].deploy(guests::component("narrow"), Some("narrow")).await.expect("a module");
     let jobs = seed::number("SEGNO_JOBS").map_or(60, |jobs| jobs as usize);
     let kills = Kills::of(5);
     let began = env.clock.now();
@@ -258,7 +258,7 @@ async fn limits_of_three_hosts_that_are_killed_are_kept() {
 #[tokio::test(flavor = "multi_thread")]
 async fn who_waits_begins_when_a_module_with_a_higher_limit_is_deployed() {
     let mut host = TestHost::start(SEGNO).await;
-    host.deploy("rooms", fixtures::fixture("narrow")).await;
+    host.deploy("rooms", guests::component("narrow")).await;
     let ids = ["first", "second", "third", "fourth"];
     for id in ids {
         host.start_as(id, "rooms/stays", Json::Null).await.expect("it starts");
@@ -269,7 +269,7 @@ async fn who_waits_begins_when_a_module_with_a_higher_limit_is_deployed() {
         let waits = host.client().invocation(id).await.expect("it is there");
         assert_eq!((waits.state, waits.journal_len), (InvocationState::Suspended, 0), "{id}");
     }
-    host.deploy("rooms", fixtures::fixture("wide")).await;
+    host.deploy("rooms", guests::component("wide")).await;
     host.server.kill().unwrap_or_else(|error| panic!("{error}"));
     host.server.restart().await.unwrap_or_else(|error| panic!("{error}"));
     for id in &ids[..3] {

@@ -8,7 +8,7 @@ use segno::{
     client::ClientError,
 };
 use serde_json::json;
-use tests::{fixtures, test_host::TestHost};
+use tests::{guests, test_host::TestHost};
 
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 
@@ -16,12 +16,12 @@ const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 /// that is mended, as `tune2`.
 async fn halted(ids: &[(&str, &str)]) -> (TestHost, String) {
     let host = TestHost::start(SEGNO).await;
-    host.deploy("tune", fixtures::fixture("tune-one")).await;
+    host.deploy("tune", guests::component("tune-one")).await;
     for (id, function) in ids {
         host.start_as(id, &format!("tune/{function}"), json!("waltz")).await.expect("it starts");
         until_halted(&host, id).await;
     }
-    let mended = host.deploy("tune2", fixtures::fixture("tune-two")).await;
+    let mended = host.deploy("tune2", guests::component("tune-two")).await;
     (host, mended)
 }
 
@@ -46,7 +46,7 @@ async fn a_halted_execution_goes_on_with_mended_code_if_that_repeats_its_journal
     // The same code fails again; a module without the function, or none at all, is refused.
     client.resume("enc", None).await.expect("it was halted");
     until_halted(&host, "enc").await;
-    host.deploy("hello", fixtures::example("hello")).await;
+    host.deploy("hello", guests::component("hello")).await;
     let (code, why) = refusal(client.resume("enc", Some("hello".to_owned())).await);
     assert!(code == "diverges" && why.contains("encore"), "{code}: {why}");
     let (code, _) = refusal(client.resume("enc", Some("nothing".to_owned())).await);
@@ -78,11 +78,11 @@ async fn a_halted_execution_goes_on_with_mended_code_if_that_repeats_its_journal
 #[tokio::test(flavor = "multi_thread")]
 async fn code_that_asks_for_something_else_does_not_take_over() {
     let host = TestHost::start(SEGNO).await;
-    host.deploy("tune", fixtures::fixture("tune-one")).await;
+    host.deploy("tune", guests::component("tune-one")).await;
     host.start_as("ply", "tune/play", json!("waltz")).await.expect("it starts");
     host.until("ply", "waiting", |seen| !seen.waits.is_empty() && seen.journal_len > 2).await;
     let client = host.client();
-    host.deploy("tune2", fixtures::fixture("tune-two")).await;
+    host.deploy("tune2", guests::component("tune-two")).await;
     let (code, _) = refusal(client.resume("ply", Some("tune2".to_owned())).await);
     assert_eq!(code, "wrong-state", "it is not halted");
     client.halt("ply").await.expect("it runs");
@@ -123,7 +123,7 @@ async fn an_execution_is_started_once_more_and_the_old_one_removed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_execution_goes_on_from_a_record_as_another_one() {
     let host = TestHost::start(SEGNO).await;
-    host.deploy("tune", fixtures::fixture("tune-one")).await;
+    host.deploy("tune", guests::component("tune-one")).await;
     host.start_as("ply", "tune/play", json!("waltz")).await.expect("it starts");
     host.until("ply", "waiting", |seen| !seen.waits.is_empty() && seen.journal_len > 2).await;
     let client = host.client();
@@ -159,7 +159,7 @@ async fn an_execution_goes_on_from_a_record_as_another_one() {
     assert_eq!(refused(ForkInvocation { set: vec![neither], ..with(at) }).await, "invalid-field");
     let taken = ForkInvocation { id: Some("ply".to_owned()), ..from.clone() };
     assert_eq!(refused(taken).await, "exists");
-    host.deploy("tune2", fixtures::fixture("tune-two")).await;
+    host.deploy("tune2", guests::component("tune-two")).await;
     let other = ForkInvocation { module: Some("tune2".to_owned()), ..with(at) };
     assert_eq!(refused(other).await, "diverges");
     assert_eq!(refusal(client.fork("nobody", &from).await).0, "unknown-invocation");

@@ -17,7 +17,7 @@ use segno::{
 use segno_core::time::Millis;
 use serde_json::{Value as Json, json};
 use tests::{
-    fixtures,
+    guests,
     host_group::HostGroup,
     kills::Kills,
     linear::{History, Operation, Rules, Verdict, check_by},
@@ -211,7 +211,7 @@ async fn explained(done: Done, clients: &[Client], env: &Env) {
 
 async fn deploy(client: &Client) {
     for (alias, component) in
-        [("shelf", fixtures::fixture("shelf")), ("bank", fixtures::example("bank"))]
+        [("shelf", guests::component("shelf")), ("bank", guests::component("bank"))]
     {
         client
             .deploy(component, Some(alias))

@@ -6,7 +6,7 @@
 
 use std::{env, process::Command};
 
-use tests::{guests::examples, resonate::schemathesis, test_host::TestHost};
+use tests::{guests, resonate::schemathesis, test_host::TestHost};
 
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 const CONFIG: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/openapi/schemathesis.toml");
@@ -20,8 +20,8 @@ async fn every_answer_is_one_that_the_document_names() {
     let Some(program) = schemathesis() else { return };
     let host = TestHost::start(SEGNO).await;
     // Something to find under the ids that the document gives as examples.
-    host.deploy("shop", examples()["fan-out"].to_vec()).await;
-    host.deploy("reports", examples()["hello"].to_vec()).await;
+    host.deploy("shop", guests::component("fan-out")).await;
+    host.deploy("reports", guests::component("hello")).await;
     let started = host.start_as("order-1001", "reports/hello", "Ada".into()).await;
     started.expect("it starts");
     host.ended("order-1001").await;

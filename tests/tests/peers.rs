@@ -19,7 +19,7 @@ use segno::{
 use segno_core::time::Millis;
 use sqlx::{Connection as _, PgConnection};
 use tests::{
-    fixtures,
+    guests,
     host_group::HostGroup,
     planned_orders::{APPROVAL_TIMEOUT, planned_orders},
     seed,
@@ -57,7 +57,7 @@ async fn three_hosts_killed_and_paused_at_random_lose_and_repeat_nothing() {
     let url = cluster.database().url();
     let payments = PaymentsOptions { delay: Millis(30), ..PaymentsOptions::default() };
     let mut group = HostGroup::start(SEGNO, &url, 3, payments, &ARGUMENTS).await;
-    group.deploy("order", fixtures::example("order")).await;
+    group.deploy("order", guests::component("order")).await;
 
     let faults = 8 + orders / 25;
     let planned_orders = planned_orders(orders, faults, group.payments.address(), &mut chance);
@@ -116,7 +116,7 @@ async fn the_older_of_two_hosts_with_one_name_ends_and_says_why() {
     let ended = group.hosts[0].kill().expect_err("it ended by itself").to_string();
     assert!(ended.contains("another host was started as `twin`"), "{ended}");
     assert!(ended.contains("--node"), "{ended}");
-    group.deploy_at(1, "order", fixtures::example("order")).await;
+    group.deploy_at(1, "order", guests::component("order")).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -126,7 +126,7 @@ async fn a_host_whose_database_is_away_says_so_and_goes_on_when_it_is_back() {
     let url = cluster.database().url().replace("segno@", "segno:hush-hush@");
     let payments = PaymentsOptions::default();
     let group = HostGroup::start(SEGNO, &url, 1, payments, &["--no-notify", "--lease", "2"]).await;
-    group.deploy("order", fixtures::example("order")).await;
+    group.deploy("order", guests::component("order")).await;
     let env = group.env.clone();
     let client = group.client(0).clone();
     let client = DemoClient { client: &client, env: &env, module: "order" };

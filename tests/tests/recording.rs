@@ -12,7 +12,7 @@ use std::{
 use serde_json::json;
 use tests::{
     documents::repository,
-    fixtures,
+    guests,
     recording::{COLUMNS, Recording, commands},
     test_host::TestHost,
 };
@@ -77,7 +77,7 @@ fn without_progress(text: &str) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_order_waits_is_approved_and_is_stepped_through() {
     let host = TestHost::start(SEGNO).await;
-    host.deploy("order", fixtures::example("order")).await;
+    host.deploy("order", guests::component("order")).await;
     let item = |sku| json!({ "sku": sku, "quantity": 1, "price_cents": 900 });
     let order = json!({
         "id": "o-7", "items": [item("tea"), item("cup")], "payments": host.payments.address(),

@@ -1,11 +1,13 @@
 //! Replays of the real examples: read-only, and from each of their places, the journal is the same
 //! byte for byte.
 
+use std::sync::Arc;
+
 use segno::{guest::Guests, worker};
 use segno_core::{id::Digest, promise::Verdict, time::Millis};
 use serde_json::{Value as Json, json};
 use tests::{
-    guests::{engine, examples},
+    guests::{self, engine},
     replaying::reruns_from_every_place,
     world::{Faults, World},
 };
@@ -23,7 +25,7 @@ async fn replays_after(
     input: Json,
     resolves: &[(&str, Json)],
 ) {
-    let component = examples()[module].clone();
+    let component: Arc<[u8]> = guests::component(module).into();
     let guests = engine(std::slice::from_ref(&component));
     guests.describe(Digest::of(&component)).await.expect("it describes itself");
     let mut world = World::new(guests.clone(), module, component, Faults::default()).await;

@@ -9,7 +9,7 @@ use std::{fs, path::PathBuf};
 use segno::api::model::InvocationQuery;
 use serde_json::{Value, json};
 use tests::{
-    fixtures,
+    guests,
     resonate::{Language, Worker, answer},
     test_host::TestHost,
 };
@@ -220,7 +220,7 @@ async fn survives_kills(mut fixture: Fixture) {
 
 async fn functions_of_modules_and_of_workers_call_each_other(language: Language) {
     let fixture = Fixture::new(language, &[]).await;
-    fixture.host.deploy("bridge", fixtures::fixture("bridge")).await;
+    fixture.host.deploy("bridge", guests::component("bridge")).await;
     let _worker = fixture.worker("one");
     // From outside into the module.
     fixture.expect(&["module", "in-1", "double", "21"], json!(42));

@@ -14,7 +14,7 @@ use prost::Message as _;
 use segno::{api::model::StartGraph, demo::payments::PaymentsOptions, runtime::Env};
 use segno_core::time::Millis;
 use serde_json::json;
-use tests::{fixtures, test_host::TestHost};
+use tests::{guests, test_host::TestHost};
 use tokio::net::TcpListener;
 
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
@@ -103,7 +103,7 @@ fn lineage<'a>(spans: &'a [Span], span: &'a Span) -> Vec<&'a str> {
 async fn a_tree_of_calls_is_one_trace_across_lives() {
     let (collector, url) = Collector::start(&Env::system()).await;
     let mut host = TestHost::with(SEGNO, PaymentsOptions::default(), &["--otlp", &url]).await;
-    host.deploy("tune", fixtures::fixture("tune-one")).await;
+    host.deploy("tune", guests::component("tune-one")).await;
     // Started with an external trace, so without the client.
     let request = reqwest::Client::new()
         .post(format!("{}/v1/invocations", host.client().server()))
@@ -156,7 +156,7 @@ async fn a_receiver_that_is_away_harms_nobody() {
     let url = format!("http://{}", listener.local_addr().expect("an address"));
     drop(listener);
     let host = TestHost::with(SEGNO, PaymentsOptions::default(), &["--otlp", &url]).await;
-    host.deploy("herald", fixtures::fixture("herald")).await;
+    host.deploy("herald", guests::component("herald")).await;
     let started = host.start_as("a", "herald/announce", json!([2, 1])).await;
     started.unwrap_or_else(|error| panic!("{error}"));
     host.ended("a").await;
@@ -167,7 +167,7 @@ async fn a_receiver_that_is_away_harms_nobody() {
 async fn the_nodes_of_a_graph_lie_below_their_run() {
     let (collector, url) = Collector::start(&Env::system()).await;
     let host = TestHost::with(SEGNO, PaymentsOptions::default(), &["--otlp", &url]).await;
-    host.deploy("tune", fixtures::fixture("tune-one")).await;
+    host.deploy("tune", guests::component("tune-one")).await;
     let inner = json!({ "nodes": { "deep": { "call": "sound", "input": "a" } } });
     let start = StartGraph {
         id: Some("g".to_owned()),

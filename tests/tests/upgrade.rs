@@ -4,18 +4,18 @@ use std::process::Command;
 
 use segno::api::model::{CheckRequest, CheckVerdict, ReplayVerdict, ShadowRequest};
 use serde_json::{Value as Json, json};
-use tests::{fixtures, test_host::TestHost};
+use tests::{guests, test_host::TestHost};
 
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 
 #[tokio::test(flavor = "multi_thread")]
 async fn executions_end_on_the_code_they_began_with_and_new_ones_use_the_new() {
     let mut host = TestHost::start(SEGNO).await;
-    let one = host.deploy("tune", fixtures::fixture("tune-one")).await;
+    let one = host.deploy("tune", guests::component("tune-one")).await;
     host.start_as("old", "tune/play", json!("waltz")).await.expect("it starts");
     waiting(&host, "old").await;
 
-    let replaced = host.client().deploy(fixtures::fixture("tune-two"), Some("tune")).await;
+    let replaced = host.client().deploy(guests::component("tune-two"), Some("tune")).await;
     let replaced = replaced.expect("it is deployed");
     assert_eq!(replaced.replaces.as_deref(), Some(one.as_str()));
     let two = replaced.module.digest;
@@ -85,7 +85,7 @@ fn counts<'a>(said: &'a str, verdict: &str) -> Vec<&'a str> {
 #[tokio::test(flavor = "multi_thread")]
 async fn code_is_checked_before_it_is_deployed_and_what_repeats_its_journal_is_moved() {
     let mut host = TestHost::start(SEGNO).await;
-    let one = fixtures::fixture("tune-one");
+    let one = guests::component("tune-one");
     let same = compiled_anew(&one);
     let first = host.deploy("tune", one).await;
     for id in ["a", "b", "ended"] {
@@ -95,7 +95,7 @@ async fn code_is_checked_before_it_is_deployed_and_what_repeats_its_journal_is_m
     host.client().resolve("ended/p/go", json!(true)).await.expect("it waits for it");
     host.ended("ended").await;
 
-    let (said, exit) = deploy(&host, &fixtures::fixture("tune-two"), &["--check", "--ended", "1"]);
+    let (said, exit) = deploy(&host, &guests::component("tune-two"), &["--check", "--ended", "1"]);
     assert_eq!(exit, Some(7), "{said}");
     assert_eq!(counts(&said, "diverges"), ["2", "1"], "{said}");
     for part in ["at record", "do", "re", "proves the past only"] {
@@ -139,7 +139,7 @@ async fn code_is_checked_before_it_is_deployed_and_what_repeats_its_journal_is_m
 #[tokio::test(flavor = "multi_thread")]
 async fn code_runs_beside_live_executions_and_the_first_difference_is_told() {
     let host = TestHost::start(SEGNO).await;
-    let one = fixtures::fixture("tune-one");
+    let one = guests::component("tune-one");
     let same = compiled_anew(&one);
     let old = host.deploy("tune", one).await;
     host.start_as("before", "tune/play", json!("waltz")).await.expect("it starts");
@@ -171,10 +171,10 @@ async fn code_runs_beside_live_executions_and_the_first_difference_is_told() {
     }
     assert_eq!(followed.records, records, "to their ends, each record once");
 
-    let differs = beside(fixtures::fixture("tune-two")).await;
+    let differs = beside(guests::component("tune-two")).await;
     let ids: Vec<_> = differs.differences.iter().map(|execution| execution.id.as_str()).collect();
     assert_eq!(ids, ["before", "meanwhile"]);
-    let (said, exit) = deploy(&host, &fixtures::fixture("tune-two"), &["--shadow", "1s"]);
+    let (said, exit) = deploy(&host, &guests::component("tune-two"), &["--shadow", "1s"]);
     assert_eq!(exit, Some(7), "{said}");
     for part in ["runs beside, for 1.0 s", "do", "re", "2 of 2 executions differ"] {
         assert!(said.contains(part), "`{part}` is missing: {said}");
@@ -189,13 +189,13 @@ async fn code_runs_beside_live_executions_and_the_first_difference_is_told() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_check_goes_through_all_that_is_in_flight_in_pages() {
     let host = TestHost::start(SEGNO).await;
-    host.deploy("tune", fixtures::fixture("tune-one")).await;
+    host.deploy("tune", guests::component("tune-one")).await;
     for number in 0..7 {
         let id = format!("t{number}");
         host.start_as(&id, "tune/play", json!("waltz")).await.expect("it starts");
         waiting(&host, &id).await;
     }
-    let other = host.deploy("other", fixtures::fixture("tune-two")).await;
+    let other = host.deploy("other", guests::component("tune-two")).await;
     let mut request = CheckRequest { candidate: other, limit: Some(3), ..CheckRequest::default() };
     let mut seen = Vec::new();
     for _ in 0..9 {
@@ -221,7 +221,7 @@ async fn a_check_goes_through_all_that_is_in_flight_in_pages() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_execution_is_seen_as_it_was_at_a_record() {
     let host = TestHost::start(SEGNO).await;
-    host.deploy("tune", fixtures::fixture("tune-one")).await;
+    host.deploy("tune", guests::component("tune-one")).await;
     host.start_as("old", "tune/play", json!("waltz")).await.expect("it starts");
     waiting(&host, "old").await;
     host.client().resolve("old/p/go", json!(true)).await.expect("it waits for it");

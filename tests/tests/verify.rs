@@ -7,7 +7,7 @@ use segno_verify::{
     Bounds, Component, Report, Schedule, Script, Setup, VerifyError, explore, repeat,
 };
 use serde_json::{Value as Json, json};
-use tests::{fixtures::fixture, guests::examples};
+use tests::guests;
 
 const BOUNDS: Bounds = Bounds { runs: 400, seed: 1 };
 
@@ -19,10 +19,7 @@ const PAYMENTS: &str = r#"
 "#;
 
 fn component(name: &str) -> Component {
-    let bytes = match examples().get(name) {
-        Some(example) => example.clone(),
-        None => fixture(name).into(),
-    };
+    let bytes = guests::component(name).into();
     Component { alias: name.to_owned(), bytes, facts: ModuleFacts::default() }
 }
 
@@ -35,7 +32,7 @@ fn try_set_up(
     let script = Script::read(script)?;
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime
-        .block_on(Setup::new(vec![component(module)], function, input, script, None))
+        .block_on(Setup::new(vec![component(module)], function, input, script, None, None))
         .map(Arc::new)
 }
 

@@ -5,7 +5,7 @@ use std::{path::Path, process::Command};
 use segno::demo::order::{ExpectedOutcome, Order};
 use segno_core::time::Millis;
 use serde_json::{Value as Json, json};
-use tests::{fixtures, test_host::TestHost};
+use tests::{guests, test_host::TestHost};
 
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 
@@ -26,7 +26,7 @@ fn verified(folder: &Path, arguments: &[&str]) -> Json {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_order_of_a_host_is_tried_in_every_order_with_what_it_was_told() {
     let host = TestHost::start(SEGNO).await;
-    host.deploy("order", fixtures::example("order")).await;
+    host.deploy("order", guests::component("order")).await;
     let placed = Order::new(1, ExpectedOutcome::Approved, host.payments.address(), Millis(60_000));
     let item = |sku| json!({ "sku": sku, "quantity": 1, "price_cents": 100 });
     let mut input = placed.input.clone();

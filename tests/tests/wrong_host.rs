@@ -21,7 +21,7 @@ use segno::{
 use segno_core::time::Millis;
 use serde_json::{Value, json};
 use sqlx::{Connection as _, PgConnection};
-use tests::{fixtures, host_group::HostGroup, seed};
+use tests::{guests, host_group::HostGroup, seed};
 use throwaway_postgres::Cluster;
 use tokio::sync::watch;
 
@@ -126,7 +126,7 @@ impl Fixture {
         let url = cluster.database().url();
         let payments = PaymentsOptions::default();
         let group = HostGroup::start(SEGNO, &url, 3, payments, &["--lease", "2"]).await;
-        group.deploy("herald", fixtures::fixture("herald")).await;
+        group.deploy("herald", guests::component("herald")).await;
         let clients = group.hosts.iter().map(|host| host.client().clone()).collect();
         let env = group.env.clone();
         Self { group, clients, env, url }

@@ -29,8 +29,12 @@ pub enum CacheError {
     },
 }
 
-/// `$SEGNO_CACHE_DIR`, else `segno` in the user's cache folder. Need not exist.
-pub(super) fn directory() -> Result<PathBuf, CacheError> {
+/// The folder for what can be made again: `$SEGNO_CACHE_DIR`, else `segno` in the user's cache folder.
+/// Need not exist.
+///
+/// # Errors
+/// [`CacheError::NoHome`].
+pub fn directory() -> Result<PathBuf, CacheError> {
     let user = etcetera::choose_base_strategy().ok().map(|strategy| strategy.cache_dir());
     place(env::var_os("SEGNO_CACHE_DIR"), user).ok_or(CacheError::NoHome)
 }

@@ -18,7 +18,7 @@ pub mod script;
 pub mod template;
 pub mod toolchain;
 
-pub use cache::CacheError;
+pub use cache::{CacheError, directory as cache_directory};
 pub use language::Language;
 pub use progress::Progress;
 pub use project::{Project, ProjectError, ProjectOptions};

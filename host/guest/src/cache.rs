@@ -11,14 +11,15 @@
 //! against accidents, not against attacks.
 //!
 //! All of the code can be compiled again, so its size is bounded: the least recently used files are
-//! removed, of any configuration. Files that a crash left incomplete are removed when the host
-//! starts.
+//! removed, of any configuration. Several engines and processes may share a directory: a file appears
+//! whole, with the same bytes whoever wrote it. What a crash left incomplete is removed by who opens
+//! the directory an hour later.
 
 use std::{
     fs, io,
     path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
-    time::SystemTime,
+    time::{Duration, SystemTime},
 };
 
 use rustix::fs::{Timespec, Timestamps, UTIME_NOW, futimens};
@@ -29,6 +30,8 @@ use wasmtime::{Engine, component::Component};
 
 const CODE: &str = "cwasm";
 const HASH: &str = "sha256";
+/// Age after which a file that is not whole is nobody's any more: nothing is compiled for so long.
+const ABANDONED: Duration = Duration::from_secs(3_600);
 
 /// The directory of one engine configuration.
 pub(super) struct CodeCache {
@@ -54,6 +57,7 @@ impl CodeCache {
         fs::create_dir_all(&directory)?;
         let root = root.to_owned();
         let cache = Self { root, directory, limit, changing: Mutex::default() };
+        remove_unfinished(&cache.root);
         cache.keep_within_limit(None);
         Ok(cache)
     }
@@ -161,14 +165,18 @@ impl CodeCache {
     }
 }
 
-/// Removes the files in `root` that a crash left incomplete. Only before anything is compiled there.
-pub(super) fn remove_unfinished(root: &Path) -> io::Result<()> {
+/// Removes the files in `root` that a crash left incomplete.
+fn remove_unfinished(root: &Path) {
+    let is_abandoned = |path: &Path| {
+        let age = fs::metadata(path).and_then(|file| file.modified()).map(|time| time.elapsed());
+        matches!(age, Ok(Ok(age)) if age > ABANDONED)
+    };
     for path in files(root) {
-        if !has_extension(&path, CODE) && !has_extension(&path, HASH) {
-            fs::remove_file(&path)?;
+        if !has_extension(&path, CODE) && !has_extension(&path, HASH) && is_abandoned(&path) {
+            // Others that share the directory may have removed it by now.
+            let _ = fs::remove_file(&path);
         }
     }
-    Ok(())
 }
 
 /// The files of all configurations in `root`.

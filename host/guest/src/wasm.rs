@@ -9,7 +9,6 @@ use super::{
     ActivityContext, ActivityHost, ComponentSource, FunctionDescription, GuestError, Guests,
     Limits, Outcome, Payload, Policy, Workflow, activity,
     budget::Budget,
-    cache::remove_unfinished,
     compile::Compiler,
     described::Described,
     engine::{GuestEngine, engine_facts},
@@ -29,7 +28,8 @@ pub struct WasmConfig {
     pub limits: Limits,
     /// The policy for activities.
     pub policy: Policy,
-    /// The directory of compiled code; none: every process compiles again.
+    /// The directory of compiled code, which engines and processes may share; none: each compiles
+    /// again.
     pub cache_dir: Option<PathBuf>,
     /// Where components are compiled.
     pub compiler: Compiler,
@@ -75,12 +75,6 @@ impl Wasm {
         };
         let configuration = engine.configuration();
         let cache_dir = config.cache_dir.as_deref();
-        // One that counts is set up beside another, which may be compiling.
-        if let Some(directory) = cache_dir.filter(|_| !config.counts)
-            && let Err(error) = remove_unfinished(directory)
-        {
-            tracing::warn!("a half-written file of compiled code is left: {error}");
-        }
         let accessible = modules(
             Arc::new(Accessible(config.source.clone())),
             cache_dir.filter(|_| makes_snapshots(&config)),

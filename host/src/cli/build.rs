@@ -11,7 +11,7 @@ use clap::Args;
 use segno_core::id::Digest;
 
 use super::{
-    CliError, Console, Exit,
+    CliError, Console, Exit, compile,
     console::{CYAN, DIM, Progress},
     modules::contents,
     show::size,
@@ -121,16 +121,15 @@ impl Build {
     }
 }
 
-/// Reads the description of the component, in a wasm engine of the command's own, as a host does at
-/// an upload.
-/// What a component says of itself.
+/// What a component says of itself, read in a wasm engine of the command's own, as a host does at an
+/// upload.
 pub async fn describe(component: Arc<[u8]>) -> Result<ModuleDescription, CliError> {
     let source = Arc::new(BTreeMap::from([(Digest::of(&component), component.clone())]));
-    let limits = Limits { instances: 64, ..Limits::default() };
+    let limits = Limits { instances: 64, snapshot_records: 0, ..Limits::default() };
     let config = WasmConfig {
         limits,
         policy: Policy::default(),
-        cache_dir: None,
+        cache_dir: compile::kept(),
         compiler: Compiler::Thread,
         fair: false,
         counts: false,

@@ -170,7 +170,9 @@ impl Bundled {
     /// # Errors
     /// The engine cannot be set up here.
     pub async fn client(&self) -> Result<Client, CliError> {
-        let opened = bundles::open(&self.contents, compile::compiler(), Env::system()).await;
+        let opened =
+            bundles::open(&self.contents, compile::compiler(), compile::kept(), Env::system())
+                .await;
         let (host, wasm) = opened.map_err(|error| other("not-opened", &error))?;
         let address = ([127, 0, 0, 1], 0).into();
         let access = Access::new(address, None, false, Vec::new())

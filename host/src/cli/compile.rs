@@ -18,6 +18,11 @@ pub(super) fn compiler() -> Compiler {
     }
 }
 
+/// Where commands that run guests without a host keep compiled code: in the user's cache.
+pub(super) fn kept() -> Option<PathBuf> {
+    Some(segno_build::cache_directory().ok()?.join("compiled"))
+}
+
 /// Compile the component on standard input into a file, for a host
 #[derive(Debug, clap::Args)]
 pub struct CompileComponent {

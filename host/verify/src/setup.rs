@@ -3,6 +3,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
+    path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -68,7 +69,8 @@ impl Memo {
 }
 
 impl Setup {
-    /// Loads the components, of which the first has the function.
+    /// Loads the components, of which the first has the function. Compiled code is kept in `cache_dir`,
+    /// if there is one.
     ///
     /// # Errors
     /// A component cannot be loaded, there is no such function, or the script names one that is not
@@ -79,6 +81,7 @@ impl Setup {
         input: Json,
         script: Script,
         real: Option<Arc<dyn Outbound>>,
+        cache_dir: Option<PathBuf>,
     ) -> Result<Self, VerifyError> {
         let components: Vec<(Component, Digest)> = components
             .into_iter()
@@ -92,9 +95,9 @@ impl Setup {
             .map(|(component, digest)| (*digest, component.bytes.clone()))
             .collect();
         let config = WasmConfig {
-            limits: Limits { instances: INSTANCES, ..Limits::default() },
+            limits: Limits { instances: INSTANCES, snapshot_records: 0, ..Limits::default() },
             policy: Policy::default(),
-            cache_dir: None,
+            cache_dir,
             compiler: Compiler::Thread,
             fair: false,
             counts: false,

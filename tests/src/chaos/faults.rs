@@ -180,10 +180,11 @@ impl Victims {
     }
 }
 
-/// Resident memory of a process, in MiB; 0 if the process is gone.
+/// Memory that a process holds beside its files, in MiB; 0 if the process is gone. How much of a program of
+/// hundreds of megabytes is in memory is the system's affair.
 fn resident_mib(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
     let kib = line.and_then(|rest| rest.split_whitespace().next()).and_then(|kib| kib.parse().ok());
     kib.map_or(0, |kib: u64| kib / 1024)
 }

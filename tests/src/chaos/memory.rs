@@ -10,8 +10,8 @@ const GROWTH_MIB: u64 = 96;
 /// How long clients are gone before an idle host is measured: it releases memory after 30 s to 60
 /// s, and its own rounds over the store take little.
 pub const IDLE: Millis = Millis(65_000);
-/// Maximum memory of an idle host, in MiB: a debug build's text is half of it.
-const IDLE_MIB: u64 = 128;
+/// Maximum memory of an idle host, in MiB.
+const IDLE_MIB: u64 = 96;
 
 /// The largest host's memory, in MiB.
 #[derive(Debug, Default)]

@@ -26,7 +26,7 @@ use super::{
     proxy::Proxy,
     report::{Findings, Report},
 };
-use crate::fixtures;
+use crate::guests;
 
 /// Number of ended flows that are checked again at the end: their outcomes stay, and their replays
 /// are identical.
@@ -44,7 +44,7 @@ pub async fn run(plan: Plan) -> anyhow::Result<Report> {
     let mut chance = DemoRng::new(plan.seed);
     let (ledger, address) = Ledger::start(&findings, &env).await;
     let mut victims = victims(&plan, &folder, &address, ledger.clone(), &env).await?;
-    let module = fixtures::fixture(MODULE);
+    let module = guests::component(MODULE);
     victims.hosts[0].client().deploy(module, Some(MODULE)).await?;
 
     let clients = victims

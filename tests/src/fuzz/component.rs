@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 use segno::guest::Wasm;
 use tokio::runtime::{Builder, Runtime};
 
-use crate::{fixtures, guests};
+use crate::guests;
 
 /// Checks an upload: parses, compiles, links and describes it.
 pub(super) fn upload(bytes: &[u8]) {
@@ -21,5 +21,5 @@ pub(super) fn upload(bytes: &[u8]) {
 }
 
 pub(super) fn seeds() -> Vec<Vec<u8>> {
-    vec![fixtures::example("hello"), b"\0asm\x0d\0\x01\0".to_vec(), b"\0asm\x01\0\0\0".to_vec()]
+    vec![guests::component("hello"), b"\0asm\x0d\0\x01\0".to_vec(), b"\0asm\x01\0\0\0".to_vec()]
 }

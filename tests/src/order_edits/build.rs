@@ -28,7 +28,7 @@ pub fn components(scratch: &Path, target: &Path) -> Vec<Arc<[u8]>> {
     write(&workspace.join("tariff/src/lib.rs"), TARIFF);
     let folders: Vec<PathBuf> =
         EDITS.iter().map(|edit| crate_of(edit, &source, &workspace)).collect();
-    guests::build_into(&folders, Some(target))
+    guests::build_into(&folders, target)
 }
 
 /// The dependency of an edit.

@@ -20,7 +20,7 @@ use segno_core::{
     time::Millis,
 };
 use serde_json::{Value, json};
-use tests::{fixtures, host_group::HostGroup, test_host::TestHost};
+use tests::{guests, host_group::HostGroup, test_host::TestHost};
 use throwaway_postgres::Cluster;
 
 const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
@@ -58,9 +58,9 @@ fn bundled(client: &Client, folder: &Path, name: &str, arguments: &[&str]) -> Pa
 async fn run(client: &Client, payments: &str, env: &Env) {
     for (name, component) in [
         ("bench", BENCH.to_vec()),
-        ("flows", fixtures::fixture("flows")),
-        ("bridge", fixtures::fixture("bridge")),
-        ("order", fixtures::example("trip")),
+        ("flows", guests::component("flows")),
+        ("bridge", guests::component("bridge")),
+        ("order", guests::component("trip")),
     ] {
         client
             .deploy(component, Some(name))
@@ -290,7 +290,7 @@ fn a_candidate_is_checked_without_a_host(host: &TestHost) {
     let flows = bundled(host.client(), &folder, "flows", &["--in-flight", "flows"]);
     assert_eq!(parts(&flows).len(), 1, "`notes` has not ended, and nothing else");
     let candidate = host.folder().join("candidate.wasm");
-    let same = fixtures::fixture("flows");
+    let same = guests::component("flows");
     // A custom section: its number, its length, the length of its name, and its name.
     let same = [&same[..], &[0, 5, 4], b"anew"].concat();
     let check = |name: &str, component: &[u8], bundle: &Path| {

@@ -12,7 +12,7 @@ use segno::{
 };
 use segno_core::time::Millis;
 use serde_json::{Value, json};
-use tests::fixtures;
+use tests::guests;
 
 /// The guest of the benchmarks, as a toolchain of this version built it.
 const BENCH: &[u8] = include_bytes!("../../../host/bench/guest/bench.wasm");
@@ -29,9 +29,9 @@ const STEP_TIMEOUT: Duration = Duration::from_secs(30);
 pub async fn run(client: &Client, payments: &str, env: &Env) {
     let workload = Workload { client, env };
     workload.deploy("bench", BENCH.to_vec()).await;
-    workload.deploy("order", fixtures::example("order")).await;
-    workload.deploy("tune", fixtures::fixture("tune-one")).await;
-    workload.deploy("flows", fixtures::fixture("flows")).await;
+    workload.deploy("order", guests::component("order")).await;
+    workload.deploy("tune", guests::component("tune-one")).await;
+    workload.deploy("flows", guests::component("flows")).await;
     workload.ended(payments).await;
     workload.waiting().await;
     workload.beside().await;

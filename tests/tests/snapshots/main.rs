@@ -10,7 +10,7 @@ use segno::{guest::Guests as _, worker};
 use segno_bundle::{BundleReader, Item};
 use segno_core::{promise::Verdict, time::Millis};
 use serde_json::{Value as Json, json};
-use tests::{guests::examples, world::World};
+use tests::{guests, world::World};
 
 use self::{
     engine::{Counted, Engine},
@@ -187,7 +187,7 @@ struct Example {
 /// snapshots it went on.
 async fn played(example: &Example, snapshot_records: u32) -> ((Verdict, Json), u64) {
     let Example { name, function, input, decides, .. } = example;
-    let engine = Engine::new(examples()[name].clone(), snapshot_records);
+    let engine = Engine::new(guests::component(name).into(), snapshot_records);
     let mut world = engine.world().await;
     world.start("it", &format!("wasm://m/{function}"), input).await;
     let mut decides = decides.as_ref().map(|(promise, value)| (format!("it/p/{promise}"), value));

@@ -90,7 +90,7 @@ fn every_short_script_from_a_waiting_pair_keeps_the_rules() {
         start.done(world::suspend(waiting, &["b"]));
         start.acquire("b", 2);
         let (states, seen) = explore(start, &["a", "b"], length(3));
-        assert!(states > 1_000, "{states} states were met");
+        assert!(states > 500, "{states} states were met");
         for wanted in
             [("task-suspend", "ready"), ("task-suspend", "suspended"), ("task-release", "done")]
         {
@@ -109,5 +109,5 @@ fn every_short_script_around_a_parent_and_its_child_keeps_the_rules() {
     start.done(world::fence(parent, vec![world::started(), world::asked(1, 0)], vec![create]));
     start.acquire("a/0", 7);
     let (states, _) = explore(start, &["a", "a/0"], length(3));
-    assert!(states > 1_000, "{states} states were met");
+    assert!(states > 500, "{states} states were met");
 }

@@ -1,7 +1,7 @@
 //! A host over the contents of bundles: its store is in memory, its time stands still at the instant
 //! at which the newest bundle was made, and it has no worker and no network.
 
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 use async_trait::async_trait;
 use segno_core::{
@@ -36,13 +36,14 @@ pub enum OpenError {
 }
 
 /// Opens a host over these contents. Nothing that it does lasts. The wasm engine is returned as
-/// well, for candidates that are checked. Compiled code is not kept.
+/// well, for candidates that are checked. Compiled code is kept in `cache_dir`, if there is one.
 ///
 /// # Errors
 /// [`OpenError`].
 pub async fn open(
     contents: &Contents,
     compiler: Compiler,
+    cache_dir: Option<PathBuf>,
     env: Env,
 ) -> Result<(Host, Arc<Wasm>), OpenError> {
     let clock = DebugClock::new(env.clock.clone());
@@ -54,7 +55,7 @@ pub async fn open(
     let wasm = Arc::new(Wasm::new(WasmConfig {
         limits: limits(contents),
         policy: Policy::default(),
-        cache_dir: None,
+        cache_dir,
         compiler,
         fair: true,
         counts: false,
@@ -100,6 +101,8 @@ fn limits(contents: &Contents) -> Limits {
         compile_ms: named("compile_ms", usual.compile_ms),
         instances: INSTANCES,
         computing: INSTANCES,
+        // Nothing waits here.
+        snapshot_records: 0,
         ..usual
     }
 }

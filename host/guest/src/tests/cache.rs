@@ -3,6 +3,7 @@
 use std::{
     fs,
     path::{Path, PathBuf},
+    time::{Duration, SystemTime},
 };
 
 use super::*;
@@ -116,12 +117,16 @@ async fn code_that_was_used_longest_ago_goes_beyond_the_limit() {
 }
 
 #[tokio::test]
-async fn what_a_crash_left_half_written_goes_at_the_start() {
+async fn what_a_crash_left_half_written_goes_when_nobody_can_be_writing_it() {
     let (directory, component) = (tempfile::tempdir().expect("it can be made"), guest());
     let digest = Digest::of(&component);
     run(directory.path(), &[&component], digest).await.expect("it runs");
     let half = compiled(directory.path()).with_file_name(".tmpAbCdEf");
-    fs::write(&half, "half").expect("it can be written");
+    let file = fs::File::create(&half).expect("it can be written");
+    run(directory.path(), &[], digest).await.expect("it runs from the cache");
+    assert!(half.exists(), "another process may be writing it");
+    let long_ago = SystemTime::now() - Duration::from_secs(3_700);
+    file.set_modified(long_ago).expect("it can be dated");
     run(directory.path(), &[], digest).await.expect("it runs from the cache");
     assert!(!half.exists());
 }

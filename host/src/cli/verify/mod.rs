@@ -19,6 +19,7 @@ use self::world::World;
 use super::{
     CliError, Console, Exit,
     build::{self, other},
+    compile,
     deploy::{name_of, read_component},
     input::read_json,
 };
@@ -202,7 +203,8 @@ impl Verify {
             described.push(Component { alias, bytes, facts });
         }
         let function = self.function.as_deref().unwrap_or_default();
-        Ok(Setup::new(described, function, input.unwrap_or_default(), script, real).await?)
+        let input = input.unwrap_or_default();
+        Ok(Setup::new(described, function, input, script, real, compile::kept()).await?)
     }
 
     /// The component in a file, or that of a project, which is built; and its name.
