@@ -3,7 +3,7 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    time::{Duration, SystemTime},
+    time::Duration,
 };
 
 use super::*;
@@ -125,7 +125,8 @@ async fn what_a_crash_left_half_written_goes_when_nobody_can_be_writing_it() {
     let file = fs::File::create(&half).expect("it can be written");
     run(directory.path(), &[], digest).await.expect("it runs from the cache");
     assert!(half.exists(), "another process may be writing it");
-    let long_ago = SystemTime::now() - Duration::from_secs(3_700);
+    let made = file.metadata().and_then(|file| file.modified()).expect("it has a date");
+    let long_ago = made - Duration::from_secs(3_700);
     file.set_modified(long_ago).expect("it can be dated");
     run(directory.path(), &[], digest).await.expect("it runs from the cache");
     assert!(!half.exists());
