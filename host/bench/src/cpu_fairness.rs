@@ -42,7 +42,7 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
     for _ in 0..20 {
         invoke(client).await?;
     }
-    let noops = context.size(2_000, 40);
+    let noops = context.size(2_000, 20);
     let (mut alone_50, mut alone_99) = (vec![], vec![]);
     let (mut one, mut crowd) = (Beside::default(), Beside::default());
     for _ in 0..context.repetitions {

@@ -53,7 +53,7 @@ fn random(node: u32) -> Vec<u32> {
 }
 
 pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
-    let sizes: &[u32] = context.size(&[20, 1_000, 100_000], &[20, 200]);
+    let sizes: &[u32] = context.size(&[20, 1_000, 100_000], &[20, 100]);
     let mut section = Section::new(
         "graphs of N nodes, each the call of an activity, at most 1,000 at once; the floor is a workflow that \
          calls the same activities, one after the other or all at once",
@@ -64,7 +64,7 @@ pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
         }
     }
     // With the signal between them they are as many as a plan may have.
-    let half = context.size(49_999, 500);
+    let half = context.size(49_999, 150);
     let mut recovered = vec![];
     for _ in 0..context.repetitions {
         recovered.push(recovery(context, half).await?);

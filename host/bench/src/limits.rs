@@ -39,8 +39,8 @@ const PAGE: u32 = 256;
 const FIRST: &str = "first";
 
 pub async fn run(context: &BenchContext) -> anyhow::Result<Section> {
-    let count = context.size(10_000, 400);
-    let crowds: &[u32] = context.size(&[100_000, 1_000_000], &[2_000]);
+    let count = context.size(10_000, 150);
+    let crowds: &[u32] = context.size(&[100_000, 1_000_000], &[600]);
     let mut section = Section::new(format!(
         "calls of a function with a concurrency per key and in all that is never reached, {count} of as many keys by \
          {CLIENTS} clients, in turns with the same calls without a limit; then executions of {KEYS} keys that wait behind \

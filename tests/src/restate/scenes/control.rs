@@ -74,7 +74,7 @@ pub async fn cancel_of_queued(stage: &Stage) {
     told(stage, &id, "cancel").await;
     attached(stage, &id).await;
     stage.remark("in the inbox");
-    let slow = json!({ "label": "first", "ms": 500 });
+    let slow = json!({ "label": "first", "ms": 1_500 });
     let first = stage.call("/Cell/queue/slow/send", slow).await.field("invocationId");
     let second = stage.call("/Cell/queue/add/send", json!(1)).await.field("invocationId");
     stage.has_status(&second, "pending").await;
@@ -84,7 +84,7 @@ pub async fn cancel_of_queued(stage: &Stage) {
     stage.call("/Cell/queue/get", json!("total")).await;
     stage.remark("with a caller that waits");
     for (what, key) in [("cancel", "cancel-queue"), ("kill", "kill-queue")] {
-        let slow = json!({ "label": "first", "ms": 500 });
+        let slow = json!({ "label": "first", "ms": 1_500 });
         stage.call(&format!("/Cell/{key}/slow/send"), slow).await;
         let add = Request::call(&format!("/Cell/{key}/add"), json!(1));
         let refuse = async {
