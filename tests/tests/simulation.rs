@@ -111,7 +111,7 @@ fn any_seed_keeps_every_rule() {
 #[test]
 fn one_seed_twice_has_the_same_log() {
     let named = number("SEGNO_SEED");
-    for seed in named.map_or(7..27, |seed| seed..seed + 1) {
+    for seed in named.map_or(7..17, |seed| seed..seed + 1) {
         let scenario = Scenario::new(seed);
         let (first, second) = (run(&scenario), run(&scenario));
         if named.is_some() {
