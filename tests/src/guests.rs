@@ -13,8 +13,9 @@ use segno::{
 use segno_core::id::Digest;
 
 /// The component of a guest of this repository, by the name of its package: an example, or one of
-/// those under `tests/guests`. All of them are built once in a run, and always together: what they
-/// share is compiled for one set of crates, and all that use it again for another.
+/// those under `tests/guests`. All of them are built once in a run, and always together: for
+/// another set of packages, cargo would compile their dependencies with other features, and all of
+/// them again.
 ///
 /// # Panics
 /// There is no such guest, or they cannot be built; the message says why.

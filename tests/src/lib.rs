@@ -13,6 +13,7 @@ pub mod kills;
 pub mod linear;
 pub mod order_edits;
 pub mod packages;
+pub mod parallel;
 pub mod payments;
 pub mod planned_orders;
 pub mod recording;

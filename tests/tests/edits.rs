@@ -1,11 +1,7 @@
 //! Code is changed while orders are in flight: what a check says of each order, and of each change,
 //! is what happens when the order is moved to the new code.
 
-use std::{
-    path::Path,
-    sync::{Arc, Mutex},
-    thread,
-};
+use std::{path::Path, sync::Arc};
 
 use segno::{
     guest::{Guests as _, Wasm},
@@ -23,6 +19,7 @@ use serde_json::{Value as Json, json};
 use tests::{
     guests::{self, engine},
     order_edits::{Breaks, EDITS, Edit, components},
+    parallel,
     world::{Fault, Faults, World, story},
 };
 
@@ -148,21 +145,10 @@ fn a_check_says_of_every_edit_at_every_place_what_happens_when_it_is_moved() {
     let target = scratch.parent().expect("it is in the target folder").join("guest");
     let edited = components(scratch, &target);
     let old: Arc<[u8]> = guests::component("order").into();
-    let edits = Mutex::new(EDITS.iter().zip(edited));
-    thread::scope(|scope| {
-        for _ in 0..thread::available_parallelism().map_or(2, usize::from) {
-            scope.spawn(|| {
-                loop {
-                    let next = edits.lock().expect("no thread panics with it").next();
-                    let Some((edit, new)) = next else { return };
-                    let runtime = tokio::runtime::Builder::new_current_thread()
-                        .enable_all()
-                        .start_paused(true)
-                        .build();
-                    runtime.expect("a runtime").block_on(every_place(edit, old.clone(), new));
-                }
-            });
-        }
+    parallel::for_each(EDITS.iter().zip(edited), |(edit, new)| {
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
+        runtime.expect("a runtime").block_on(every_place(edit, old.clone(), new));
     });
 }
 

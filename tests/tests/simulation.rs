@@ -8,11 +8,11 @@ use std::{
         Mutex,
         atomic::{AtomicU64, Ordering},
     },
-    thread,
 };
 
 use segno_core::promise::Overlap;
 use tests::{
+    parallel,
     seed::number,
     sim::{
         CommitFault, Errand, Fault, FrameFault, Mode, Op, Report, Scenario, ServiceErrand, run,
@@ -28,24 +28,15 @@ fn run_all(
     scenarios: impl Iterator<Item = Scenario> + Send,
     see: impl Fn(&Scenario, &Report) + Sync,
 ) {
-    let scenarios = Mutex::new(scenarios);
     let failed: Mutex<Option<Scenario>> = Mutex::default();
-    thread::scope(|scope| {
-        for _ in 0..thread::available_parallelism().map_or(2, usize::from) {
-            scope.spawn(|| {
-                loop {
-                    let next = scenarios.lock().expect("no thread panics with it").next();
-                    let Some(scenario) = next else { return };
-                    if failed.lock().expect("no thread panics with it").is_some() {
-                        return;
-                    }
-                    let report = run(&scenario);
-                    see(&scenario, &report);
-                    if !report.findings.is_empty() {
-                        failed.lock().expect("no thread panics with it").get_or_insert(scenario);
-                    }
-                }
-            });
+    parallel::for_each(scenarios, |scenario| {
+        if failed.lock().expect("no thread panics with it").is_some() {
+            return;
+        }
+        let report = run(&scenario);
+        see(&scenario, &report);
+        if !report.findings.is_empty() {
+            failed.lock().expect("no thread panics with it").get_or_insert(scenario);
         }
     });
     if let Some(scenario) = failed.into_inner().expect("no thread panics with it") {

@@ -11,9 +11,10 @@
 //! against accidents, not against attacks.
 //!
 //! All of the code can be compiled again, so its size is bounded: the least recently used files are
-//! removed, of any configuration. Several engines and processes may share a directory: a file appears
-//! whole, with the same bytes whoever wrote it. What a crash left incomplete is removed by who opens
-//! the directory an hour later.
+//! removed, of any configuration. Several engines and processes may share a directory: files are written
+//! under a temporary name and then renamed, and the compiler is deterministic, so it does not matter
+//! which process wrote a file. A crash may leave a temporary file; when a cache is opened, those older
+//! than an hour are removed.
 
 use std::{
     fs, io,
@@ -30,7 +31,8 @@ use wasmtime::{Engine, component::Component};
 
 const CODE: &str = "cwasm";
 const HASH: &str = "sha256";
-/// Age after which a file that is not whole is nobody's any more: nothing is compiled for so long.
+/// Age of a temporary file after which no process can still be writing it: compiling takes minutes at
+/// most.
 const ABANDONED: Duration = Duration::from_secs(3_600);
 
 /// The directory of one engine configuration.
@@ -165,7 +167,7 @@ impl CodeCache {
     }
 }
 
-/// Removes the files in `root` that a crash left incomplete.
+/// Removes the temporary files in `root` that a crash left.
 fn remove_unfinished(root: &Path) {
     let is_abandoned = |path: &Path| {
         let age = fs::metadata(path).and_then(|file| file.modified()).map(|time| time.elapsed());

@@ -170,9 +170,9 @@ impl Victims {
         Ok(())
     }
 
-    /// The resident memory of the largest host, in MiB.
+    /// The memory of the largest host, in MiB.
     pub fn largest_mib(&self) -> u64 {
-        self.hosts.iter().map(|host| resident_mib(host.pid())).max().unwrap_or(0)
+        self.hosts.iter().map(|host| anonymous_mib(host.pid())).max().unwrap_or(0)
     }
 
     async fn sleep(&self, length: Millis) {
@@ -180,9 +180,9 @@ impl Victims {
     }
 }
 
-/// Memory that a process holds beside its files, in MiB; 0 if the process is gone. How much of a program of
-/// hundreds of megabytes is in memory is the system's affair.
-fn resident_mib(pid: u32) -> u64 {
+/// Resident anonymous memory of a process, in MiB; 0 if the process is gone. Without mapped files: how much of
+/// a program of hundreds of megabytes is resident depends on the system.
+fn anonymous_mib(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
     let kib = line.and_then(|rest| rest.split_whitespace().next()).and_then(|kib| kib.parse().ok());

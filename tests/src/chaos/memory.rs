@@ -1,4 +1,4 @@
-//! The resident memory of hosts in a run without faults: it may grow while caches fill and then
+//! The anonymous memory of hosts in a run without faults: it may grow while caches fill and then
 //! stays, and it is released when clients are gone.
 
 use segno_core::time::Millis;
@@ -11,7 +11,7 @@ const GROWTH_MIB: u64 = 96;
 /// s, and its own rounds over the store take little.
 pub const IDLE: Millis = Millis(65_000);
 /// Maximum memory of an idle host, in MiB.
-const IDLE_MIB: u64 = 96;
+const IDLE_MIB: u64 = 48;
 
 /// The largest host's memory, in MiB.
 #[derive(Debug, Default)]
@@ -45,9 +45,9 @@ mod tests {
     fn memory_that_grows_on_and_memory_that_stays_are_findings() {
         for (tenths, idle, findings) in [
             (vec![], None, 0),
-            (vec![40, 100, 150, 200, 230, 240, 240, 240, 240, 240], Some(60), 0),
-            (vec![40, 100, 150, 200, 230, 240, 240, 240, 240, 250], Some(60), 1),
-            (vec![40, 100, 150, 200, 230, 240, 240, 240, 240, 240], Some(240), 1),
+            (vec![40, 100, 150, 200, 230, 240, 240, 240, 240, 240], Some(30), 0),
+            (vec![40, 100, 150, 200, 230, 240, 240, 240, 240, 250], Some(30), 1),
+            (vec![40, 100, 150, 200, 230, 240, 240, 240, 240, 240], Some(49), 1),
         ] {
             let memory = Memory { tenths, idle };
             assert_eq!(memory.findings().len(), findings, "{memory:?}");

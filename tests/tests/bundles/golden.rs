@@ -7,12 +7,14 @@
 
 use std::{
     env, fs,
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
+    process::Command,
 };
 
 use serde_json::Value;
 
-use super::{parts, segno, text};
+use super::{SEGNO, parts, segno, text};
 
 /// The folders of all versions.
 fn versions() -> Vec<PathBuf> {
@@ -53,6 +55,26 @@ fn component(bundle: &Path, work: &Path) -> Option<PathBuf> {
         segno(&["build", text(&project), "--prepare", "--out", text(&component)]);
     assert_eq!(exit, Some(0), "{out}{err}");
     Some(component)
+}
+
+#[test]
+fn what_one_command_compiled_the_next_one_uses() {
+    let cache = tempfile::tempdir().expect("there is room for a folder");
+    let bundle = versions().remove(0).join("javascript.segno-bundle");
+    let replayed = || -> Vec<(PathBuf, u64)> {
+        let mut command = Command::new(SEGNO);
+        command.args(["replay", text(&bundle), "--quiet"]).env("SEGNO_CACHE_DIR", cache.path());
+        let said = command.output().expect("it runs");
+        assert!(said.status.success(), "{said:?}");
+        let entries = |path: PathBuf| fs::read_dir(path).expect("it is there").flatten();
+        let files = entries(cache.path().join("compiled")).flat_map(|entry| entries(entry.path()));
+        let files =
+            files.filter(|file| file.path().extension().is_some_and(|kind| kind == "cwasm"));
+        files.map(|file| (file.path(), file.metadata().expect("it is there").ino())).collect()
+    };
+    let compiled = replayed();
+    assert_eq!(compiled.len(), 1, "the code of one module: {compiled:?}");
+    assert_eq!(replayed(), compiled, "it was compiled again");
 }
 
 #[test]
