@@ -243,6 +243,44 @@ pub const REPLAYS: &[Mutation] = &[Mutation {
     killer: "approval_is_the_same_from_every_place",
 }];
 
+/// Of snapshots, as they are made and used.
+pub const SNAPSHOTS: &[Mutation] = &[
+    Mutation {
+        what: "a snapshot of another journal is used",
+        file: "worker/snapshot/restore.rs",
+        says: "first.as_ref() == kept.place.outline().started() && last.as_ref() == Some(&kept.last)",
+        would_say: "first.is_some() && last.is_some()",
+        tests: "a_snapshot_of_another_journal_is_passed_over",
+        killer: "a_snapshot_of_another_journal_is_passed_over",
+    },
+    Mutation {
+        what: "a snapshot is kept although the memory differs from a whole replay's",
+        file: "worker/snapshot/make.rs",
+        says: "since(base) != whole.change {",
+        would_say: "since(base) != whole.change && false {",
+        tests: "what_does_not_go_on_as_the_journal_says_is_not_kept",
+        killer: "what_does_not_go_on_as_the_journal_says_is_not_kept",
+    },
+    Mutation {
+        what: "the snapshot of a guest that failed stays",
+        file: "worker/snapshot/mod.rs",
+        says: "    forget(worker, id, module);\n",
+        would_say: "",
+        tests: "a_workflow_that_fails_after_a_snapshot_is_replayed_as_a_whole",
+        killer: "a_workflow_that_fails_after_a_snapshot_is_replayed_as_a_whole",
+    },
+];
+
+/// Of snapshots, as they lie on the disk.
+pub const SNAPSHOT_FILES: &[Mutation] = &[Mutation {
+    what: "a snapshot that is damaged on the disk is used",
+    file: "snapshot/files.rs",
+    says: "Sha256::digest(compressed).as_slice() == hash;",
+    would_say: "compressed.len() > hash.len();",
+    tests: "a_damaged_snapshot_is_passed_over",
+    killer: "a_damaged_snapshot_is_passed_over",
+}];
+
 /// Of how a host comes up, and what it does for its claims and for what is damaged.
 pub const STARTS: &[Mutation] = &[
     Mutation {

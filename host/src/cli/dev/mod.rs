@@ -1,6 +1,7 @@
 //! `segno dev`: build, check and deploy after every change of a project.
 
 mod own_host;
+mod sources;
 mod watch;
 
 use std::path::{Path, PathBuf};
@@ -26,8 +27,9 @@ use crate::{build::Project, client::Client};
 /// After each change the project is built, what is in flight is replayed on the new code, and the
 /// code is put under the name. What is in flight finishes on the code that it began with, or moves
 /// along if it is the same on the new one (--migrate same). An error of the compiler is shown, and
-/// the next change tries again. Where no host answers, one is started on this machine, with its
-/// store in `segno-dev` in the project's folder, and stopped with the command.
+/// the next change tries again. What is built, hidden or named by a `.gitignore` is not watched. Where
+/// no host answers, one is started on this machine, with its store in `segno-dev` in the project's
+/// folder, and stopped with the command.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -12,6 +12,7 @@ use notify::{
 use segno_core::time::Millis;
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 
+use super::sources::Sources;
 use crate::{
     cli::{CliError, build::other},
     runtime::{Runtime as _, SystemRuntime},
@@ -19,23 +20,15 @@ use crate::{
 
 /// How long nothing has to change: editors write a file in several steps, and several files at once.
 const QUIET: Millis = Millis(80);
-/// Folders with what is built, installed or stored: thousands of files, and no source.
-const NO_SOURCES: [&str; 8] =
-    ["target", "build", "dist", "node_modules", "__pycache__", "venv", "segno-data", "segno-dev"];
-
-/// Endings of files that programs write beside a source: what they log, and executions as files. A
-/// build that logs into its own project would never end.
-const WRITTEN: [&str; 4] = [".log", ".segno-bundle", ".part", ".tmp"];
-
 /// Tells of changes in some folders, until it is dropped.
 pub struct Watch {
     watcher: RecommendedWatcher,
-    roots: Vec<PathBuf>,
+    roots: Vec<Sources>,
     events: UnboundedReceiver<notify::Result<Event>>,
 }
 
 impl Watch {
-    /// Watches the files in `roots` and below, but for what is built or hidden.
+    /// Watches the files in `roots` and below, but for what is built, hidden or ignored by git.
     ///
     /// # Errors
     /// The system does not tell of changes there.
@@ -46,21 +39,19 @@ impl Watch {
             let _ = sender.send(event);
         };
         let watcher = notify::recommended_watcher(tell).map_err(|error| unwatched(&error))?;
+        let roots: Vec<_> = roots.into_iter().map(Sources::of).collect();
         let mut watch = Self { watcher, roots, events };
-        for root in watch.roots.clone() {
-            watch.add(&root, RecursiveMode::NonRecursive)?;
-            let entries = fs::read_dir(&root).into_iter().flatten().flatten();
+        for sources in &watch.roots {
+            let root = sources.root();
+            add(&mut watch.watcher, root, RecursiveMode::NonRecursive)?;
+            let entries = fs::read_dir(root).into_iter().flatten().flatten();
             for folder in entries.map(|entry| entry.path()).filter(|path| path.is_dir()) {
-                if is_source(&root, &folder) {
-                    watch.add(&folder, RecursiveMode::Recursive)?;
+                if sources.contain(&folder) {
+                    add(&mut watch.watcher, &folder, RecursiveMode::Recursive)?;
                 }
             }
         }
         Ok(watch)
-    }
-
-    fn add(&mut self, path: &Path, mode: RecursiveMode) -> Result<(), CliError> {
-        self.watcher.watch(path, mode).map_err(|error| unwatched(&error))
     }
 
     /// Waits for a change, and until nothing more changes for a moment. Answers the file that changed
@@ -90,19 +81,22 @@ impl Watch {
         if !changes(event.kind) {
             return Ok(None);
         }
-        let roots = self.roots.clone();
         let mut changed = None;
         for path in event.paths {
-            let root = roots.iter().find(|root| path.starts_with(root));
-            let Some(root) = root.filter(|root| is_source(root, &path)) else { continue };
-            if path.is_dir() && path.parent() == Some(root) {
+            let sources = self.roots.iter().find(|sources| path.starts_with(sources.root()));
+            let Some(sources) = sources.filter(|sources| sources.contain(&path)) else { continue };
+            if path.is_dir() && path.parent() == Some(sources.root()) {
                 // A new folder; what is in it already is read by the build that follows.
-                self.add(&path, RecursiveMode::Recursive)?;
+                add(&mut self.watcher, &path, RecursiveMode::Recursive)?;
             }
             changed.get_or_insert(path);
         }
         Ok(changed)
     }
+}
+
+fn add(watcher: &mut RecommendedWatcher, path: &Path, mode: RecursiveMode) -> Result<(), CliError> {
+    watcher.watch(path, mode).map_err(|error| unwatched(&error))
 }
 
 /// Whether an event says that a file is another.
@@ -118,24 +112,6 @@ fn changes(kind: EventKind) -> bool {
     }
 }
 
-/// Whether a file or folder in `root` may be part of the source.
-fn is_source(root: &Path, path: &Path) -> bool {
-    let inner = path.strip_prefix(root).unwrap_or(path);
-    let names: Vec<_> = inner.iter().map(|name| name.to_string_lossy()).collect();
-    let is_built = names.first().is_some_and(|first| NO_SOURCES.contains(&&**first));
-    // Hidden files, copies that editors keep beside a file, and files with which they try whether
-    // they may write: Vim's are numbers.
-    let is_kept = |name: &str| {
-        name.starts_with(['.', '#'])
-            || name.ends_with('~')
-            || name.ends_with("___jb_tmp___")
-            || name.ends_with("___jb_old___")
-            || name.bytes().all(|byte| byte.is_ascii_digit())
-            || WRITTEN.iter().any(|ending| name.ends_with(ending))
-    };
-    !is_built && !names.iter().any(|name| is_kept(name))
-}
-
 fn unwatched(error: &notify::Error) -> CliError {
     other("not-watched", error)
 }
@@ -143,28 +119,6 @@ fn unwatched(error: &notify::Error) -> CliError {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_is_built_hidden_or_a_copy_of_an_editor_is_no_source() {
-        let root = Path::new("/order");
-        let is = |path: &str| is_source(root, &root.join(path));
-        assert!(is("src/lib.rs") && is("Cargo.toml") && is("app.py") && is("src/target/mod.rs"));
-        for path in [
-            "target/guest/x",
-            ".git/index",
-            "src/.lib.rs.swp",
-            "src/lib.rs~",
-            "src/4913",
-            "src/lib.rs___jb_tmp___",
-            "src/lib.rs.tmp",
-            "build/a.js",
-            "dev.log",
-            "ada.segno-bundle",
-            "ada.segno-bundle.part",
-        ] {
-            assert!(!is(path), "{path}");
-        }
-    }
 
     #[tokio::test]
     async fn a_change_is_told_once_it_is_whole() {

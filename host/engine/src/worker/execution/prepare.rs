@@ -27,7 +27,7 @@ use crate::{
         recording::{Batch, Recorder, SharedRecorder},
         replay::{NotRead, Replayer, Start, StoredJournal},
         settlement_watch::SettlementWatch,
-        snapshot::{self, Restored},
+        snapshot::{self, Resumed},
         warm::Warm,
     },
 };
@@ -140,7 +140,7 @@ impl Execution {
         let identity = identity(preparation, module).await?;
         let key = SnapshotKey { id, module };
         let restored = snapshot::restored(worker, identity, key, len, || active.advance(1)).await?;
-        Ok(restored.map(|Restored { instance, recorder, outline, replayed }| Prepared {
+        Ok(restored.map(|Resumed { instance, recorder, outline, replayed }| Prepared {
             instance,
             recorder,
             signals: outline.signals(),

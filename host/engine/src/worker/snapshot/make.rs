@@ -105,7 +105,7 @@ async fn repeated(
     })?;
     let identity = rehearsal.identity();
     let Rehearsal { instance, recorder, outline, .. } = rehearsal;
-    let mut stands = Resumed { instance, recorder, outline };
+    let mut stands = Resumed { instance, recorder, outline, replayed: len };
     let place = stands.place();
     let place = place.ok_or_else(|| NotMade::NotNow(format!("it is further than record {len}")))?;
     let change = saved(&mut *stands.instance).await?.since(base);

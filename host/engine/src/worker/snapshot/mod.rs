@@ -23,7 +23,7 @@ use segno_core::id::{Digest, PromiseId};
 use segno_guest::{SnapshotFiles, SnapshotKey};
 
 use self::make::NotMade;
-pub use self::restore::{Restored, restored};
+pub use self::{restore::restored, resumed::Resumed};
 use super::context::WorkerContext;
 use crate::metrics::SnapshotEvent;
 

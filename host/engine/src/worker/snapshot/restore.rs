@@ -1,7 +1,6 @@
 //! Goes on from a snapshot, if there is one of this execution.
 
-use segno_core::invocation::Outline;
-use segno_guest::{SnapshotKey, Workflow};
+use segno_guest::SnapshotKey;
 use segno_store::StoreError;
 
 use super::{
@@ -14,22 +13,9 @@ use crate::{
     worker::{
         commands::Identity,
         context::WorkerContext,
-        recording::SharedRecorder,
         replay::{NotRead, ReplayStopped, StoredJournal},
     },
 };
-
-/// An instance at the end of its journal.
-pub struct Restored {
-    /// The instance.
-    pub instance: Box<dyn Workflow>,
-    /// Its recorder.
-    pub recorder: SharedRecorder,
-    /// The outline of the whole journal.
-    pub outline: Outline,
-    /// Number of records that were replayed.
-    pub replayed: u32,
-}
 
 /// Goes on from the snapshot of this execution, whose journal has `len` records; `None`: there is
 /// none that fits. `told` is called after each event that is replayed.
@@ -42,7 +28,7 @@ pub async fn restored(
     key: SnapshotKey,
     len: u32,
     told: impl Fn() + Send,
-) -> Result<Option<Restored>, StoreError> {
+) -> Result<Option<Resumed>, StoreError> {
     let guests = &worker.host.guests;
     let files = guests.snapshots().filter(|files| files.policy.records <= len).cloned();
     let Some(files) = files else { return Ok(None) };
@@ -55,10 +41,10 @@ pub async fn restored(
             "its journal is another one now".to_owned()
         }
         Some(kept) => match resume(worker, identity, &key, len, kept, told).await {
-            Ok(restored) => {
+            Ok(resumed) => {
                 worker.host.metrics.worker.snapshot(SnapshotEvent::Restored);
-                worker.snapshots.note(&key.id, len - restored.replayed);
-                return Ok(Some(restored));
+                worker.snapshots.note(&key.id, len - resumed.replayed);
+                return Ok(Some(resumed));
             }
             Err(ReplayStopped::Unread(NotRead::Store(error))) => return Err(error),
             Err(ReplayStopped::Unread(not_read)) => format!("{not_read:?}"),
@@ -99,13 +85,12 @@ async fn resume(
     len: u32,
     kept: Kept,
     told: impl Fn() + Send,
-) -> Result<Restored, ReplayStopped> {
-    let (store, replayed) = (&*worker.host.store, len - kept.len());
+) -> Result<Resumed, ReplayStopped> {
+    let store = &*worker.host.store;
     let lines = store.read().log_count(&key.id).await.map_err(NotRead::Store)?;
     let (host, module, lines) = (&worker.host, key.module, Some(lines));
     let Kept { place, change, .. } = kept;
     let resumption = Resumption { host, module, identity, lines, place, change: &change };
     let mut journal = StoredJournal::new(store, &key.id, len);
-    let Resumed { instance, recorder, outline } = resumption.run(&mut journal, told).await?;
-    Ok(Restored { instance, recorder, outline, replayed })
+    resumption.run(&mut journal, told).await
 }

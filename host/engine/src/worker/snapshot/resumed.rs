@@ -41,6 +41,8 @@ pub struct Resumed {
     pub recorder: SharedRecorder,
     /// The outline of the whole journal.
     pub outline: Outline,
+    /// Number of records that were replayed.
+    pub replayed: u32,
 }
 
 impl Resumption<'_> {
@@ -61,6 +63,7 @@ impl Resumption<'_> {
         };
         let mut instance = host.guests.accessible(module, Some(*engine)).await?;
         instance.restore(function, &seed.0, change).await?;
+        let kept = place.outline().head().len;
         let (outline, records) = journal.outline_after(place.outline().clone()).await?;
         let mut recorder = Recorder::resumed_at(identity, place, lines.is_none())
             .with_stored_lines(lines.unwrap_or_default());
@@ -70,7 +73,8 @@ impl Resumption<'_> {
         }
         let recorder = Arc::new(Mutex::new(recorder));
         Replayer { recorder: &recorder, source: journal }.go_on(&mut *instance, told).await?;
-        Ok(Resumed { instance, recorder, outline })
+        let replayed = outline.head().len - kept;
+        Ok(Resumed { instance, recorder, outline, replayed })
     }
 }
 
