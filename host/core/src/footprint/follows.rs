@@ -1,0 +1,204 @@
+//! What follows from rows that are loaded: who awaits a promise, which line an execution joins, and so on.
+
+use super::{Footprint, SweepPage};
+use crate::{
+    address::{Address, ModuleRef},
+    graph,
+    id::{Digest, ObjectId, PromiseId},
+    invocation::Record,
+    limit::{LimitName, PartitionId, Pick, PlaceState, key_of},
+    promise::{NewPromise, Promise, Schedule, Template, module_named},
+    saga::StepTags,
+    tags,
+    time::Timestamp,
+    transition::{Leaving, SWEEP, declared, limit_name, planned, turn_in},
+    value::{Tags, Value},
+    view::View,
+};
+
+impl Footprint {
+    /// Who awaits the promises of an object.
+    pub(super) fn awaiters_of_promises(&mut self, view: &View, object: &ObjectId) {
+        for promise in view.promises_of(object) {
+            self.rows.extend(view.callbacks_on(promise.id()).map(|(by, _)| by.clone()));
+        }
+    }
+
+    /// What a schedule makes at these instants, and the last thing it made.
+    pub(super) fn occurrences(
+        &mut self,
+        view: &View,
+        schedule: &Schedule,
+        at: impl IntoIterator<Item = Timestamp>,
+    ) {
+        let made = at.into_iter().map(|at| schedule.promise_at(at));
+        for id in made.chain(schedule.last_id.clone()) {
+            self.settles(view, &id);
+            self.composites.insert(id);
+        }
+        self.named_by(&schedule.template.tags);
+        let Template { param, tags, .. } = &schedule.template;
+        self.joins_as(view, tags, param, None);
+    }
+
+    /// Who is last in the line that a new execution joins, and the limit that it comes to.
+    pub(super) fn joins(&mut self, view: &View, new: &NewPromise, caller: Option<&Caller>) {
+        self.joins_as(view, &new.tags, &new.param, caller);
+    }
+
+    pub(super) fn joins_as(
+        &mut self,
+        view: &View,
+        tags: &Tags,
+        param: &Value,
+        caller: Option<&Caller>,
+    ) {
+        let Some(Ok(address)) = tags::target(tags).map(Address::parse) else { return };
+        if let Some(line) = address.object().and_then(|object| view.line(&object)) {
+            self.composites.insert(line.tail.clone());
+        }
+        let caller_name = caller.map(|caller| caller.name.as_str());
+        let Some(name) = limit_name(&address, caller_name) else { return };
+        let own = caller.and_then(|caller| caller.module);
+        let own = own.filter(|_| matches!(address, Address::Wasm { module: ModuleRef::Own, .. }));
+        self.modules.extend(own);
+        let known = view.limit(&name).cloned();
+        let limit = known.unwrap_or_else(|| declared(view, &name, own.as_ref()));
+        let partition = limit.rule().and_then(|rule| key_of(&name, rule, param).ok());
+        partition.into_iter().for_each(|key| self.comes_to(view, &name.partition(&key)));
+        self.limits.insert(name);
+    }
+
+    /// The promise of a signal to an invocation, after `before` others of the same transaction.
+    pub(super) fn hears(&mut self, view: &View, invocation: &PromiseId, name: &str, before: u32) {
+        let (Some(promise), Some(task)) = (view.promise(invocation), view.task(invocation)) else {
+            return;
+        };
+        let signal = match graph::is_run(promise) {
+            true => invocation.run_signal(name),
+            false => invocation.signal(task.signals.saturating_add(before)),
+        };
+        self.settles(view, &signal);
+        self.composites.insert(signal);
+    }
+
+    /// The key of a limit that an execution comes to, and who may have to give way.
+    pub(super) fn comes_to(&mut self, view: &View, partition: &PartitionId) {
+        if let Some(latest) = view.partition(partition).and_then(|row| row.latest.as_ref()) {
+            self.settles(view, latest);
+            self.composites.insert(latest.clone());
+        }
+        self.partitions.insert(partition.clone());
+    }
+
+    /// Where an execution stands behind its limit, if it is behind one.
+    pub(super) fn place_of(&mut self, view: &View, id: &PromiseId) {
+        let promise =
+            view.promise(id).filter(|promise| promise.spec.tags.contains_key(tags::LIMIT));
+        self.places.extend(promise.map(|_| id.clone()));
+    }
+
+    /// The rows of a round of admissions.
+    pub(super) fn admits(&mut self, view: &View, name: &LimitName, leaving: &Leaving) {
+        let Some(limit) = view.limit(name) else { return };
+        self.rounds.insert(name.clone(), leaving.most);
+        if let Some(sweep) = &limit.sweep {
+            let page = SweepPage { after: sweep.after.clone(), limit: SWEEP };
+            self.sweeps.insert(name.clone(), page);
+        }
+        self.partitions.extend(leaving.left.iter().map(|(partition, ..)| partition.clone()));
+        for Pick { partition, priority } in planned(view, name, leaving) {
+            *self.lanes.entry((partition, priority)).or_default() += 1;
+        }
+        for ((partition, priority), most) in &self.lanes {
+            let waiting = view.waiting(partition, *priority).into_iter();
+            self.rows.extend(waiting.take(*most as usize).cloned());
+        }
+    }
+
+    /// The line of an execution that needs a turn, with who has it and who is last, and what the
+    /// execution waits for.
+    pub(super) fn takes_turn(&mut self, view: &View, id: &PromiseId) {
+        self.comes_in(view, id);
+        let Some(object) = view.promise(id).and_then(turn_in) else { return };
+        if let Some(line) = view.line(&object) {
+            self.composites.extend(line.members().cloned());
+        }
+        self.rows.extend(view.awaited_by(id).cloned());
+        self.lines.insert(object);
+    }
+
+    /// Where an execution stands behind its limit, and the limit, if it comes to it now.
+    pub(super) fn comes_in(&mut self, view: &View, id: &PromiseId) {
+        self.place_of(view, id);
+        let Some(place) = view.place(id).filter(|place| place.state == PlaceState::Expected) else {
+            return;
+        };
+        self.limit(&place.partition.limit());
+        self.modules.extend(view.task(id).and_then(|task| task.module));
+        self.comes_to(view, &place.partition);
+    }
+
+    /// The line of an execution that may be waiting for its turn, and whom it is behind.
+    pub(super) fn leaves_line(&mut self, view: &View, promise: &Promise) {
+        let id = promise.id();
+        let Some(object) = turn_in(promise).filter(|_| view.awaited_by(id).next().is_some()) else {
+            return;
+        };
+        for awaited in view.awaited_by(id) {
+            self.rows.insert(awaited.clone());
+            if view.promise(awaited).and_then(turn_in).as_ref() == Some(&object) {
+                self.composites.insert(awaited.clone());
+            }
+        }
+        self.lines.insert(object);
+    }
+
+    /// What the settlement of a promise reads: who awaits it, and the facts of the saga it is a
+    /// part of.
+    pub(super) fn settles(&mut self, view: &View, id: &PromiseId) {
+        self.rows.extend(view.callbacks_on(id).map(|(awaiter, _)| awaiter.clone()));
+        let pending = view.promise(id).filter(|promise| promise.is_pending());
+        pending.into_iter().for_each(|promise| self.leaves_line(view, promise));
+        pending.into_iter().for_each(|promise| self.place_of(view, promise.id()));
+        if let Some(promise) = pending
+            && let Some(owner) = &promise.spec.made_by
+            && is_step(owner, id, &promise.spec.tags)
+        {
+            self.facts.insert(owner.clone());
+        }
+    }
+
+    pub(super) fn repeated(&mut self, view: &View, invocation: &PromiseId, records: &[Record]) {
+        if let Some(first) = records.first()
+            && first.seq < view.head(invocation).len
+        {
+            self.tails.insert(invocation.clone(), first.seq);
+        }
+    }
+}
+
+/// Within which module a function is called.
+pub(super) struct Caller {
+    /// The module's name.
+    name: String,
+    /// The code.
+    module: Option<Digest>,
+}
+
+impl Caller {
+    pub(super) fn of(view: &View, id: &PromiseId) -> Option<Self> {
+        let module = view.task(id).and_then(|task| task.module);
+        Some(Self { name: view.promise(id)?.module_name(), module })
+    }
+
+    /// An invocation that is not there yet.
+    pub(super) fn begun(new: &NewPromise, module: Digest) -> Self {
+        Self { name: module_named(&new.tags).unwrap_or_default(), module: Some(module) }
+    }
+}
+
+/// Whether a promise of this invocation is a step of a saga, or the compensation of one.
+pub(super) fn is_step(invocation: &PromiseId, id: &PromiseId, tags: &Tags) -> bool {
+    StepTags::of(tags).is_some() || id.compensates(invocation).is_some()
+}

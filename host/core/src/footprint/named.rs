@@ -1,0 +1,188 @@
+//! The rows that a command names.
+
+use super::{ChildPage, Footprint, TREE_LIMIT};
+use crate::{
+    address::{Address, ModuleRef},
+    command::{Command, FenceAct},
+    id::PromiseId,
+    limit::LimitName,
+    promise::{NewPromise, OutboxKey},
+    tags,
+    transition::{LEAVE_ROUND, ROUND, limit_name},
+    update,
+    value::{Tags, Text},
+};
+
+/// The rows a command names.
+pub fn footprint(command: &Command) -> Footprint {
+    let mut rows = Footprint::default();
+    match command {
+        Command::PromiseGet { id }
+        | Command::PromiseSettle { id, .. }
+        | Command::TaskGet { id }
+        | Command::TaskHalt { id }
+        | Command::TaskContinue { id }
+        | Command::Cancel { invocation: id }
+        | Command::Kill { invocation: id }
+        | Command::JournalRemove { id }
+        | Command::PromiseDue { id }
+        | Command::LeaseDue { id }
+        | Command::RetryDue { id }
+        | Command::HostRelease { id, .. } => rows.composite(id),
+        Command::TaskMigrate { id, module, .. } => {
+            rows.composite(id);
+            rows.modules.insert(*module);
+        }
+        Command::PromiseCreate(new) | Command::TaskCreate { new, .. } => rows.create(new),
+        Command::TaskBegin { new, first, .. } => {
+            rows.create(new);
+            first.iter().for_each(|command| rows.merge(footprint(command)));
+        }
+        Command::InvocationFork(fork) => {
+            rows.create(&fork.new);
+            rows.modules.extend(fork.module);
+            rows.composites.extend(fork.promises());
+        }
+        Command::RegisterCallback { awaited, awaiter } => {
+            rows.composite(awaited);
+            rows.composite(awaiter);
+        }
+        Command::RegisterListener { awaited, .. } => rows.composite(awaited),
+        Command::TaskAcquire { claim, .. } | Command::TaskRelease { claim, .. } => {
+            rows.composite(&claim.id)
+        }
+        Command::TaskHeartbeat { holder, items } => {
+            items.iter().for_each(|item| rows.composite(&item.claim.id));
+            rows.hosts.insert(holder.node.clone());
+        }
+        Command::WorkerHeartbeat { holder } | Command::WorkerGone { holder, .. } => {
+            rows.held_by.insert(holder.node.clone());
+        }
+        Command::TaskFence { claim, actions, .. } => {
+            rows.composite(&claim.id);
+            for action in actions {
+                if let FenceAct::Create { new } | FenceAct::CreateLoose { new } = &action.act {
+                    rows.create(new);
+                } else if let Some(id) = action.act.promise() {
+                    rows.composite(id);
+                }
+                if let FenceAct::Signal { invocation, .. } = &action.act {
+                    rows.signal_keys.insert((invocation.clone(), action.signal_key(&claim.id)));
+                }
+            }
+        }
+        Command::TaskSuspend { claim, awaits, .. } => {
+            rows.composite(&claim.id);
+            awaits.iter().for_each(|id| rows.composite(id));
+        }
+        Command::TaskFulfill { claim, .. } => rows.composite(&claim.id),
+        Command::Signal { invocation, key, .. } => {
+            rows.composite(invocation);
+            rows.signal_keys.extend(key.clone().map(|key| (invocation.clone(), key)));
+        }
+        Command::Update { invocation, name, key, .. } => {
+            rows.composite(invocation);
+            let key = key.as_ref().map(|key| update::signal_key(name, key));
+            rows.signal_keys.extend(key.map(|key| (invocation.clone(), key)));
+        }
+        Command::Deploy { alias, module } | Command::Undeploy { alias, module } => {
+            rows.aliases.insert(alias.clone());
+            rows.modules.insert(*module);
+        }
+        Command::ResourceGet { name }
+        | Command::ResourceLease { name, .. }
+        | Command::FencedPut { name, .. } => {
+            rows.resources.insert(name.clone());
+        }
+        Command::ObjectWrite { object, write } => {
+            rows.lines.insert(object.clone());
+            rows.promises_of.extend(write.leaves_nothing().then(|| object.clone()));
+        }
+        Command::LimitSet { name, .. } => {
+            rows.limit(name);
+        }
+        Command::LimitDue { name } => {
+            rows.limit(name);
+            rows.rounds.insert(name.clone(), ROUND);
+        }
+        Command::ScheduleCreate(new) => {
+            rows.schedules.insert(new.id.clone());
+            rows.named_by(&new.template.tags);
+        }
+        Command::ScheduleDelete { id }
+        | Command::SchedulePause { id, .. }
+        | Command::ScheduleBackfill { id, .. }
+        | Command::ScheduleDue { id } => {
+            rows.schedules.insert(id.clone());
+        }
+        Command::OutboxDue { key } => {
+            rows.composite(key.promise());
+            rows.outbox.insert(key.clone());
+            if let OutboxKey::LeaveLimit(_, name) = key {
+                rows.limit(name);
+                rows.rounds.insert(name.clone(), LEAVE_ROUND);
+            }
+        }
+        Command::OutboxAck { key } | Command::OutboxDefer { key, .. } => {
+            rows.outbox.insert(key.clone());
+        }
+        Command::HostStart { node } => {
+            rows.hosts.insert(node.clone());
+            rows.held_by.insert(node.clone());
+        }
+        Command::Prune { top, .. } => {
+            rows.trees.insert(top.clone(), TREE_LIMIT);
+        }
+        Command::Reconcile { id } => {
+            rows.composite(id);
+            rows.outbox.insert(OutboxKey::CancelChildren(id.clone()));
+            rows.children.insert(id.clone(), ChildPage { after: None, limit: 1, unasked: true });
+            rows.facts.insert(id.clone());
+        }
+    }
+    rows
+}
+
+impl Footprint {
+    /// A limit, with the module whose declaration holds where it has no row.
+    pub(super) fn limit(&mut self, name: &LimitName) {
+        self.aliases.extend(name.parts().map(|(module, _)| Text::from(module)));
+        self.limits.insert(name.clone());
+    }
+
+    pub(super) fn composite(&mut self, id: &PromiseId) {
+        self.composites.insert(id.clone());
+    }
+
+    pub(super) fn create(&mut self, new: &NewPromise) {
+        self.composite(&new.id);
+        self.named_by(&new.tags);
+    }
+
+    /// The module and the object that a target names.
+    pub(super) fn named_by(&mut self, tags: &Tags) {
+        let Some(Ok(address)) = tags::target(tags).map(Address::parse) else { return };
+        self.lines.extend(address.object());
+        self.limits.extend(limit_name(&address, None));
+        let target = match address {
+            Address::Wasm { .. } | Address::Service { .. } => {
+                address.named().map(|(module, _)| module)
+            }
+            address if address.is_graph_run() => {
+                tags.get(tags::MODULE).and_then(|module| ModuleRef::parse(module))
+            }
+            _ => None,
+        };
+        if let Some(module) = target {
+            match module {
+                ModuleRef::Own => {}
+                ModuleRef::Alias(alias) => {
+                    self.aliases.insert(alias);
+                }
+                ModuleRef::Exact(digest) => {
+                    self.modules.insert(digest);
+                }
+            }
+        }
+    }
+}

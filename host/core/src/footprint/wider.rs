@@ -1,0 +1,197 @@
+//! The rows that a command needs beside those it names.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{
+    CHILD_PAGE, ChildPage, Footprint,
+    follows::{Caller, is_step},
+};
+use crate::{
+    command::{Command, FenceAct},
+    id::PromiseId,
+    limit::LimitName,
+    promise::{Message, OutboxKey},
+    transition::{Leaving, Left, turn_in},
+    view::View,
+};
+
+/// The rows a command needs beside those it names (`named`, its [`footprint`](super::footprint())), as far as the
+/// loaded ones tell.
+pub fn widen(view: &View, command: &Command, named: &Footprint) -> Footprint {
+    let mut wider = Footprint::default();
+    // A settlement reads the tasks of those who await it. Which promises settle depends on the
+    // time, so every named pending promise counts.
+    for id in &named.composites {
+        wider.settles(view, id);
+    }
+    match command {
+        Command::PromiseCreate(new) => wider.joins(view, new, None),
+        Command::TaskCreate { new, .. } => {
+            wider.joins(view, new, None);
+            wider.takes_turn(view, &new.id);
+        }
+        Command::InvocationFork(fork) => {
+            wider.joins(view, &fork.new, None);
+            wider.repeated(view, &fork.new.id, &fork.records);
+        }
+        Command::TaskAcquire { claim, .. } => wider.takes_turn(view, &claim.id),
+        Command::RegisterCallback { awaiter, .. } => {
+            wider.lines.extend(view.promise(awaiter).and_then(turn_in));
+            wider.place_of(view, awaiter);
+        }
+        Command::ObjectWrite { object, write } => {
+            let line = view.line(object).into_iter();
+            wider.rows.extend(line.flat_map(|line| line.members().cloned()));
+            if write.leaves_nothing() {
+                wider.awaiters_of_promises(view, object);
+            }
+        }
+        Command::TaskFence { claim, records, actions, .. } => {
+            wider.repeated(view, &claim.id, records);
+            let mut writes_state = false;
+            let mut sent: BTreeMap<&PromiseId, u32> = BTreeMap::new();
+            let caller = Caller::of(view, &claim.id);
+            for action in actions {
+                match &action.act {
+                    FenceAct::Create { new } => wider.joins(view, new, caller.as_ref()),
+                    FenceAct::CreateLoose { new } => wider.joins(view, new, None),
+                    FenceAct::State(_) => writes_state = true,
+                    FenceAct::Signal { invocation, name, .. } => {
+                        let before = sent.entry(invocation).or_default();
+                        wider.hears(view, invocation, name, *before);
+                        *before += 1;
+                    }
+                    _ => {}
+                }
+            }
+            if writes_state {
+                wider.lines.extend(view.promise(&claim.id).and_then(turn_in));
+            }
+            // A step that this very fence makes may be settled by it.
+            let steps = actions.iter().filter(|action| match &action.act {
+                FenceAct::Create { new } => is_step(&claim.id, &new.id, &new.tags),
+                _ => false,
+            });
+            wider.facts.extend(steps.map(|_| claim.id.clone()));
+        }
+        Command::TaskSuspend { claim, records, .. }
+        | Command::TaskFulfill { claim, records, .. } => wider.repeated(view, &claim.id, records),
+        Command::TaskBegin { new, module, first, .. } => {
+            wider.joins(view, new, None);
+            let caller = Caller::begun(new, *module);
+            for action in first.iter().flat_map(Command::actions) {
+                if let FenceAct::Create { new } = &action.act {
+                    wider.joins(view, new, Some(&caller));
+                }
+            }
+            // What they name is named by the whole.
+            let named = Footprint::default();
+            first.iter().for_each(|command| wider.merge(widen(view, command, &named)));
+        }
+        Command::Signal { invocation, name, .. } => {
+            wider.hears(view, invocation, name, 0);
+        }
+        Command::Update { invocation, .. } => {
+            if let Some(task) = view.task(invocation) {
+                let signal = invocation.signal(task.signals);
+                wider.settles(view, &signal);
+                wider.composites.extend([signal, invocation.answer(task.signals)]);
+            }
+        }
+        Command::OutboxDue { key: key @ OutboxKey::CancelChildren(parent) } => {
+            if let Some(Message::CancelChildren { after }) =
+                view.outbox_row(key).map(|row| &row.message)
+            {
+                let page = ChildPage { after: after.clone(), limit: CHILD_PAGE, unasked: false };
+                for child in view.children(parent, after.as_ref()).take(CHILD_PAGE as usize) {
+                    wider.settles(view, child);
+                }
+                wider.children.insert(parent.clone(), page);
+            }
+        }
+        Command::OutboxDue { key: key @ OutboxKey::LeaveLimit(id, name) } => {
+            if let Some(row) = view.outbox_row(key)
+                && let Message::LeaveLimit { admitted } = row.message
+            {
+                let leaving = Leaving::of(view.promise(id), admitted, row.created_at);
+                wider.admits(view, name, &leaving);
+            }
+        }
+        Command::LimitDue { name } => {
+            if let Some(due_at) = view.limit(name).and_then(|limit| limit.due_at) {
+                wider.admits(view, name, &Leaving::nobody(due_at));
+            }
+        }
+        Command::Deploy { alias, module } | Command::Undeploy { alias, module } => {
+            let modules = [view.alias(alias), Some(*module)].into_iter().flatten();
+            let facts = modules.filter_map(|module| view.module_facts(&module));
+            let functions = facts.flat_map(|facts| facts.limits.keys());
+            wider.limits.extend(functions.map(|function| LimitName::of(alias, function)));
+        }
+        Command::ScheduleDue { id } => {
+            if let Some(schedule) = view.schedule(id) {
+                wider.occurrences(view, schedule, [schedule.next_at]);
+            }
+        }
+        Command::ScheduleBackfill { id, from, to } => {
+            if let Some(schedule) = view.schedule(id) {
+                wider.occurrences(view, schedule, schedule.backfill_page(*from, *to).0);
+            }
+        }
+        Command::Prune { top, state, .. } => {
+            let tree = view.tree(top);
+            let mut objects = BTreeSet::new();
+            for member in &tree.members {
+                wider.rows.extend(view.callbacks_on(member).map(|(by, _)| by.clone()));
+                objects.extend(view.promise(member).and_then(turn_in));
+            }
+            for object in &objects {
+                let Some(line) = view.line(object) else { continue };
+                wider.rows.insert(line.tail.clone());
+                if Left::of(view, object, line, &tree.members, *state).nothing {
+                    wider.promises_of.insert(object.clone());
+                    wider.awaiters_of_promises(view, object);
+                }
+            }
+            wider.lines.extend(objects);
+        }
+        Command::Reconcile { id } => {
+            for awaited in view.awaited_by(id) {
+                wider.rows.insert(awaited.clone());
+            }
+            if let Some(last) = view.head(id).len.checked_sub(1) {
+                wider.tails.insert(id.clone(), last);
+            }
+        }
+        Command::PromiseGet { .. }
+        | Command::PromiseSettle { .. }
+        | Command::RegisterListener { .. }
+        | Command::TaskGet { .. }
+        | Command::TaskHeartbeat { .. }
+        | Command::WorkerHeartbeat { .. }
+        | Command::WorkerGone { .. }
+        | Command::TaskRelease { .. }
+        | Command::TaskHalt { .. }
+        | Command::TaskContinue { .. }
+        | Command::TaskMigrate { .. }
+        | Command::JournalRemove { .. }
+        | Command::Cancel { .. }
+        | Command::Kill { .. }
+        | Command::LimitSet { .. }
+        | Command::ResourceGet { .. }
+        | Command::ResourceLease { .. }
+        | Command::FencedPut { .. }
+        | Command::ScheduleCreate(_)
+        | Command::ScheduleDelete { .. }
+        | Command::SchedulePause { .. }
+        | Command::PromiseDue { .. }
+        | Command::LeaseDue { .. }
+        | Command::RetryDue { .. }
+        | Command::OutboxDue { .. }
+        | Command::OutboxAck { .. }
+        | Command::OutboxDefer { .. }
+        | Command::HostStart { .. }
+        | Command::HostRelease { .. } => {}
+    }
+    wider
+}
