@@ -1,0 +1,55 @@
+//! Names of things: promises, modules, hosts, claims. A client's id is opaque; only ids the engine
+//! mints have a form.
+//!
+//! ```text
+//! {inv}/{k}         the promise of command k of invocation inv
+//! {inv}/p/{name}    a named promise
+//! {inv}/s/{n}       its n-th signal
+//! {inv}/c/{saga}/{seq}   the compensation of a step of one of its sagas
+//! {inv}/u/{saga}/{seq}   what a person says of a step whose effect is unknown
+//! {run}/n/{node}/{k}     attempt k of a node of a graph run
+//! {run}/sig/{name}  a signal to a graph run
+//! {object}/p/{name} a promise of an object, which belongs to no execution
+//! {object}/{function}    the run of a key, if its starter gives it no other id
+//! ```
+//!
+//! There, an object is `MODULE/OBJECT@KEY` with `%2F` for each slash of the key, `%25` for each percent sign,
+//! and the same for control characters: a key may contain anything, and no two objects have ids in common.
+
+mod claim;
+mod digest;
+mod holder;
+mod length;
+mod names;
+mod object_id;
+mod promise_id;
+
+use std::fmt;
+
+pub use self::{
+    claim::{Claim, CommandIndex, Version},
+    digest::{Digest, NotADigest},
+    holder::{Holder, NodeName},
+    length::{LONGEST, LONGEST_MINTED, TooLong, fits, fits_under, fits_within},
+    names::{ResourceName, ScheduleId},
+    object_id::ObjectId,
+    promise_id::PromiseId,
+};
+
+macro_rules! shown_as_text {
+    ($($name:ident),*) => {$(
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Debug::fmt(self.as_str(), f)
+            }
+        }
+    )*};
+}
+pub(crate) use shown_as_text;
+
+shown_as_text!(PromiseId, NodeName, ScheduleId, ResourceName, ObjectId);

@@ -1,0 +1,103 @@
+//! Objects, and the promises that belong to them.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::PromiseId;
+use crate::value::Text;
+
+/// An object: a key of a kind of object that a module declares, `MODULE/OBJECT@KEY`.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ObjectId(Text);
+
+impl ObjectId {
+    /// An object by its full name, `MODULE/OBJECT@KEY`.
+    pub fn new(id: impl Into<Arc<str>>) -> Self {
+        Self(Text::from(id.into()))
+    }
+
+    /// The name as text.
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+
+    /// Its key: what follows the first `@`.
+    pub fn key(&self) -> &str {
+        self.as_str().split_once('@').map_or("", |(_, key)| key)
+    }
+
+    /// The promise that this object knows as `name`.
+    pub fn promise(&self, name: &str) -> PromiseId {
+        PromiseId::new(format!("{}/p/{name}", self.in_ids()))
+    }
+
+    /// What the ids of all its promises lie between, these two not included.
+    pub fn promises(&self) -> [PromiseId; 2] {
+        let object = self.in_ids();
+        // `0` follows the slash.
+        ["/", "0"].map(|end| PromiseId::new(format!("{object}/p{end}")))
+    }
+
+    /// The name under which this object knows a promise, if it is one of its own.
+    pub fn name_of<'a>(&self, promise: &'a PromiseId) -> Option<&'a str> {
+        let rest = promise.as_str().strip_prefix(&self.in_ids())?.strip_prefix("/p/")?;
+        Some(rest).filter(|name| !name.is_empty())
+    }
+
+    /// The run of its key by a function, if its starter gives it no other id.
+    pub fn run(&self, function: &str) -> PromiseId {
+        PromiseId::new(format!("{}/{function}", self.in_ids()))
+    }
+
+    /// As it stands before what belongs to it.
+    fn in_ids(&self) -> String {
+        let Some((kind, key)) = self.as_str().split_once('@') else { return self.to_string() };
+        let mut object = format!("{kind}@");
+        for letter in key.chars() {
+            match letter {
+                letter if matches!(letter, '%' | '/') || letter.is_control() => {
+                    object.push_str(&format!("%{:02X}", letter as u32));
+                }
+                letter => object.push(letter),
+            }
+        }
+        object
+    }
+}
+
+impl From<&str> for ObjectId {
+    fn from(id: &str) -> Self {
+        Self::new(id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_belongs_to_one_object_is_never_that_of_another() {
+        let id = |key: &str| ObjectId::new(format!("web/Signup@{key}"));
+        assert_eq!(id("ada").promise("mail").as_str(), "web/Signup@ada/p/mail");
+        assert_eq!(id("ada").run("run").as_str(), "web/Signup@ada/run");
+        assert_eq!(id("a/b%2F").run("run").as_str(), "web/Signup@a%2Fb%252F/run");
+        assert_eq!(id("é \n").run("run").as_str(), "web/Signup@é %0A/run");
+        // What the run of `ada` makes, and what belongs to keys that look like a part of that.
+        let run = id("ada").run("run");
+        assert_ne!(run.named("mail"), id("ada/run").promise("mail"));
+        assert_ne!(id("ada").promise("run"), id("ada/p").run("run"));
+        assert_ne!(id("a/b").promise("x"), id("a%2Fb").promise("x"));
+        let ours = id("ada").promise("a/b");
+        assert_eq!(id("ada").name_of(&ours), Some("a/b"));
+        for other in ["ad", "ada/p", "adam"] {
+            assert_eq!(id(other).name_of(&ours), None, "{other}");
+        }
+        let [after, before] = id("ada").promises();
+        assert!(after < ours && ours < before);
+        for other in [id("ada").run("run"), id("adam").promise("x"), id("ada/p").promise("x")] {
+            assert!(other <= after || other >= before, "{other}");
+        }
+    }
+}

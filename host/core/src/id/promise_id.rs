@@ -1,0 +1,132 @@
+//! The id of a promise, and those that lie under it.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::CommandIndex;
+use crate::value::Text;
+
+/// The id of a promise, of its task and of its invocation: they share it.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct PromiseId(Text);
+
+impl PromiseId {
+    /// An id as a client chose it; every text is accepted.
+    pub fn new(id: impl Into<Arc<str>>) -> Self {
+        Self(Text::from(id.into()))
+    }
+
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+
+    /// The promise of command `index` of this invocation.
+    pub fn command(&self, index: CommandIndex) -> Self {
+        Self::new(format!("{self}/{}", index.0))
+    }
+
+    /// The promise this invocation knows as `name`.
+    pub fn named(&self, name: &str) -> Self {
+        Self::new(format!("{self}/p/{name}"))
+    }
+
+    /// The promise of the `n`-th signal to this invocation.
+    pub fn signal(&self, n: u32) -> Self {
+        Self::new(format!("{self}/s/{n}"))
+    }
+
+    /// The promise of the answer of the update that is the `n`-th signal to this invocation.
+    pub fn answer(&self, n: u32) -> Self {
+        Self::new(format!("{self}/a/{n}"))
+    }
+
+    /// The promise of the compensation of a step of a saga of this invocation.
+    pub fn compensation(&self, saga: &str, seq: u32) -> Self {
+        Self::new(format!("{self}/c/{saga}/{seq}"))
+    }
+
+    /// The saga and the step that this is the compensation of, if it is one of `invocation`'s.
+    pub fn compensates(&self, invocation: &Self) -> Option<(Text, u32)> {
+        let rest = self.as_str().strip_prefix(invocation.as_str())?.strip_prefix("/c/")?;
+        let (saga, seq) = rest.rsplit_once('/')?;
+        let seq = seq.parse().ok()?;
+        (invocation.compensation(saga, seq) == *self).then(|| (Text::from(saga), seq))
+    }
+
+    /// The promise by which a person says whether a step of a saga of this invocation acted.
+    pub fn verdict_on(&self, saga: &str, seq: u32) -> Self {
+        Self::new(format!("{self}/u/{saga}/{seq}"))
+    }
+
+    /// The saga and the step about which `promise` asks, if it is one of [`Self::verdict_on`].
+    pub fn asked_about<'a>(&self, promise: &'a str) -> Option<(&'a str, &'a str)> {
+        promise.strip_prefix(self.as_str())?.strip_prefix("/u/")?.rsplit_once('/')
+    }
+
+    /// An attempt of a node of this graph run.
+    pub fn attempt(&self, node: &str, attempt: u32) -> Self {
+        Self::new(format!("{self}/n/{node}/{attempt}"))
+    }
+
+    /// The node that this is an attempt of, if it is one of `run`'s.
+    pub fn node_of(&self, run: &Self) -> Option<&str> {
+        let rest = self.as_str().strip_prefix(run.as_str())?.strip_prefix("/n/")?;
+        Some(rest.split_once('/')?.0)
+    }
+
+    /// The promise of this graph run's signal with a name.
+    pub fn run_signal(&self, name: &str) -> Self {
+        Self::new(format!("{self}/sig/{name}"))
+    }
+
+    /// Whether it belongs to the tree below `root` in any of the ways in which clients write that.
+    pub fn lies_under(&self, root: &str) -> bool {
+        let rest = self.as_str().strip_prefix(root);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', ':', '/']))
+    }
+
+    /// Whether this id lies under `owner`, where only `owner` may make promises.
+    pub fn is_minted_by(&self, owner: &Self) -> bool {
+        self.as_str()
+            .strip_prefix(owner.as_str())
+            .is_some_and(|rest| rest.starts_with('/') && rest.len() > 1)
+    }
+}
+
+impl From<&str> for PromiseId {
+    fn from(id: &str) -> Self {
+        Self::new(id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn minted_ids_lie_under_their_owner() {
+        let owner = PromiseId::from("order/42");
+        assert_eq!(owner.command(CommandIndex(7)).as_str(), "order/42/7");
+        assert_eq!(owner.named("approval").as_str(), "order/42/p/approval");
+        assert_eq!(owner.signal(0).as_str(), "order/42/s/0");
+        assert!(owner.signal(0).is_minted_by(&owner));
+        assert_eq!(owner.attempt("load", 2).node_of(&owner), Some("load"));
+        assert_eq!(owner.command(CommandIndex(7)).node_of(&owner), None);
+        for stranger in ["order/42", "order/42/", "order/421", "order/421/0", "x"] {
+            assert!(!PromiseId::from(stranger).is_minted_by(&owner), "{stranger}");
+        }
+    }
+
+    #[test]
+    fn a_tree_is_told_by_the_ids_of_its_members() {
+        for id in ["root", "root.0", "root:0.1", "root:d1f", "root/7"] {
+            assert!(PromiseId::from(id).lies_under("root"), "{id}");
+        }
+        for id in ["roots", "other:root", "roo", ""] {
+            assert!(!PromiseId::from(id).lies_under("root"), "{id}");
+        }
+    }
+}
