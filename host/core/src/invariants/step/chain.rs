@@ -1,0 +1,164 @@
+//! What settles, and what follows from it.
+
+use std::collections::BTreeSet;
+
+use super::StepView;
+use crate::{
+    command::{Command, FenceAct},
+    footprint::footprint,
+    graph,
+    id::{CommandIndex, PromiseId, ScheduleId},
+    invariants::{Found, each, unless},
+    limit::PlaceState,
+    promise::{OutboxKey, Promise, TaskState, TaskStatus},
+    snapshot::Snapshot,
+    time::Timestamp,
+};
+
+/// What settles in a step is what its command names: the chain never goes on to others.
+pub(super) fn linear_chain(step: &StepView<'_>) -> Found {
+    let named = footprint(step.command).composites;
+    // What the schedule made last, and its occurrences.
+    let occurred =
+        |schedule: &ScheduleId, range: Option<(Timestamp, Timestamp)>, id: &PromiseId| {
+            step.before.schedules.get(schedule).is_some_and(|schedule| {
+                let occurrences = match range {
+                    Some((from, to)) => schedule.backfill_page(from, to).0,
+                    None => vec![schedule.next_at],
+                };
+                let mut made = occurrences.into_iter().map(|at| schedule.promise_at(at));
+                schedule.last_id.as_ref() == Some(id) || made.any(|made| made == *id)
+            })
+        };
+    // One of the next signals of an invocation.
+    let is_signal = |id: &PromiseId, invocation: &PromiseId, name: &str, most: u32| {
+        if step.before.promises.get(invocation).is_some_and(graph::is_run) {
+            return *id == invocation.run_signal(name);
+        }
+        let task = step.before.tasks.get(invocation);
+        task.is_some_and(|task| {
+            (task.signals..task.signals + most).any(|n| *id == invocation.signal(n))
+        })
+    };
+    each(&step.after.promises, |id, after| {
+        let settled_now =
+            !after.is_pending() && step.before.promises.get(id).is_none_or(Promise::is_pending);
+        let allowed = || match step.command {
+            Command::Signal { invocation, name, .. } => is_signal(id, invocation, name, 1),
+            Command::TaskFence { actions, .. } => {
+                let signals = (1..).zip(actions.iter().filter_map(|action| match &action.act {
+                    FenceAct::Signal { invocation, name, .. } => Some((invocation, name)),
+                    _ => None,
+                }));
+                signals.into_iter().any(|(most, (to, name))| is_signal(id, to, name, most))
+            }
+            Command::Update { invocation, .. } => {
+                let task = step.before.tasks.get(invocation);
+                task.is_some_and(|task| *id == invocation.signal(task.signals))
+            }
+            Command::OutboxDue { key: OutboxKey::CancelChildren(parent) } => {
+                after.attached_to() == Some(parent)
+            }
+            Command::ScheduleDue { id: schedule } => occurred(schedule, None, id),
+            Command::ScheduleBackfill { id: schedule, from, to } => {
+                occurred(schedule, Some((*from, *to)), id)
+            }
+            _ => false,
+        };
+        // Of a key that has one at a time, or only the last one of several.
+        let gave_way = step.before.partitions.values().any(|row| row.latest.as_ref() == Some(id));
+        unless(!settled_now || named.contains(id) || gave_way || allowed(), || {
+            format!("settled by {}, which does not name it", step.command.name())
+        })
+    })
+}
+
+/// A suspended task goes on because a promise it waits for settled, because it was admitted, was
+/// moved to other code, or was asked to stop.
+pub(super) fn wake_has_a_cause(step: &StepView<'_>) -> Found {
+    each(&step.after.tasks, |id, after| {
+        let before = step.before.tasks.get(id)?;
+        if (before.status(), after.status()) != (TaskStatus::Suspended, TaskStatus::Pending) {
+            return None;
+        }
+        let consumed_now = step.after.callbacks.iter().any(|((on, by), consumed)| {
+            let settled_now = step.before.promises.get(on).is_none_or(Promise::is_pending)
+                && step.after.promises.get(on).is_some_and(|promise| !promise.is_pending());
+            by == id && *consumed && settled_now
+        });
+        let asked_to_stop = before.cancel != after.cancel && may_cancel(step.command);
+        let replaced = before.cancel != after.cancel
+            && step.before.partitions.values().any(|row| row.latest.as_ref() == Some(id));
+        let admitted = [step.before, step.after].map(|rows| rows.places.get(id).map(|it| it.state))
+            == [Some(PlaceState::Waiting), Some(PlaceState::Admitted)];
+        let mended = matches!(step.command, Command::Reconcile { .. });
+        let moved = before.module != after.module;
+        unless(consumed_now || asked_to_stop || replaced || admitted || mended || moved, || {
+            format!("woken by {}", step.command.name())
+        })
+    })
+}
+
+/// All that still happens to a task whose promise is past its deadline is that the promise settles:
+/// its lease does not run out, and it is not offered, taken, halted or heard of. What it waits for
+/// may wake it, and then it is not offered.
+pub(super) fn overdue_only_settles(step: &StepView<'_>) -> Found {
+    each(&step.before.tasks, |id, before| {
+        let overdue = step.before.promises.get(id)?.is_overdue(step.now);
+        let open = step.after.promises.get(id)?.is_pending();
+        let after = step.after.tasks.get(id)?;
+        let woken = before.status() == TaskStatus::Suspended
+            && matches!(after.state, TaskState::Pending { offered: false, .. });
+        unless(!overdue || !open || before == after || woken, || {
+            format!("past its deadline, {before:?} became {after:?}")
+        })
+    })
+}
+
+/// A new message that a promise settled takes the place of exactly one listener, and no listener
+/// goes without one.
+pub(super) fn unblock_discharges_a_listener(step: &StepView<'_>) -> Found {
+    let owed = |rows: &Snapshot| -> BTreeSet<(PromiseId, crate::value::Text)> {
+        let unblocks = rows.outbox.keys().filter_map(|key| match key {
+            OutboxKey::Unblock(id, address) => Some((id.clone(), address.clone())),
+            OutboxKey::Execute(_)
+            | OutboxKey::Event(..)
+            | OutboxKey::CancelChildren(_)
+            | OutboxKey::LeaveLimit(..) => None,
+        });
+        unblocks.collect()
+    };
+    let new: BTreeSet<_> = owed(step.after).difference(&owed(step.before)).cloned().collect();
+    let gone: BTreeSet<_> =
+        step.before.listeners.difference(&step.after.listeners).cloned().collect();
+    let unmatched = new.symmetric_difference(&gone);
+    unmatched
+        .map(|(id, address)| (vec![id.clone()], format!("listener and message of `{address}`")))
+        .collect()
+}
+
+/// An event is owed from the step on that records the command which published it, and by no later
+/// one: so what was acknowledged stays so.
+pub(super) fn event_is_owed_with_its_record(step: &StepView<'_>) -> Found {
+    let recorded = |rows: &Snapshot, id: &PromiseId, index: CommandIndex| {
+        rows.journals.get(id).is_some_and(|journal| index.0 < journal.head.commands)
+    };
+    let again = step.after.outbox.keys().filter_map(|key| match key {
+        OutboxKey::Event(id, index) if !step.before.outbox.contains_key(key) => {
+            let now = recorded(step.after, id, *index) && !recorded(step.before, id, *index);
+            (!now).then(|| (vec![id.clone()], format!("the event of command {index} is owed anew")))
+        }
+        _ => None,
+    });
+    again.collect()
+}
+
+fn may_cancel(command: &Command) -> bool {
+    match command {
+        Command::Cancel { .. } | Command::OutboxDue { key: OutboxKey::CancelChildren(_) } => true,
+        Command::TaskFence { actions, .. } => actions.iter().any(|action| {
+            matches!(action.act, FenceAct::Cancel { .. } | FenceAct::CancelLoose { .. })
+        }),
+        _ => false,
+    }
+}

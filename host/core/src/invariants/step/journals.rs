@@ -1,0 +1,56 @@
+//! Of journals, sagas and graph runs.
+
+use super::{StepView, rows::is_pruned};
+use crate::{
+    command::Command,
+    id::PromiseId,
+    invariants::{Found, each, unless},
+    promise::TaskStatus,
+};
+
+/// Journals only grow.
+pub(super) fn records_are_never_rewritten(step: &StepView<'_>) -> Found {
+    each(&step.before.journals, |id, before| {
+        let grown = step
+            .after
+            .journals
+            .get(id)
+            .is_some_and(|after| after.records.starts_with(&before.records));
+        let goes = grown || is_pruned(step, id) || journal_goes(step, id);
+        unless(goes, || "its records changed".to_owned())
+    })
+}
+
+/// Facts of sagas are only ever added, and go with the invocation that they are about.
+pub(super) fn facts_are_never_rewritten(step: &StepView<'_>) -> Found {
+    let changed = (step.before.facts.iter())
+        .filter(|(key, fact)| step.after.facts.get(*key) != Some(fact))
+        .filter(|((invocation, _), _)| !is_pruned(step, invocation));
+    changed
+        .map(|((invocation, key), _)| (vec![invocation.clone()], format!("{key:?} changed")))
+        .collect()
+}
+
+/// A node that has ended stays so, and its attempts only rise.
+pub(super) fn graph_nodes_move_forward(step: &StepView<'_>) -> Found {
+    let wrong = step.before.graph_nodes.iter().filter(|((run, node), before)| {
+        let after = step.after.graph_nodes.get(&(run.clone(), node.clone()));
+        let forward = after.is_some_and(|after| {
+            after == *before || (!before.state.is_terminal() && after.attempt >= before.attempt)
+        });
+        !forward && !is_pruned(step, run)
+    });
+    wrong
+        .map(|((run, node), before)| (vec![run.clone()], format!("`{node}` was {before:?}")))
+        .collect()
+}
+
+/// Whether an execution that had ended loses its whole journal, and is marked so.
+pub(super) fn journal_goes(step: &StepView<'_>, id: &PromiseId) -> bool {
+    let had_ended =
+        step.before.tasks.get(id).is_some_and(|task| task.status() == TaskStatus::Fulfilled);
+    matches!(step.command, Command::JournalRemove { id: named } if named == id)
+        && had_ended
+        && !step.after.journals.contains_key(id)
+        && step.after.tasks.get(id).is_some_and(|task| task.journal_removed().is_some())
+}

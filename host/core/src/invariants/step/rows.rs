@@ -1,0 +1,94 @@
+//! What is not lost and never changes.
+
+use super::StepView;
+use crate::{
+    command::Command,
+    id::{ObjectId, PromiseId},
+    invariants::{Found, each, unless},
+    object::Line,
+    snapshot::Snapshot,
+    tags,
+    transition::turn_in,
+};
+
+/// Promises and tasks are deleted by pruning only, and only settled ones.
+pub(super) fn rows_are_not_lost(step: &StepView<'_>) -> Found {
+    let lost = step.before.promises.keys().filter(|id| !step.after.promises.contains_key(id));
+    let lost = lost.chain(step.before.tasks.keys().filter(|id| !step.after.tasks.contains_key(id)));
+    let lost = lost.filter(|id| !is_pruned(step, id));
+    lost.map(|id| (vec![id.clone()], "its row is gone".to_owned())).collect()
+}
+
+/// Nothing of what an object held is there when its run is gone: the next run begins with nothing.
+/// Unless there is one that may still write it.
+pub(super) fn a_run_leaves_nothing(step: &StepView<'_>) -> Found {
+    let mut found = Found::new();
+    for (object, before) in &step.before.lines {
+        let Some(run) = &before.run else { continue };
+        let after = step.after.lines.get(object);
+        let is_open = after.is_some_and(|line| {
+            let tail = step.after.promises.get(&line.tail);
+            tail.is_some_and(|tail| tail.is_pending() && turn_in(tail).as_ref() == Some(object))
+        });
+        if is_open || after.is_some_and(|line| line.run.as_ref() == Some(run)) {
+            continue;
+        }
+        let state = step.after.state.keys().filter(|(of, _)| of == object).count();
+        let promises = step.after.promises.values();
+        let promises = promises
+            .filter(|promise| tags::object(&promise.spec.tags) == Some(object.as_str()))
+            .count();
+        if state + promises > 0 {
+            let detail = format!("`{object}` has {state} names and {promises} promises left");
+            found.push((vec![run.clone()], detail));
+        }
+    }
+    found
+}
+
+/// A settled promise stays as it is.
+pub(super) fn settled_record_never_changes(step: &StepView<'_>) -> Found {
+    each(&step.before.promises, |id, before| {
+        let same = before.is_pending()
+            || step.after.promises.get(id) == Some(before)
+            || is_pruned(step, id);
+        unless(same, || "its settlement changed".to_owned())
+    })
+}
+
+/// What a promise was made with stays as it is.
+pub(super) fn birth_never_changes(step: &StepView<'_>) -> Found {
+    each(&step.before.promises, |id, before| {
+        let same = step.after.promises.get(id).is_none_or(|after| after.spec == before.spec);
+        unless(same, || "its birth changed".to_owned())
+    })
+}
+
+/// Whether this promise was removed, and may have been.
+pub(super) fn is_pruned(step: &StepView<'_>, id: &PromiseId) -> bool {
+    let Some(promise) = step.before.promises.get(id) else { return false };
+    let is_gone = !step.after.promises.contains_key(id);
+    if let Some(object) = tags::object(&promise.spec.tags) {
+        let is_named = matches!(step.command, Command::Prune { top, part: true, .. } if top == id);
+        return is_gone && (is_named || was_emptied(step, &ObjectId::from(object)));
+    }
+    let Command::Prune { before, .. } = step.command else { return false };
+    let settled = promise.settlement();
+    is_gone && settled.is_some_and(|settlement| settlement.settled_at <= *before)
+}
+
+/// Whether all that an object holds may have gone: with its run, with the last of its executions, or
+/// because an operator says so.
+pub(super) fn was_emptied(step: &StepView<'_>, object: &ObjectId) -> bool {
+    let of = |rows: &Snapshot| rows.lines.get(object).cloned();
+    match step.command {
+        Command::Prune { state, .. } => {
+            let (before, after) = (of(step.before), of(step.after));
+            let run = |line: &Option<Line>| line.as_ref().and_then(|line| line.run.clone());
+            (run(&before).is_some() && run(&after).is_none())
+                || (*state && before.is_some() && after.is_none())
+        }
+        Command::ObjectWrite { object: named, write } => named == object && write.leaves_nothing(),
+        _ => false,
+    }
+}
