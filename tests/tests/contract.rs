@@ -227,9 +227,9 @@ async fn keys_of_0_2_0_run_once_and_their_promises_are_there_over_a_kill() {
         ..StartInvocation::default()
     };
     let id = host.client().start(&run("ada")).await.expect("it starts").id;
+    host.until(&id, "waiting", waits_for("old/Visit@ada/p/confirmed")).await;
     host.start_as("early", "old/Visit@ada/look", Json::Null).await.expect("it starts");
     resolves(&host, "early", json!(["ada", null])).await;
-    host.until(&id, "waiting", waits_for("old/Visit@ada/p/confirmed")).await;
 
     kill(&mut host).await;
 

@@ -26,9 +26,11 @@ async fn run(
 }
 
 fn compiled(directory: &Path) -> PathBuf {
-    let configuration = fs::read_dir(directory).expect("there is a cache").next();
-    let configuration = configuration.expect("of one configuration").expect("it can be read");
-    let mut files = fs::read_dir(configuration.path()).expect("it is a directory");
+    // Beside the folder of the configuration is that of the snapshots.
+    let folders = fs::read_dir(directory).expect("there is a cache");
+    let mut files = folders.flat_map(|folder| {
+        fs::read_dir(folder.expect("it can be read").path()).expect("it is a directory")
+    });
     let code = files.find_map(|file| {
         let path = file.expect("it can be read").path();
         (path.extension()? == "cwasm").then_some(path)
