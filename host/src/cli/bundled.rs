@@ -102,16 +102,47 @@ impl Bundled {
     }
 
     fn ids(&self) -> String {
-        let mut ids: Vec<String> = self
-            .contents
-            .asked()
-            .take(NAMED)
-            .map(|id| format!("`{}`", plain(id.as_str())))
-            .collect();
-        if self.contents.asked().nth(NAMED).is_some() {
-            ids.push("others".to_owned());
+        named_in_words(self.contents.asked())
+    }
+
+    /// Makes an execution ready to be replayed: on a component, if `module` is the file of one.
+    ///
+    /// # Errors
+    /// Its component is missing.
+    pub fn prepare_replay(&mut self, id: &str, module: Option<&str>) -> Result<(), CliError> {
+        match module {
+            None => self.check_component(id),
+            Some(path) if path.ends_with(".wasm") => {
+                self.supply(&read_component(Path::new(path))?);
+                Ok(())
+            }
+            Some(_) => Ok(()),
         }
-        ids.join(", ")
+    }
+
+    /// Refuses a replay of something else than a workflow.
+    ///
+    /// # Errors
+    /// Which ones have a journal.
+    pub fn check_journal(&self, id: &str) -> Result<(), CliError> {
+        let journals = || {
+            let all = self.contents.executions();
+            all.filter(|(_, records)| !records.is_empty()).map(|(promise, _)| promise.id())
+        };
+        if journals().any(|journal| journal.as_str() == id) {
+            return Ok(());
+        }
+        let has = match journals().next() {
+            None => "no journal at all".to_owned(),
+            Some(_) => format!("those of {}: name one after the file", named_in_words(journals())),
+        };
+        Err(CliError::Other {
+            code: "no-journal",
+            message: format!(
+                "`{}` has no journal to replay: workflows have one, once they have begun; the bundle has {has}",
+                plain(id)
+            ),
+        })
     }
 
     /// Refuses a replay for which the component is missing.
@@ -183,35 +214,14 @@ impl Bundled {
     }
 }
 
-/// A client over the bundle in `file`, and the execution to replay.
-///
-/// # Errors
-/// The bundle, the execution or its code is missing or damaged.
-pub async fn for_replay(
-    file: &Path,
-    id: Option<&str>,
-    module: Option<&str>,
-    console: &mut Console,
-) -> Result<Held, CliError> {
-    let mut bundled = Bundled::read(&[file.to_owned()])?;
-    let id = bundled.subject(id)?;
-    match module {
-        None => bundled.check_component(&id)?,
-        Some(path) if path.ends_with(".wasm") => bundled.supply(&read_component(Path::new(path))?),
-        Some(_) => {}
+/// Some ids, as an error names them.
+fn named_in_words<'a>(ids: impl Iterator<Item = &'a PromiseId>) -> String {
+    let mut words: Vec<String> =
+        ids.take(NAMED + 1).map(|id| format!("`{}`", plain(id.as_str()))).collect();
+    if words.len() > NAMED {
+        words[NAMED] = "others".to_owned();
     }
-    bundled.remarks(console);
-    Ok(Held { client: bundled.client().await?, id, redacted: bundled.is_redacted() })
-}
-
-/// An execution in a bundle.
-pub struct Held {
-    /// A client of a host over the bundle.
-    pub client: Client,
-    /// The execution.
-    pub id: String,
-    /// Whether its values are hidden.
-    pub redacted: bool,
+    words.join(", ")
 }
 
 /// The host, as the client knows it.

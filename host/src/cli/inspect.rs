@@ -11,6 +11,7 @@ use super::{
         self, facts, failure_line, function, plain, plain_lines, short_digest, short_target,
         state_cell, state_name, state_style,
     },
+    subject::{Asked, Subject},
     table::{Cell, Column, Table},
     time::{length, now_ms, occurrence, relative, when},
     timeline::record_line,
@@ -19,7 +20,7 @@ use crate::{
     api::model::{
         CancelProgress, Invocation, InvocationState, JournalRecord, SagaPage, Wait, WaitKind,
     },
-    client::Client,
+    client::{Client, ClientError},
 };
 
 /// Show the state of an invocation, what it waits for, and its history
@@ -28,10 +29,11 @@ use crate::{
 Examples:
   segno inspect order-1001
   segno inspect order-1001 --records 0
-  segno inspect order-1001 --json | jq .waits")]
+  segno inspect order-1001 --json | jq .waits
+  segno inspect order-1001.segno-bundle   # as it was when the bundle was made: no host, no network")]
 pub struct Inspect {
-    /// Id of the invocation
-    id: String,
+    #[command(flatten)]
+    subject: Subject,
     /// Number of journal records to show, the latest ones
     #[arg(long, value_name = "N", default_value_t = 50)]
     records: u32,
@@ -47,11 +49,13 @@ struct Document<'a> {
 impl Inspect {
     pub(super) async fn run(
         self,
-        client: &Client,
+        host: impl FnOnce() -> Result<Client, ClientError>,
         console: &mut Console,
     ) -> Result<Exit, CliError> {
-        let invocation = client.invocation(&self.id).await?;
-        let records = self.journal(client, invocation.journal_len).await?;
+        let most = self.records;
+        let Asked { client, id, .. } = self.subject.open(host, console).await?;
+        let invocation = client.invocation(&id).await?;
+        let records = journal(&client, &id, invocation.journal_len, most).await?;
         if console.json() {
             console.document(&Document { invocation: &invocation, journal: &records })?;
             return Ok(Exit::Done);
@@ -59,52 +63,57 @@ impl Inspect {
         head(&invocation, console)?;
         why(&invocation, console)?;
         if !invocation.sagas.is_empty() {
-            sagas(&client.sagas(&self.id).await?, console)?;
+            sagas(&client.sagas(&id).await?, console)?;
         }
         children(&invocation, console)?;
-        self.timeline(&invocation, &records, console)?;
+        timeline(&invocation, &records, console)?;
         Ok(Exit::Done)
     }
+}
 
-    async fn journal(&self, client: &Client, len: u32) -> Result<Vec<JournalRecord>, CliError> {
-        let mut records: Vec<JournalRecord> = Vec::new();
-        let mut next = Some(len.saturating_sub(self.records)).filter(|_| self.records > 0);
-        while let Some(from) = next {
-            let left = self.records - u32::try_from(records.len()).unwrap_or(self.records);
-            if left == 0 {
-                break;
-            }
-            let page = client.journal(&self.id, from, left.min(1000)).await?;
-            records.extend(page.records);
-            next = page.next;
+/// The last `most` records of a journal that has `len`.
+async fn journal(
+    client: &Client,
+    id: &str,
+    len: u32,
+    most: u32,
+) -> Result<Vec<JournalRecord>, CliError> {
+    let mut records: Vec<JournalRecord> = Vec::new();
+    let mut next = Some(len.saturating_sub(most)).filter(|_| most > 0);
+    while let Some(from) = next {
+        let left = most - u32::try_from(records.len()).unwrap_or(most);
+        if left == 0 {
+            break;
         }
-        Ok(records)
+        let page = client.journal(id, from, left.min(1000)).await?;
+        records.extend(page.records);
+        next = page.next;
     }
+    Ok(records)
+}
 
-    fn timeline(
-        &self,
-        invocation: &Invocation,
-        records: &[JournalRecord],
-        console: &mut Console,
-    ) -> Result<(), CliError> {
-        let Some(first) = records.first() else { return Ok(()) };
-        console.line("")?;
-        let head = console.paint(BOLD, "journal");
-        let shown = match first.seq {
-            0 => format!("{} records", invocation.journal_len),
-            from => {
-                format!("records from {from} of {}; --records shows more", invocation.journal_len)
-            }
-        };
-        let shown = console.paint(DIM, &shown);
-        console.line(format!("{head}  {shown}"))?;
-        let began_at_ms = if first.seq == 0 { first.at_ms } else { invocation.created_at_ms };
-        for record in records {
-            let line = record_line(record, began_at_ms, console);
-            console.line(line)?;
+fn timeline(
+    invocation: &Invocation,
+    records: &[JournalRecord],
+    console: &mut Console,
+) -> Result<(), CliError> {
+    let Some(first) = records.first() else { return Ok(()) };
+    console.line("")?;
+    let head = console.paint(BOLD, "journal");
+    let shown = match first.seq {
+        0 => format!("{} records", invocation.journal_len),
+        from => {
+            format!("records from {from} of {}; --records shows more", invocation.journal_len)
         }
-        Ok(())
+    };
+    let shown = console.paint(DIM, &shown);
+    console.line(format!("{head}  {shown}"))?;
+    let began_at_ms = if first.seq == 0 { first.at_ms } else { invocation.created_at_ms };
+    for record in records {
+        let line = record_line(record, began_at_ms, console);
+        console.line(line)?;
     }
+    Ok(())
 }
 
 fn head(invocation: &Invocation, console: &mut Console) -> Result<(), CliError> {

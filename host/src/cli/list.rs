@@ -1,9 +1,12 @@
 //! `segno list`.
 
+use std::path::PathBuf;
+
 use clap::Args;
 
 use super::{
     CliError, Console, Exit,
+    bundled::Bundled,
     console::{CYAN, DIM},
     input::read_label,
     pages::{self, Pages},
@@ -15,7 +18,7 @@ use crate::{
     api::model::{
         InvocationCounts, InvocationPage, InvocationQuery, InvocationState, InvocationSummary,
     },
-    client::Client,
+    client::{Client, ClientError},
 };
 
 /// List invocations, newest first
@@ -33,7 +36,8 @@ Examples:
   segno list --error declined --since 1d
   segno list --prefix order- --limit 1000 --json | jq -r '.items[].id'
   segno list --all             # every one, calls as well
-  segno list --roots --all     # every one, without calls")]
+  segno list --roots --all     # every one, without calls
+  segno list --bundle order.segno-bundle --calls")]
 pub struct List {
     /// State of the invocations
     #[arg(long, value_name = "STATE", value_parser = state_parser())]
@@ -72,6 +76,9 @@ pub struct List {
     /// Only those created before then
     #[arg(long, value_name = "WHEN", value_parser = read_since)]
     until: Option<i64>,
+    /// Those in these bundles, and ask no host; a folder stands for those in it
+    #[arg(long, value_name = "FILE|FOLDER", num_args = 1..)]
+    bundle: Vec<PathBuf>,
     #[command(flatten)]
     pages: Pages,
 }
@@ -83,9 +90,17 @@ fn state_parser() -> clap::builder::PossibleValuesParser {
 impl List {
     pub(super) async fn run(
         self,
-        client: &Client,
+        host: impl FnOnce() -> Result<Client, ClientError>,
         console: &mut Console,
     ) -> Result<Exit, CliError> {
+        let client = &match self.bundle.is_empty() {
+            true => host()?,
+            false => {
+                let bundled = Bundled::read(&self.bundle)?;
+                bundled.remarks(console);
+                bundled.client().await?
+            }
+        };
         let asks_why = self.stuck || self.state.as_deref() == Some("halted");
         let page = self.fetch(client, console).await?;
         if console.json() {

@@ -11,11 +11,12 @@ use super::{
     CliError, Console, Exit,
     console::{DIM, GREEN, RED, YELLOW},
     show::{plain_lines, short_target},
+    subject::{Asked, Subject},
     time::instant,
 };
 use crate::{
     api::model::{InvocationQuery, LogLevel, LogLine},
-    client::Client,
+    client::{Client, ClientError},
 };
 
 /// Print log lines of an invocation and its calls
@@ -24,19 +25,27 @@ use crate::{
 Examples:
   segno logs order-1001
   segno logs order-1001 --own --level warn
-  segno logs order-1001 --follow")]
+  segno logs order-1001 --follow
+  segno logs order-1001.segno-bundle   # those in a bundle: no host, no network")]
 pub struct Logs {
-    /// Id of the invocation
-    id: String,
+    #[command(flatten)]
+    subject: Subject,
+    #[command(flatten)]
+    shown: Shown,
+    /// Continue until the invocation has ended
+    #[arg(long, short)]
+    follow: bool,
+}
+
+/// Which lines are shown.
+#[derive(Debug, Args)]
+struct Shown {
     /// Minimum level: trace, debug, info, warn, error
     #[arg(long, value_name = "LEVEL", default_value = "trace", value_parser = read_level)]
     level: LogLevel,
     /// Only lines of the invocation itself, not of its calls
     #[arg(long)]
     own: bool,
-    /// Continue until the invocation has ended
-    #[arg(long, short)]
-    follow: bool,
 }
 
 /// Maximum number of calls whose lines are read, the nearest first.
@@ -68,40 +77,48 @@ fn read_level(text: &str) -> Result<LogLevel, String> {
 impl Logs {
     pub(super) async fn run(
         self,
-        client: &Client,
+        host: impl FnOnce() -> Result<Client, ClientError>,
         console: &mut Console,
     ) -> Result<Exit, CliError> {
+        let Self { subject, shown, follow } = self;
+        if follow && subject.is_bundle() {
+            let message = "a bundle does not change: --follow is for what a host runs".to_owned();
+            return Err(CliError::Usage(message));
+        }
+        let Asked { client, id, .. } = subject.open(host, console).await?;
         let mut sources = BTreeMap::new();
         loop {
             // Requested before the lines are read, so that the last lines are not missed.
-            let ended =
-                !self.follow || client.wait(&self.id, Duration::ZERO).await?.state.is_settled();
-            self.find_sources(client, &mut sources).await?;
+            let ended = !follow || client.wait(&id, Duration::ZERO).await?.state.is_settled();
+            shown.find_sources(&client, &id, &mut sources).await?;
             let mut lines = Vec::new();
             for source in sources.values_mut() {
-                self.read(client, source, &mut lines).await?;
+                shown.read(&client, source, &mut lines).await?;
             }
             lines.sort_by_key(|(_, line)| line.at_ms);
             for (source, line) in &lines {
-                self.print(source, line, console)?;
+                print(source, line, console)?;
             }
             if ended {
                 return Ok(Exit::Done);
             }
             // The wait for the end is the pause between two reads.
-            client.wait(&self.id, Duration::from_millis(500)).await?;
+            client.wait(&id, Duration::from_millis(500)).await?;
         }
     }
+}
 
+impl Shown {
     /// Adds the invocation, and new calls below it.
     async fn find_sources(
         &self,
         client: &Client,
+        id: &str,
         sources: &mut BTreeMap<String, Source>,
     ) -> Result<(), CliError> {
-        let own = Source::new(self.id.clone(), String::new());
-        sources.entry(self.id.clone()).or_insert(own);
-        let mut parents = VecDeque::from([self.id.clone()]);
+        let own = Source::new(id.to_owned(), String::new());
+        sources.entry(id.to_owned()).or_insert(own);
+        let mut parents = VecDeque::from([id.to_owned()]);
         while let Some(parent) = parents.pop_front().filter(|_| !self.own) {
             let query = InvocationQuery {
                 parent: Some(parent),
@@ -149,15 +166,15 @@ impl Logs {
             }
         }
     }
+}
 
-    fn print(&self, source: &str, line: &LogLine, console: &mut Console) -> Result<(), CliError> {
-        if console.json() {
-            let text = serde_json::to_string(line).map_err(std::io::Error::from)?;
-            return console.line(text);
-        }
-        let line = printed(source, line, console);
-        console.line(line)
+fn print(source: &str, line: &LogLine, console: &mut Console) -> Result<(), CliError> {
+    if console.json() {
+        let text = serde_json::to_string(line).map_err(std::io::Error::from)?;
+        return console.line(text);
     }
+    let line = printed(source, line, console);
+    console.line(line)
 }
 
 /// A line of a log, with the function that logged it; empty: it goes without saying.

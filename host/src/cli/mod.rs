@@ -76,6 +76,7 @@ mod size;
 mod start;
 mod step;
 mod store_address;
+mod subject;
 mod task;
 mod tree;
 mod undeploy;
@@ -279,11 +280,11 @@ impl Cli {
             Command::Start(command) => command.run(&client()?, console).await,
             Command::Call(command) => command.run(&client()?, console).await,
             Command::Result(command) => command.run(&client()?, console).await,
-            Command::List(command) => command.run(&client()?, console).await,
-            Command::Inspect(command) => command.run(&client()?, console).await,
+            Command::List(command) => command.run(client, console).await,
+            Command::Inspect(command) => command.run(client, console).await,
             Command::Why(command) => command.run(&client()?, console).await,
-            Command::Tree(command) => command.run(&client()?, console).await,
-            Command::Logs(command) => command.run(&client()?, console).await,
+            Command::Tree(command) => command.run(client, console).await,
+            Command::Logs(command) => command.run(client, console).await,
             Command::Events(command) => command.run(&client()?, console).await,
             Command::Resolve(command) => command.run(&client()?, console).await,
             Command::Reject(command) => command.run(&client()?, console).await,

@@ -5,12 +5,14 @@ use std::path::Path;
 use clap::Args;
 
 use super::{
-    CliError, Console, Exit, bundled,
+    CliError, Console, Exit,
+    bundled::Bundled,
     console::{BOLD, DIM, GREEN, RED},
     deploy::read_component,
     moment::Moment,
     show::{self, plain_lines, short_digest},
     step,
+    subject::{Asked, Subject},
     table::{Cell, Column, Table},
     timeline::record_line,
 };
@@ -37,12 +39,15 @@ Examples:
 
 The exit code is 0 if the replay is identical and 7 if it diverges.")]
 pub struct Replay {
-    /// Id of the invocation, or a bundle that has it
-    #[arg(value_name = "ID|FILE.segno-bundle")]
-    id: String,
-    /// Of a bundle: the id of the execution (default: the one that it was made of)
-    #[arg(value_name = "ID")]
-    of: Option<String>,
+    #[command(flatten)]
+    subject: Subject,
+    #[command(flatten)]
+    how: How,
+}
+
+/// How it is replayed, and what is shown of it.
+#[derive(Debug, Args)]
+struct How {
     /// Another module: its name, its digest, or a component file, which is uploaded without a name
     #[arg(long, value_name = "NAME|DIGEST|FILE.wasm")]
     module: Option<String>,
@@ -59,38 +64,34 @@ pub struct Replay {
 
 impl Replay {
     pub(super) async fn run(
-        mut self,
-        client: impl FnOnce() -> Result<Client, ClientError>,
-        console: &mut Console,
-    ) -> Result<Exit, CliError> {
-        let (client, redacted) = match (bundled::named(&self.id), &self.of) {
-            (Some(file), of) => {
-                let module = self.module.as_deref();
-                let held = bundled::for_replay(&file, of.as_deref(), module, console).await?;
-                self.id = held.id;
-                (held.client, held.redacted)
-            }
-            (None, None) => (client()?, false),
-            (None, Some(_)) => {
-                let message = format!("`{}` is no bundle: only of one, an id is named", self.id);
-                return Err(CliError::Usage(message));
-            }
-        };
-        self.replayed(&client, redacted, console).await
-    }
-
-    async fn replayed(
         self,
-        client: &Client,
-        redacted: bool,
+        host: impl FnOnce() -> Result<Client, ClientError>,
         console: &mut Console,
     ) -> Result<Exit, CliError> {
+        let Self { subject, how } = self;
+        let module = how.module.as_deref();
+        let names_one = subject.names_one();
+        let prepare = |bundled: &mut Bundled, id: &str| {
+            if !names_one {
+                bundled.check_journal(id)?;
+            }
+            bundled.prepare_replay(id, module)
+        };
+        let asked = subject.open_with(host, prepare, console).await?;
+        how.replay(&asked, console).await
+    }
+}
+
+impl How {
+    async fn replay(self, asked: &Asked, console: &mut Console) -> Result<Exit, CliError> {
+        let Asked { client, id, bundled } = asked;
+        let redacted = bundled.as_ref().is_some_and(Bundled::is_redacted);
         if self.step {
             if console.json() {
                 let message = "--step is for people: `--at N --json` tells the same".to_owned();
                 return Err(CliError::Usage(message));
             }
-            return step::of_host(client, &self.id, self.at.unwrap_or(1), console).await;
+            return step::of_host(client, id, self.at.unwrap_or(1), console).await;
         }
         let module = match &self.module {
             Some(path) if path.ends_with(".wasm") => {
@@ -99,8 +100,8 @@ impl Replay {
             }
             other => other.clone(),
         };
-        let progress = console.progress(format!("replaying {}", self.id));
-        let replay = client.replay_to(&self.id, module.as_deref(), self.at).await?;
+        let progress = console.progress(format!("replaying {}", id));
+        let replay = client.replay_to(id, module.as_deref(), self.at).await?;
         drop(progress);
         if console.json() {
             console.document(&replay)?;
@@ -108,14 +109,14 @@ impl Replay {
         }
         let records = match self.quiet && self.at.is_none() {
             true => Vec::new(),
-            false => client.whole_journal(&self.id).await?,
+            false => client.whole_journal(id).await?,
         };
         if !self.quiet {
             records_of(&records, &replay, console)?;
         }
         verdict(&replay, redacted, console)?;
         if let Some(at) = self.at {
-            let moment = Moment::read(client, &self.id, replay.open).await?;
+            let moment = Moment::read(client, id, replay.open).await?;
             moment.show(&records, at, console)?;
         }
         Ok(exit(replay.verdict))

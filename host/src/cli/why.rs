@@ -4,7 +4,7 @@ use clap::Args;
 use segno_core::address::is_internal;
 
 use super::{
-    CliError, Console, Exit, behind,
+    CliError, Console, Exit, behind, bundled,
     console::{BOLD, CYAN, DIM, YELLOW},
     show::{self, plain, plain_lines, short_target, state_name, state_style},
     time::{length, now_ms, relative},
@@ -34,6 +34,12 @@ impl Why {
         client: &Client,
         console: &mut Console,
     ) -> Result<Exit, CliError> {
+        if bundled::named(&self.id).is_some() {
+            return Err(CliError::Usage(
+                "a bundle does not say what waits for what; `segno replay FILE --at N` shows what was open after N records"
+                    .to_owned(),
+            ));
+        }
         let why = client.why(&self.id).await?;
         if console.json() {
             console.document(&why)?;

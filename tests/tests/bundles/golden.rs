@@ -17,7 +17,7 @@ use serde_json::Value;
 use super::{SEGNO, parts, segno, text};
 
 /// The folders of all versions.
-fn versions() -> Vec<PathBuf> {
+pub fn versions() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("bundles");
     let entries = fs::read_dir(folder).expect("bundles are kept");
     let mut folders: Vec<PathBuf> = entries

@@ -2,6 +2,7 @@
 //! code is checked against it. The bundles of every released version are in `tests/bundles`.
 
 mod golden;
+mod shown;
 
 use std::{
     fs,

@@ -5,10 +5,16 @@ mod drawing;
 use clap::Args;
 
 use self::drawing::Drawing;
-use super::{CliError, Console, Exit, console::DIM, pages::Pages, show::plain};
+use super::{
+    CliError, Console, Exit,
+    console::DIM,
+    pages::Pages,
+    show::plain,
+    subject::{Asked, Subject},
+};
 use crate::{
     api::model::{TreePage, TreeQuery},
-    client::Client,
+    client::{Client, ClientError},
 };
 
 /// The maximum depth of the API.
@@ -17,17 +23,26 @@ const DEEPEST: u32 = 64;
 /// Show the call graph below an invocation or promise, through modules and external workers
 ///
 /// Each line is a call, a step of a worker, a timer, a signal or a promise, with its state, its
-/// duration so far, and the promises it waits for or its holder.
+/// duration so far, and the promises it waits for or its holder. Of an invocation or a promise inside
+/// a tree, the part below it is shown.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   segno tree order-1001
   segno tree order-1001 --depth 2
   segno tree order-1001 --all | grep halted
+  segno tree order.segno-bundle    # as it was when the bundle was made: no host, no network
   segno tree order-1001/3 --json | jq '.nodes[] | select(.state == \"pending\") | .id'")]
 pub struct Tree {
-    /// Id of the invocation or promise; one inside a tree shows the part below it
-    id: String,
+    #[command(flatten)]
+    subject: Subject,
+    #[command(flatten)]
+    shown: Shown,
+}
+
+/// How much is shown.
+#[derive(Debug, Args)]
+struct Shown {
     /// Number of levels below it
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(0..=64))]
     depth: u32,
@@ -46,10 +61,12 @@ pub struct Tree {
 impl Tree {
     pub(super) async fn run(
         self,
-        client: &Client,
+        host: impl FnOnce() -> Result<Client, ClientError>,
         console: &mut Console,
     ) -> Result<Exit, CliError> {
-        let page = self.fetch(client, console).await?;
+        let Self { subject, shown } = self;
+        let asked = subject.open(host, console).await?;
+        let page = shown.fetch(&asked, console).await?;
         if console.json() {
             console.document(&page)?;
             return Ok(Exit::Done);
@@ -71,8 +88,10 @@ impl Tree {
         }
         Ok(Exit::Done)
     }
+}
 
-    async fn fetch(self, client: &Client, console: &Console) -> Result<TreePage, CliError> {
+impl Shown {
+    async fn fetch(self, asked: &Asked, console: &Console) -> Result<TreePage, CliError> {
         let _progress = console.progress("reading the tree");
         let (depth, width, pages) = match self.all {
             true => (DEEPEST, None, Pages::every()),
@@ -81,7 +100,7 @@ impl Tree {
         let depth = Some(depth);
         let ask = async |after, limit| {
             let query = TreeQuery { depth, width, after, limit: Some(limit) };
-            client.tree(&self.id, &query).await
+            asked.client.tree(&asked.id, &query).await
         };
         Ok(pages.read(ask).await?)
     }

@@ -1,0 +1,80 @@
+//! The execution that a command is about: on a host, or in a bundle.
+
+use clap::Args;
+
+use super::{
+    CliError, Console,
+    bundled::{self, Bundled},
+    show::plain,
+};
+use crate::client::{Client, ClientError};
+
+/// Its id, or a bundle that has it.
+#[derive(Debug, Args)]
+pub struct Subject {
+    /// Id of the invocation, or a bundle that has it
+    #[arg(value_name = "ID|FILE.segno-bundle")]
+    id: String,
+    /// Of a bundle: the id of the execution (default: the one that it was made of)
+    #[arg(value_name = "ID")]
+    of: Option<String>,
+}
+
+/// An execution, and whom to ask about it.
+pub struct Asked {
+    /// A client of the host, or of one over the bundle.
+    pub client: Client,
+    /// The execution.
+    pub id: String,
+    /// The bundle, if it is one.
+    pub bundled: Option<Bundled>,
+}
+
+impl Subject {
+    /// A client of the host, or of one over the bundle that is named.
+    ///
+    /// # Errors
+    /// The bundle is damaged, or has no such execution.
+    pub async fn open(
+        self,
+        host: impl FnOnce() -> Result<Client, ClientError>,
+        console: &mut Console,
+    ) -> Result<Asked, CliError> {
+        self.open_with(host, |_, _| Ok(()), console).await
+    }
+
+    /// The same; `prepare` is called with a bundle and the id of the execution, before it is asked.
+    ///
+    /// # Errors
+    /// Those of `prepare` as well.
+    pub async fn open_with(
+        self,
+        host: impl FnOnce() -> Result<Client, ClientError>,
+        prepare: impl FnOnce(&mut Bundled, &str) -> Result<(), CliError>,
+        console: &mut Console,
+    ) -> Result<Asked, CliError> {
+        let Some(file) = bundled::named(&self.id) else {
+            if self.of.is_some() {
+                let message =
+                    format!("`{}` is no bundle: only of one, an id is named", plain(&self.id));
+                return Err(CliError::Usage(message));
+            }
+            return Ok(Asked { client: host()?, id: self.id, bundled: None });
+        };
+        let mut bundled = Bundled::read(&[file])?;
+        let id = bundled.subject(self.of.as_deref())?;
+        prepare(&mut bundled, &id)?;
+        bundled.remarks(console);
+        Ok(Asked { client: bundled.client().await?, id, bundled: Some(bundled) })
+    }
+
+    /// Whether an execution of a bundle is named.
+    pub fn names_one(&self) -> bool {
+        self.of.is_some()
+    }
+
+    /// Whether a bundle is named.
+    pub fn is_bundle(&self) -> bool {
+        bundled::named(&self.id).is_some()
+    }
+}
