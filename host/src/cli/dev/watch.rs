@@ -20,6 +20,7 @@ use crate::{
 
 /// How long nothing has to change: editors write a file in several steps, and several files at once.
 const QUIET: Millis = Millis(80);
+
 /// Tells of changes in some folders, until it is dropped.
 pub struct Watch {
     watcher: RecommendedWatcher,

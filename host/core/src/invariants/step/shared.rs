@@ -43,7 +43,7 @@ pub(super) fn turns_go_in_order(step: &StepView<'_>) -> Found {
     found
 }
 
-/// What an object holds is written by who has its turn, or by an operator while nobody has.
+/// An object's state is written by the execution that has its turn, or by an operator while none has it.
 pub(super) fn state_is_written_by_its_holder(step: &StepView<'_>) -> Found {
     let keys: BTreeSet<_> = step.before.state.keys().chain(step.after.state.keys()).collect();
     let changed =
