@@ -8,7 +8,7 @@ use std::{
 
 use segno::{
     build::{crate_build, toolchain},
-    guest::{Compiler, Limits, Policy, Wasm, WasmConfig},
+    guest::{Compiler, Limits, PolicySource, Wasm, WasmConfig},
 };
 use segno_core::id::Digest;
 
@@ -77,7 +77,7 @@ pub fn engine(components: &[Arc<[u8]>]) -> Arc<Wasm> {
     let limits = Limits { instances: 64, snapshot_records: 0, ..Limits::default() };
     let config = WasmConfig {
         limits,
-        policy: Policy::default(),
+        policy: PolicySource::default(),
         cache_dir: Some(compiled()),
         compiler: Compiler::Thread,
         fair: false,

@@ -9,7 +9,7 @@ use std::{
 use anyhow::Context as _;
 use segno_core::id::Digest;
 use segno_env::Env;
-use segno_guest::{Compiler, Limits, Policy, Wasm, WasmConfig};
+use segno_guest::{Compiler, Limits, PolicySource, Wasm, WasmConfig};
 use tempfile::TempDir;
 
 use super::BenchOptions;
@@ -103,7 +103,7 @@ fn engine(
     let source = BTreeMap::from([(Digest::of(component), component.clone())]);
     let config = WasmConfig {
         limits,
-        policy: Policy::default(),
+        policy: PolicySource::default(),
         cache_dir,
         compiler: Compiler::Thread,
         fair: true,

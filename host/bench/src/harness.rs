@@ -25,7 +25,7 @@ use segno_engine::{
     worker::WorkerSettings,
 };
 use segno_env::Env;
-use segno_guest::{Gate, HttpClient, HttpLimits, Payload, Policy, Wasm};
+use segno_guest::{Gate, HttpClient, HttpLimits, Payload, PolicySource, Wasm};
 use segno_store::{
     MemoryStore, NewModule, Store,
     postgres::{self, PostgresConfig, PostgresStore},
@@ -133,7 +133,7 @@ impl Harness {
         notifier: Arc<CommitNotifier>,
         worker: Option<WorkerSettings>,
     ) -> anyhow::Result<Self> {
-        let policy = Arc::new(Policy::default());
+        let policy = PolicySource::default();
         let host = Host::new(
             context.env.clone(),
             Config::default(),

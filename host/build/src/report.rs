@@ -17,6 +17,15 @@ pub struct Report {
     pub exports: Vec<String>,
 }
 
+/// The panic of Rust's standard library where the target has no clock. Its text is linked into a module only if something
+/// that the module exports reaches it.
+const NO_CLOCK: &[u8] = b"time not implemented on this platform";
+
+/// Whether code of the component calls `SystemTime::now` or `Instant::now`, which panic in it.
+pub fn panics_on_clock(component: &[u8]) -> bool {
+    memchr::memmem::find(component, NO_CLOCK).is_some()
+}
+
 /// Why a component cannot be described.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {

@@ -16,8 +16,8 @@ use segno_core::{
 };
 use segno_env::{DebugClock, Env};
 use segno_guest::{
-    Compiler, ComponentSource, Gate, GuestError, HttpClient, HttpLimits, Limits, Policy, Wasm,
-    WasmConfig,
+    Compiler, ComponentSource, Gate, GuestError, HttpClient, HttpLimits, Limits, PolicySource,
+    Wasm, WasmConfig,
 };
 use segno_store::{
     Store, StoreError,
@@ -49,7 +49,7 @@ pub struct BootConfig {
     /// The limits of guests: memory, fuel, instances.
     pub limits: Limits,
     /// The servers that guests may call.
-    pub policy: Policy,
+    pub policy: PolicySource,
     /// How much the worker does concurrently.
     pub worker: WorkerSettings,
     /// The clock that a debugger sets, if debugging is allowed.
@@ -127,7 +127,7 @@ pub async fn boot(config: BootConfig, env: Env) -> Result<(Running, Arc<Wasm>), 
         None => env,
     };
     let source = Arc::new(Components(store.clone()));
-    let policy = Arc::new(config.policy.clone());
+    let policy = config.policy.clone();
     let mut limits = config.limits;
     // Executions that compute for long leave most slots and most of the instance pool to others.
     let slots = u32::try_from(config.worker.slots).unwrap_or(u32::MAX).min(limits.instances);

@@ -1,6 +1,6 @@
 //! Outbound HTTP, performed by the host: for the durable HTTP step and for `activity.http`.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, time::Duration};
 
 use async_trait::async_trait;
 use reqwest::{
@@ -9,8 +9,8 @@ use reqwest::{
 };
 
 use super::{
-    Failure, HttpRequest, HttpResponse, Outbound, Payload, Policy,
-    policy::{Grants, NoSecret, NotReadable, Refused, Secrets},
+    Failure, HttpRequest, HttpResponse, Outbound, Payload,
+    policy::{Grants, NoSecret, NotReadable, PolicySource, Refused, Secrets},
 };
 
 /// The limits of a request.
@@ -86,22 +86,31 @@ impl HttpClient {
 
 /// Outbound HTTP: requests that the policy allows go through the client.
 pub struct Gate {
-    policy: Arc<Policy>,
+    policy: PolicySource,
     client: HttpClient,
 }
 
 impl Gate {
     /// Outbound HTTP under `policy`.
-    pub fn new(policy: Arc<Policy>, client: HttpClient) -> Self {
+    pub fn new(policy: PolicySource, client: HttpClient) -> Self {
         Self { policy, client }
+    }
+
+    /// The refusal as a failure. It says so if the newest policy is not in force.
+    fn refusal(&self, refused: Refused) -> Failure {
+        let mut failure = Failure::from(refused);
+        if let Some(problem) = self.policy.problem() {
+            failure.message += &format!(" ({problem}; the policy before it is in force)");
+        }
+        failure
     }
 }
 
 #[async_trait]
 impl Outbound for Gate {
     async fn send(&self, module: &str, request: HttpRequest) -> Result<HttpResponse, Failure> {
-        let grants = self.policy.grants(module);
-        grants.allows_http(&request.url)?;
+        let grants = self.policy.get().grants(module);
+        grants.allows_http(&request.url).map_err(|refused| self.refusal(refused))?;
         let (request, filled_in) = fill_in(&grants, request)?;
         match self.client.send(request).await {
             Ok(response) => Ok(filled_in.kept_out_of(response)),
@@ -113,7 +122,7 @@ impl Outbound for Gate {
     }
 
     fn allows(&self, module: &str, url: &str) -> Result<(), Failure> {
-        Ok(self.policy.allows_http(module, url)?)
+        self.policy.get().allows_http(module, url).map_err(|refused| self.refusal(refused))
     }
 }
 

@@ -87,7 +87,7 @@ pub use modules::ComponentSource;
 pub use nobody::NoGuests;
 pub use objects::{ObjectAccess, ObjectFunction};
 pub use panics::Panic;
-pub use policy::Policy;
+pub use policy::{Policy, PolicySource};
 pub use pool::GiveUp;
 pub use report::{
     Access, FunctionReport, HandlerReport, How, ImportReport, Kind, MessageReport, ModuleReport,

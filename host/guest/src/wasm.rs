@@ -7,7 +7,7 @@ use segno_core::{id::Digest, invocation::EngineFacts};
 
 use super::{
     ActivityContext, ActivityHost, ComponentSource, FunctionDescription, GuestError, Guests,
-    Limits, Outcome, Payload, Policy, Workflow, activity,
+    Limits, Outcome, Payload, PolicySource, Workflow, activity,
     budget::Budget,
     compile::Compiler,
     described::Described,
@@ -27,7 +27,7 @@ pub struct WasmConfig {
     /// The limits of an instance.
     pub limits: Limits,
     /// The policy for activities.
-    pub policy: Policy,
+    pub policy: PolicySource,
     /// The directory of compiled code, which engines and processes may share; none: each compiles
     /// again.
     pub cache_dir: Option<PathBuf>,
@@ -50,7 +50,6 @@ pub struct Wasm {
     accessible: ModuleStore,
     snapshots: Option<Arc<SnapshotFiles>>,
     pub(super) limits: Arc<Limits>,
-    pub(super) policy: Arc<Policy>,
     /// What it was made from.
     pub(super) config: WasmConfig,
 }
@@ -82,18 +81,12 @@ impl Wasm {
         );
         let modules = modules(config.source.clone(), cache_dir, &configuration);
         let snapshots = snapshots(&config, &configuration);
-        let policy = Arc::new(config.policy.clone());
-        Ok(Self { engine, modules, accessible, snapshots, limits, policy, config })
+        Ok(Self { engine, modules, accessible, snapshots, limits, config })
     }
 
     /// The limits of every instance.
     pub fn limits(&self) -> &Limits {
         &self.limits
-    }
-
-    /// The policy for activities.
-    pub fn policy(&self) -> &Policy {
-        &self.policy
     }
 
     /// Number of instances that could be created now without waiting: a low number is a reason to

@@ -13,13 +13,13 @@ use segno_core::id::Digest;
 use super::{
     CliError, Console, Exit, compile,
     console::{CYAN, DIM, Progress},
-    modules::contents,
+    modules::{contents, function_table},
     show::size,
 };
 use crate::{
     api::{ComponentInspector, model::ModuleDescription},
-    build::{Project, ProjectError, ProjectOptions, crate_build::Built},
-    guest::{Compiler, Limits, Policy, Wasm, WasmConfig},
+    build::{Project, ProjectError, ProjectOptions, crate_build::Built, report},
+    guest::{Compiler, Limits, PolicySource, Wasm, WasmConfig},
 };
 
 /// Build a project to a component
@@ -45,6 +45,9 @@ pub struct Build {
     /// File for the component (default: in the target or build folder)
     #[arg(long, value_name = "FILE.wasm")]
     out: Option<PathBuf>,
+    /// Print the JSON schemas and the imports as well
+    #[arg(long, short)]
+    verbose: bool,
     #[command(flatten)]
     how: How,
 }
@@ -114,7 +117,10 @@ impl Build {
         let package = console.paint(CYAN, &built.package);
         let digest = console.paint(DIM, &digest);
         console.line(format!("{package}  {}  {digest}\n", size(component.len() as u64)))?;
-        contents(&description, console)?;
+        match self.verbose {
+            true => contents(&description, console)?,
+            false => console.table(&function_table(&description))?,
+        }
         let path = path.display();
         console.line(format!("\n{path}\nupload it: segno deploy {path} --as {}", built.package))?;
         Ok(Exit::Done)
@@ -128,7 +134,7 @@ pub async fn describe(component: Arc<[u8]>) -> Result<ModuleDescription, CliErro
     let limits = Limits { instances: 64, snapshot_records: 0, ..Limits::default() };
     let config = WasmConfig {
         limits,
-        policy: Policy::default(),
+        policy: PolicySource::default(),
         cache_dir: compile::kept(),
         compiler: Compiler::Thread,
         fair: false,
@@ -155,7 +161,17 @@ pub async fn build(path: &Path, how: How, console: &mut Console) -> Result<Built
     if !built.warnings.is_empty() && !console.json() {
         console.remark(&built.warnings);
     }
+    warn_of_clock(&built.component, console);
     Ok(built)
+}
+
+/// Warns of code that asks the machine for the time: it would panic when it runs, in a test it does not.
+pub fn warn_of_clock(component: &[u8], console: &mut Console) {
+    if report::panics_on_clock(component) {
+        console.warn(
+            "the module calls `SystemTime::now` or `Instant::now`, which panic in it: use `ctx.now()`, which a replay repeats; in a crate that it uses, switch the feature off that reads the clock",
+        );
+    }
 }
 
 fn build_here(path: &Path, how: &How, progress: &Progress) -> Result<Built, CliError> {

@@ -9,7 +9,7 @@ use clap::Args;
 
 use super::{
     CliError, Console, Exit,
-    build::{How, build},
+    build::{How, build, warn_of_clock},
     bundled::Bundled,
     check::Report,
     console::{CYAN, DIM, YELLOW},
@@ -119,7 +119,9 @@ impl Deploy {
             }
             (client.component(digest).await?, None)
         } else {
-            (read_component(&self.path)?, None)
+            let component = read_component(&self.path)?;
+            warn_of_clock(&component, console);
+            (component, None)
         };
         let alias = match self.alias.clone().or(name) {
             Some(alias) => alias,

@@ -28,7 +28,7 @@ use crate::{
     build::Project,
     client::Client,
     endpoint::{Endpoint as Served, Offer},
-    guest::{Gate, HttpClient, HttpLimits, Limits, Policy, Wasm, WasmConfig},
+    guest::{Gate, HttpClient, HttpLimits, Limits, PolicySource, Wasm, WasmConfig},
     runtime::Env,
 };
 
@@ -146,13 +146,13 @@ impl Endpoint {
         )))
     }
 
-    fn policy(&self) -> Result<Policy, CliError> {
-        let Some(file) = &self.policy else { return Ok(Policy::default()) };
+    fn policy(&self) -> Result<PolicySource, CliError> {
+        let Some(file) = &self.policy else { return Ok(PolicySource::default()) };
         if !file.exists() {
             let message = format!("there is no policy file `{}`", file.display());
             return Err(CliError::Usage(message));
         }
-        Policy::load(file).map_err(|error| other("invalid-policy", &error))
+        PolicySource::file(file).map_err(|error| other("invalid-policy", &error))
     }
 
     /// The component, and the name of its module.
@@ -180,14 +180,14 @@ impl Endpoint {
         &self,
         component: Vec<u8>,
         name: &str,
-        policy: Policy,
+        policy: PolicySource,
         mut limits: Limits,
     ) -> Result<Arc<Served>, CliError> {
         let component: Arc<[u8]> = component.into();
         let digest = Digest::of(&component);
         // Calls that compute for long leave most of the instance pool to others.
         limits.computing = limits.computing.min(limits.instances / 4).max(1);
-        let shared = Arc::new(policy.clone());
+        let shared = policy.clone();
         let source = BTreeMap::from([(digest, component.clone())]);
         let wasm = Wasm::new(WasmConfig {
             limits,

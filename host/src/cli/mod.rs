@@ -6,6 +6,7 @@ mod behind;
 mod bundled;
 mod console;
 mod exit;
+mod groups;
 mod input;
 mod narrator;
 mod node;
@@ -46,6 +47,7 @@ mod limit_words;
 mod list;
 mod logging;
 mod logs;
+mod man;
 mod modules;
 mod moment;
 mod new;
@@ -86,7 +88,7 @@ mod why;
 
 use std::ffi::OsString;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 
 use crate::client::Client;
 
@@ -218,6 +220,7 @@ enum Command {
     Export(export::Export),
     Import(import::Import),
     Completions(completions::Completions),
+    Man(man::Man),
     Docs(docs::Docs),
     Demo(demo::Demo),
     Bench(bench::Bench),
@@ -250,7 +253,8 @@ impl Cli {
     pub fn read<A: Into<OsString> + Clone>(
         arguments: impl IntoIterator<Item = A>,
     ) -> Result<Self, clap::Error> {
-        Self::try_parse_from(arguments)
+        let matches = groups::grouped(Self::command()).try_get_matches_from(arguments)?;
+        Self::from_arg_matches(&matches)
     }
 
     /// Runs the command. Errors are printed on `console`.
@@ -315,6 +319,7 @@ impl Cli {
             Command::Export(command) => command.run(console).await,
             Command::Import(command) => command.run(console).await,
             Command::Completions(command) => command.run(console),
+            Command::Man(command) => command.run(console),
             Command::Docs(command) => command.run(console),
             Command::Demo(command) => command.run(console).await,
             Command::Bench(command) => command.run(console).await,

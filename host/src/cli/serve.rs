@@ -26,7 +26,7 @@ use super::{
 use crate::{
     api::{Access, Api, CONNECTIONS, CONNECTIONS_OF_A_PEER, serve, serve_metrics},
     boot::{BootConfig, Running, StoreConfig, boot},
-    guest::{Limits, Policy},
+    guest::{Limits, PolicySource},
     recovery::retention::{Keep, Retention},
     runtime::Env,
     store::{
@@ -149,7 +149,8 @@ impl Serve {
                 missing.display()
             )));
         }
-        let policy = Policy::load(&policy_file).map_err(|error| other("invalid-policy", &error))?;
+        let policy =
+            PolicySource::file(&policy_file).map_err(|error| other("invalid-policy", &error))?;
         let routes = self.events.routes(&data)?;
         let retention = self.retention(&data)?;
         let limits = limits(&self.limits)?;

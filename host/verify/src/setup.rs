@@ -9,7 +9,7 @@ use std::{
 
 use segno_core::{id::Digest, object::ModuleFacts};
 use segno_guest::{
-    Compiler, FunctionKind, Guests as _, Limits, Outbound, Outcome, Policy, Wasm, WasmConfig,
+    Compiler, FunctionKind, Guests as _, Limits, Outbound, Outcome, PolicySource, Wasm, WasmConfig,
 };
 use serde_json::Value as Json;
 
@@ -96,7 +96,7 @@ impl Setup {
             .collect();
         let config = WasmConfig {
             limits: Limits { instances: INSTANCES, snapshot_records: 0, ..Limits::default() },
-            policy: Policy::default(),
+            policy: PolicySource::default(),
             cache_dir,
             compiler: Compiler::Thread,
             fair: false,

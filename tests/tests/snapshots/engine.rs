@@ -7,7 +7,7 @@ use std::{
     sync::Arc,
 };
 
-use segno::guest::{Compiler, Guests, Limits, Policy, Wasm, WasmConfig};
+use segno::guest::{Compiler, Guests, Limits, PolicySource, Wasm, WasmConfig};
 use segno_core::id::Digest;
 use tempfile::TempDir;
 use tests::world::{Faults, World};
@@ -27,7 +27,7 @@ impl Engine {
         let source = BTreeMap::from([(Digest::of(&component), component.clone())]);
         let config = WasmConfig {
             limits: Limits { instances: 64, snapshot_records, ..Limits::default() },
-            policy: Policy::default(),
+            policy: PolicySource::default(),
             cache_dir: Some(folder.path().to_owned()),
             compiler: Compiler::Thread,
             fair: false,

@@ -13,7 +13,7 @@ use segno_core::{
 };
 use segno_env::{DebugClock, Env};
 use segno_guest::{
-    Compiler, ComponentSource, GuestError, Limits, NoGuests, Policy, Wasm, WasmConfig,
+    Compiler, ComponentSource, GuestError, Limits, NoGuests, PolicySource, Wasm, WasmConfig,
 };
 use segno_model::ModuleDescription;
 use segno_store::{MemoryStore, NewModule, Store as _, StoreError};
@@ -54,7 +54,7 @@ pub async fn open(
     fill(contents, &store).await?;
     let wasm = Arc::new(Wasm::new(WasmConfig {
         limits: limits(contents),
-        policy: Policy::default(),
+        policy: PolicySource::default(),
         cache_dir,
         compiler,
         fair: true,

@@ -49,7 +49,7 @@ pub(super) async fn perform(
 ) -> Result<Outcome, GuestError> {
     let loaded = wasm.modules.get(module).await?;
     known(&wasm.described(&loaded).await?.functions, FunctionKind::Activity, function)?;
-    let grants = Arc::new(wasm.policy.grants(name));
+    let grants = Arc::new(wasm.config.policy.get().grants(name));
     let linked = loaded.activity(&wasm.engine, !grants.dirs.is_empty()).await?.clone();
     let secrets = grants.read_secrets().map_err(|error| GuestError::Host(error.to_string()))?;
     let secrets = Arc::new(secrets);

@@ -14,6 +14,7 @@
 
 mod address;
 mod secrets;
+mod source;
 mod variable;
 
 use std::{
@@ -26,6 +27,7 @@ use serde::{Deserialize, Serialize};
 
 pub use address::{AddressPattern, NotAnAddress};
 pub use secrets::{NoSecret, Secrets};
+pub use source::PolicySource;
 pub use variable::{NotReadable, Source, Variable};
 
 /// The name that stands for every module.
@@ -80,7 +82,7 @@ pub struct Directory {
 /// A request to an address that no setting allows.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "outbound HTTP to `{url}` is refused: add `{origin}` to `http.allow` of `[{module}]` in policy.toml"
+    "outbound HTTP to `{url}` is refused: add `{origin}` to `http.allow` of `[{module}]` in policy.toml; the host reads the file again, and needs no restart"
 )]
 pub struct Refused {
     /// The address.
@@ -241,7 +243,7 @@ mod tests {
         let refused = Policy::default().allows_http("orders", "http://h:81/x?y").unwrap_err();
         assert_eq!(
             refused.to_string(),
-            "outbound HTTP to `http://h:81/x?y` is refused: add `http://h:81` to `http.allow` of `[orders]` in policy.toml"
+            "outbound HTTP to `http://h:81/x?y` is refused: add `http://h:81` to `http.allow` of `[orders]` in policy.toml; the host reads the file again, and needs no restart"
         );
     }
 

@@ -20,7 +20,8 @@ use std::{collections::BTreeMap, sync::Arc};
 use segno_core::id::Digest;
 
 use super::{
-    Compiler, Context, GuestError, Guests, Limits, Payload, Policy, Wasm, WasmConfig, Workflow,
+    Compiler, Context, GuestError, Guests, Limits, Payload, PolicySource, Wasm, WasmConfig,
+    Workflow,
 };
 use guests::Guest;
 use journal::Script;
@@ -46,7 +47,7 @@ fn host_with(components: &[&Arc<[u8]>], change: impl FnOnce(&mut WasmConfig)) ->
     };
     let mut config = WasmConfig {
         limits,
-        policy: Policy::default(),
+        policy: PolicySource::default(),
         cache_dir: None,
         compiler: Compiler::Thread,
         fair: true,

@@ -278,7 +278,7 @@ fn way_out(policy: &Path) -> Result<Arc<dyn Outbound>, CliError> {
     let policy = Policy::load(policy).map_err(|error| other("invalid-policy", &error))?;
     let client =
         HttpClient::new(HttpLimits::default()).map_err(|error| other("no-client", &error))?;
-    Ok(Arc::new(Gate::new(Arc::new(policy), client)))
+    Ok(Arc::new(Gate::new(policy.into(), client)))
 }
 
 #[cfg(test)]
