@@ -37,12 +37,12 @@ async fn withdraw(_ctx: ActivityContext, _undo: Undo<Sent, Response>) -> Result<
 async fn travel(ctx: Context, trip: Trip) -> Result<String> {
     let saga = ctx.saga("trip");
     let flight = saga.call(book, &"flight".to_owned()).compensate(cancel).await?;
-    let payment = Request::post("http://pay/charges").json(&serde_json::json!({ "cents": 5 }));
-    saga.http(payment).compensate(withdraw).await?;
     let unknown = match trip.on_unknown_undo {
         true => OnUnknown::Compensate,
         false => OnUnknown::Ask,
     };
+    let payment = Request::post("http://pay/charges").json(&serde_json::json!({ "cents": 5 }));
+    saga.http(payment).compensate(withdraw).on_unknown(unknown).await?;
     let hotel = saga.call(book, &"hotel".to_owned()).compensate(cancel);
     let hotel = hotel.timeout(Duration::from_secs(60)).on_unknown(unknown).await;
     match trip.fault.as_str() {
@@ -123,6 +123,24 @@ fn a_step_that_failed_by_itself_is_not_undone() {
     let error = test.run(travel, &trip("")).unwrap_err();
     assert_eq!((error.code(), undone(&test)), (404, vec!["flight flight-1".to_owned()]));
     test.replay_check();
+}
+
+#[test]
+fn an_http_step_that_was_declined_is_undone_only_where_it_says_so() {
+    for (status, on_unknown_undo, withdrawn) in
+        [(201, false, 1), (302, false, 1), (402, false, 0), (402, true, 1), (404, false, 0)]
+    {
+        let mut test = Test::new();
+        test.on_http("POST", "http://pay/", move |_| Ok(Response::with_json(status, &"p1")));
+        let trip = Trip { on_unknown_undo, ..trip("late") };
+        let error = test.run(travel, &trip).unwrap_err();
+        let answers = test.calls(withdraw);
+        assert_eq!(answers.len(), withdrawn, "{status}: {error}");
+        let answers = answers.iter().filter_map(|undo| undo.output.as_ref());
+        assert!(answers.map(Response::status).all(|answer| answer == status));
+        assert_eq!(error.message().contains("POST http://pay/charges"), withdrawn > 0, "{error}");
+        test.replay_check();
+    }
 }
 
 #[test]

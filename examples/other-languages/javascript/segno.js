@@ -265,7 +265,9 @@ class Saga {
     const request = { method, url, headers: pairs, body: body === undefined ? undefined : encode(body) };
     const ask = (step) => sagas.http(request, options(how), step);
     const input = { method, url, headers: pairs, body: body ?? null };
-    return this.step(`${method} ${url}`, input, { compensate, compensateUnknown }, ask);
+    // With 4xx the server says that it did not act.
+    const declines = ({ status }) => status >= 400 && status < 500;
+    return this.step(`${method} ${url}`, input, { compensate, compensateUnknown, declines }, ask);
   }
 
   /// Undoes the steps now, and throws a `Failure` (422) that says what was undone.
@@ -278,14 +280,14 @@ class Saga {
     this.over = true;
   }
 
-  step(name, input, { compensate, compensateUnknown = false }, ask) {
+  step(name, input, { compensate, compensateUnknown = false, declines = () => false }, ask) {
     if (this.over) throw new Error(`the saga \`${this.name}\` is over, and \`${name}\` is a step of it: begin another`);
     const declared = { saga: this.name, seq: this.steps.length, compensate, compensateUnknown };
     const step = { name, input, output: null, declared, registered: false, unknown: false };
     this.steps.push(step);
     const command = ask(declared);
     step.ended = shieldedCompletion(command).then(
-      (output) => Object.assign(step, { output, registered: true }),
+      (output) => Object.assign(step, { output, registered: compensateUnknown || !declines(output) }),
       ({ code }) => {
         step.unknown = code === 408 || code === 499;
         step.registered = step.unknown && compensateUnknown;

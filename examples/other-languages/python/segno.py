@@ -374,13 +374,15 @@ class Saga:
         return self._step(function, value, declared, command)
 
     def http(self, method, url, compensate, headers=None, body=None, compensate_unknown=False, **options):
-        """As `Segno.http`, for a step. An answer of any status counts as having acted."""
+        """As `Segno.http`, for a step. With an answer 4xx the server says that it did not act: the step
+        is undone with `compensate_unknown` only."""
         name = f"{method} {url}"
         declared = self._declared(name, compensate, compensate_unknown)
         pairs = list((headers or {}).items())
         request = types.HttpRequest(method, url, pairs, None if body is None else encode(body))
         command = _sagas.http(request, _options(**options), declared)
-        return self._step(name, {"method": method, "url": url, "headers": pairs, "body": body}, declared, command)
+        given = {"method": method, "url": url, "headers": pairs, "body": body}
+        return self._step(name, given, declared, command, is_http=True)
 
     async def abort(self, reason):
         """Undoes the steps now, and raises a `Failure` (422) that says what was undone."""
@@ -395,8 +397,8 @@ class Saga:
             raise ValueError(f"the saga `{self.name}` is over, and `{name}` is a step of it: begin another")
         return _sagas.Step(self.name, len(self.steps), compensate, compensate_unknown)
 
-    def _step(self, name, value, declared, command):
-        self.steps.append((name, value, declared, _shielded_completion(command)))
+    def _step(self, name, value, declared, command, is_http=False):
+        self.steps.append((name, value, declared, _shielded_completion(command), is_http))
         return _completion(command)
 
     async def _unwind(self, failure):
@@ -430,9 +432,11 @@ class Saga:
         return Failure(failure.code, message, failure.details)
 
     @staticmethod
-    async def _end(name, value, declared, ended):
+    async def _end(name, value, declared, ended, is_http):
         try:
-            return name, value, declared, True, False, await ended
+            output = await ended
+            declined = is_http and 400 <= output["status"] < 500
+            return name, value, declared, declared.compensate_unknown or not declined, False, output
         except Failure as failure:
             unknown = failure.code in (408, 499)
             return name, value, declared, unknown and declared.compensate_unknown, unknown, None

@@ -35,7 +35,7 @@ pub enum StepEnd {
     Open,
     /// With a value: it acted.
     Acted,
-    /// With a failure of its own: it says that it did not act.
+    /// With a failure of its own, or an HTTP step with an answer that [`declines`]: it says that it did not act.
     Failed,
     /// By deadline or cancellation: the effect is unknown.
     Unknown,
@@ -50,6 +50,12 @@ impl StepEnd {
             _ => self,
         }
     }
+}
+
+/// Whether a server that answers an HTTP step with this status says that it did not act: 4xx, which stands for a failure of the
+/// step. One that is to be undone in doubt is undone after such an answer as well.
+pub fn declines(status: u16) -> bool {
+    (400..500).contains(&status)
 }
 
 /// What a saga does next.

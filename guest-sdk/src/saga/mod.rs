@@ -115,7 +115,8 @@ impl Saga {
     }
 
     /// A step: an HTTP request by the host, as [`Context::http`](crate::Context::http). An answer
-    /// counts as having acted, whatever its status: what undoes it is given the answer.
+    /// counts as having acted, and what undoes it is given the answer. With 4xx the server says that it did not act: the step is
+    /// not undone, unless [`OnUnknown::Compensate`] says so.
     pub fn http(&self, request: http::Request) -> SagaCall<http::Sent, http::Response> {
         SagaCall::http(self, request, http::Response::decode)
     }

@@ -7,7 +7,7 @@ use std::{
     task::{Poll, Waker},
 };
 
-use segno_saga::{FactKind, SagaNext, StepEnd, StepView, saga_next};
+use segno_saga::{FactKind, SagaNext, StepEnd, StepView, declines, saga_next};
 
 use super::{
     json,
@@ -30,17 +30,25 @@ pub(crate) struct StepOf {
     name: String,
     /// Its input as JSON.
     input: String,
+    /// Whether it is an HTTP request, whose answer may decline it.
+    is_http: bool,
 }
 
 impl StepOf {
-    pub(super) fn new(saga: usize, compensate: &str, name: String, input: String) -> Self {
+    pub(super) fn new(
+        saga: usize,
+        compensate: &str,
+        name: String,
+        input: String,
+        is_http: bool,
+    ) -> Self {
         let declared = wit::Step {
             saga: String::new(),
             seq: 0,
             compensate: compensate.to_owned(),
             compensate_unknown: false,
         };
-        Self { saga, declared, name, input }
+        Self { saga, declared, name, input, is_http }
     }
 }
 
@@ -72,6 +80,7 @@ struct Step {
     name: String,
     input: String,
     output: Option<String>,
+    is_http: bool,
     end: StepEnd,
     /// The undoing, or the question, was issued and has no answer.
     is_waited_for: bool,
@@ -140,13 +149,14 @@ impl Sagas {
 
     /// The command with this index is this step.
     pub(crate) fn issued(&mut self, command: u32, step: StepOf) {
-        let StepOf { saga, declared, name, input } = step;
+        let StepOf { saga, declared, name, input, is_http } = step;
         self.roles.insert(command, Role { saga, seq: declared.seq, part: Part::Step });
         self.list[saga].steps.push(Step {
             declared,
             name,
             input,
             output: None,
+            is_http,
             end: StepEnd::Open,
             is_waited_for: false,
             is_unclear: false,
@@ -177,9 +187,13 @@ impl Sagas {
         let step = &mut steps[seq as usize];
         match (part, &completion.outcome) {
             (Part::Step, types::Outcome::Success(output)) => {
-                step.end = StepEnd::Acted;
                 step.output = Some(json(output));
-                facts.push((seq, FactKind::Registered));
+                if step.is_declined() && !step.declared.compensate_unknown {
+                    step.end = StepEnd::Failed;
+                } else {
+                    step.end = StepEnd::Acted;
+                    facts.push((seq, FactKind::Registered));
+                }
             }
             (Part::Step, types::Outcome::Failure(failure)) => {
                 step.end = match failure.code {
@@ -257,6 +271,18 @@ impl Sagas {
 }
 
 impl Step {
+    /// Whether the server said that it did not act.
+    fn is_declined(&self) -> bool {
+        #[derive(serde::Deserialize)]
+        struct Answer {
+            status: u16,
+        }
+
+        let answer = self.output.as_deref().filter(|_| self.is_http);
+        let answer = answer.and_then(|text| serde_json::from_str::<Answer>(text).ok());
+        answer.is_some_and(|answer| declines(answer.status))
+    }
+
     fn report(&self) -> StepReport {
         StepReport {
             seq: self.declared.seq,

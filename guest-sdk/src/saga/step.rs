@@ -22,6 +22,7 @@ pub struct SagaCall<In, Out> {
     /// The input as JSON.
     input: String,
     request: Result<Request>,
+    is_http: bool,
     decode: Decode<Out>,
     given: PhantomData<fn(In)>,
 }
@@ -31,13 +32,14 @@ pub struct SagaCall<In, Out> {
 pub struct SagaStep<T>(pub(crate) Step<T>);
 
 /// What an unwinding does about a step of which nobody knows whether it acted: its deadline passed,
-/// or it was cancelled or killed.
+/// or it was cancelled or killed. An HTTP step that was answered with 4xx counts as one that did not act.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnUnknown {
     /// Waits for a person, who settles the promise `{invocation}/u/{saga}/{seq}` (`segno saga`).
     #[default]
     Ask,
-    /// Undoes it; [`Undo::output`] is none. For functions that undo what may not have been done.
+    /// Undoes it; [`Undo::output`] is none. For functions that undo what may not have been done: an HTTP step is undone after an
+    /// answer 4xx as well, which is its output then.
     Compensate,
 }
 
@@ -58,6 +60,7 @@ impl<In, Out> SagaCall<In, Out> {
                 options: no_options(),
                 step: None,
             }),
+            is_http: false,
             decode,
             given: PhantomData,
         }
@@ -79,6 +82,7 @@ impl<In, Out> SagaCall<In, Out> {
                 options: no_options(),
                 step: None,
             }),
+            is_http: true,
             decode,
             given: PhantomData,
         }
@@ -99,9 +103,9 @@ impl<In, Out> SagaCall<In, Out> {
     /// The same by name: a bare name is in this module, `wasm://MODULE/FUNCTION` in another. It is
     /// called with `{"input": …, "output": …}`.
     pub fn compensate_named(self, function: &str) -> SagaStep<Out> {
-        let Self { saga, name, input, mut request, decode, .. } = self;
+        let Self { saga, name, input, mut request, is_http, decode, .. } = self;
         if let Ok(Request::Call { step, .. } | Request::Http { step, .. }) = &mut request {
-            *step = Some(Box::new(StepOf::new(saga.index, function, name, input)));
+            *step = Some(Box::new(StepOf::new(saga.index, function, name, input, is_http)));
         }
         SagaStep(Step::new(&saga.invocation, request, decode))
     }

@@ -8,11 +8,11 @@
 
 use serde::{Deserialize, Serialize};
 
-pub use segno_saga::{FactKind, SagaNext, StepEnd, StepView, saga_next};
+pub use segno_saga::{FactKind, SagaNext, StepEnd, StepView, declines, saga_next};
 
 use crate::{
     id::PromiseId,
-    promise::{Promise, Verdict},
+    promise::{Promise, Settlement, Verdict},
     tags,
     time::Timestamp,
     value::{Tags, Text},
@@ -69,12 +69,23 @@ impl<'a> StepTags<'a> {
 
 /// How a step ended, by its promise; it is open while there is none.
 pub fn step_end(promise: Option<&Promise>) -> StepEnd {
-    match promise.and_then(Promise::settlement).map(|settlement| settlement.verdict) {
-        None => StepEnd::Open,
-        Some(Verdict::Resolved) => StepEnd::Acted,
-        Some(Verdict::Rejected) => StepEnd::Failed,
-        Some(Verdict::Canceled | Verdict::TimedOut) => StepEnd::Unknown,
+    let Some(promise) = promise else { return StepEnd::Open };
+    let Some(settlement) = promise.settlement() else { return StepEnd::Open };
+    match settlement.verdict {
+        Verdict::Resolved if !is_declined(settlement) => StepEnd::Acted,
+        Verdict::Resolved => match StepTags::of(&promise.spec.tags) {
+            Some(step) if step.unknown => StepEnd::Acted,
+            _ => StepEnd::Failed,
+        },
+        Verdict::Rejected => StepEnd::Failed,
+        Verdict::Canceled | Verdict::TimedOut => StepEnd::Unknown,
     }
+}
+
+/// Whether the settlement is the answer of a server that declined an HTTP step.
+fn is_declined(settlement: &Settlement) -> bool {
+    let value = settlement.value.as_ref();
+    value.is_some_and(|value| value.headers.contains_key(tags::DECLINED_HEADER))
 }
 
 #[cfg(test)]

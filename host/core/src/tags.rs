@@ -70,6 +70,8 @@ pub const RETRY_HEADER: &str = "segno:retry";
 pub const SETTLED_BY_HEADER: &str = "segno:settled-by";
 /// The header of the value of a promise that was killed, whose function was not asked.
 pub const KILLED_HEADER: &str = "segno:killed";
+/// The header of the value of a saga's HTTP step whose server declined (4xx): it did not act.
+pub const DECLINED_HEADER: &str = "segno:declined";
 /// The header of a parameter that names the module whose policy and limits apply, where the target
 /// names none.
 pub const MODULE_HEADER: &str = "segno:module";

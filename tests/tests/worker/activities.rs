@@ -190,6 +190,29 @@ async fn an_http_answer_is_a_success_whatever_it_says_unless_it_asks_for_patienc
 }
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_step_of_a_saga_whose_server_declined_did_not_act() {
+    use segno_core::saga::{StepEnd, step_end};
+
+    for (status, in_doubt, end) in [
+        (201, false, StepEnd::Acted),
+        (302, false, StepEnd::Acted),
+        (402, false, StepEnd::Failed),
+        (402, true, StepEnd::Acted),
+    ] {
+        let script = Arc::new(Script::default().workflow("flow", move |ctx| async move {
+            ctx.done(ctx.http_step("http://service/", in_doubt, options())).await
+        }));
+        let service = Arc::new(Service::default());
+        service.statuses.lock().unwrap_or_else(PoisonError::into_inner).push_back(status);
+        let plan = Plan { outbound: Some(service), ..Plan::default() };
+        let (world, verdict, value) = ended(&script, plan).await;
+        assert_eq!((verdict, &value["status"]), (Verdict::Resolved, &json!(status)));
+        let step = world.promise("it/0").await;
+        assert_eq!(step_end(step.as_ref()), end, "{status}, in doubt: {in_doubt}");
+    }
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn a_request_that_is_repeated_keeps_its_idempotency_key() {
     let (keys, verdict, value) = requested(&[408, 425, 429, 500, 503], 9).await;
     assert_eq!(keys, ["it/0"; 6]);

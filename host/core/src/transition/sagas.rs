@@ -5,7 +5,7 @@ use crate::{
     effect::Metric,
     id::PromiseId,
     promise::{Promise, Verdict},
-    saga::{Fact, FactKey, FactKind, StepTags},
+    saga::{Fact, FactKey, FactKind, StepEnd, StepTags, step_end},
     value::Text,
 };
 
@@ -38,6 +38,7 @@ impl Draft<'_> {
             let unknown = matches!(settlement.verdict, Verdict::TimedOut | Verdict::Canceled);
             let kind = FactKind::Registered;
             let key = FactKey { saga: Text::from(step.saga), seq: step.seq, kind };
+            let acted = step_end(Some(promise)) == StepEnd::Acted;
             if (acted || (unknown && step.unknown)) && !self.has_fact(&invocation, &key) {
                 let fact = fact(Some(step.compensate), unknown);
                 self.delta.facts.insert((invocation, key), fact);

@@ -7,11 +7,11 @@ use segno_core::{
     command::Command,
     id::{Claim, CommandIndex},
     invocation::LogLine,
-    promise::{CancelState, FenceToken, Promise, RetryDecision, RetryPolicy},
+    promise::{CancelState, FenceToken, Promise, RetryDecision, RetryPolicy, Verdict},
     reply::{Reply, TaskReply},
     tags,
     time::Timestamp,
-    value::{Bytes, Text},
+    value::{Bytes, Text, Value},
 };
 use segno_guest::{
     ActivityContext, ActivityHost, Failure, FunctionDescription, GuestError, HttpRequest,
@@ -71,10 +71,13 @@ pub async fn run(
     let logs = lines.take();
     let stopped = match performed {
         Ok(outcome) => match decide(&active, &promise, &kind, attempt, outcome) {
-            Decision::Settle(outcome) => match fulfill(&worker, &active, logs, &outcome).await {
-                Ok(end) => return end,
-                Err(stopped) => stopped,
-            },
+            Decision::Settle(outcome) => {
+                let settlement = http_step::settlement(&promise, &outcome);
+                match fulfill(&worker, &active, logs, settlement).await {
+                    Ok(end) => return end,
+                    Err(stopped) => stopped,
+                }
+            }
             Decision::Again(stopped) => {
                 let kept = kept(&worker, &active, logs);
                 return again(&worker, &claim, kept, stopped).await;
@@ -181,9 +184,8 @@ async fn fulfill(
     worker: &WorkerContext,
     active: &ActiveClaim,
     logs: Vec<LogLine>,
-    outcome: &Outcome,
+    (verdict, value): (Verdict, Value),
 ) -> Result<ClaimEnd, ExecutionError> {
-    let (verdict, value) = values::verdict(outcome);
     let claim = active.claim.clone();
     let fulfill = Command::TaskFulfill { claim, records: Vec::new(), logs, verdict, value };
     match worker.submit(vec![fulfill]).await?.pop() {
@@ -290,7 +292,7 @@ pub fn no_such_function(module: &str, function: &str, known: &[FunctionDescripti
 
 /// Settles a task whose function cannot be run.
 pub async fn reject(worker: &WorkerContext, active: &ActiveClaim, outcome: &Outcome) -> ClaimEnd {
-    match fulfill(worker, active, Vec::new(), outcome).await {
+    match fulfill(worker, active, Vec::new(), values::verdict(outcome)).await {
         Ok(end) => end,
         Err(stopped) => give_back(worker, &active.claim, stopped).await,
     }

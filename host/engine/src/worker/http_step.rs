@@ -2,12 +2,20 @@
 //! key.
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
-use segno_core::promise::Promise;
+use segno_core::{
+    promise::{Promise, Verdict},
+    saga::{StepTags, declines},
+    tags,
+    value::Value,
+};
 use segno_guest::{Failure, HttpRequest, Outbound, Outcome, Payload};
 use serde::Deserialize;
 use serde_json::Value as Json;
 
-use crate::values::{self, code};
+use crate::{
+    target::HTTP,
+    values::{self, code},
+};
 
 /// The header by which a service recognises a repeated request.
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
@@ -75,6 +83,19 @@ pub async fn request_once(
         ),
         Ok(response) => Outcome::Success(values::response_value(response)),
     }
+}
+
+/// The outcome as it is stored. That of a step of a saga says whether the server declined it.
+pub fn settlement(promise: &Promise, outcome: &Outcome) -> (Verdict, Value) {
+    let (verdict, mut value) = values::verdict(outcome);
+    if let Outcome::Success(answer) = outcome
+        && promise.target() == Some(HTTP)
+        && StepTags::of(&promise.spec.tags).is_some()
+        && values::response(answer).is_some_and(|response| declines(response.status))
+    {
+        value.headers.insert(tags::DECLINED_HEADER.to_owned(), "true".to_owned());
+    }
+    (verdict, value)
 }
 
 fn is_transient(status: u16) -> bool {

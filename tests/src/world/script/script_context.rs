@@ -9,10 +9,11 @@ use std::{
 
 use segno::guest::{
     Answer, Ask, CallOptions, Completion, Context, Event, Failure, GuestCommand, GuestError,
-    HttpRequest, Level, Outcome, Panic, Payload, PromiseOptions, RunAnswer, SharedJournal, Signal,
+    HttpRequest, Level, Outcome, Panic, Payload, PromiseOptions, RunAnswer, SagaStep,
+    SharedJournal, Signal,
     commands::{
         Call, Cancel, ClearAllState, ClearState, GetState, Http, NewPromise, PeekObjectPromise,
-        Publish, Run, Send, SetState, Settle, SettleObjectPromise, Sleep, StateNames,
+        Publish, Run, Send, SetState, Settle, SettleObjectPromise, Sleep, StateNames, StepCommand,
         WaitObjectPromise,
     },
 };
@@ -130,6 +131,16 @@ impl ScriptContext {
         let request =
             HttpRequest { method: method.into(), url: url.into(), headers: Vec::new(), body: None };
         self.command(Http { request, options })
+    }
+
+    /// The first step of a saga `trip`: a request, which `undo` undoes.
+    pub fn http_step(&self, url: &str, compensate_unknown: bool, options: CallOptions) -> u32 {
+        let request =
+            HttpRequest { method: "POST".into(), url: url.into(), headers: Vec::new(), body: None };
+        let (saga, compensate) = ("trip".into(), "undo".into());
+        let step = SagaStep { saga, seq: 0, compensate, compensate_unknown };
+        let command = Http { request, options };
+        self.command(GuestCommand::SagaHttp(Box::new(StepCommand { command, step })))
     }
 
     /// Cancels a command.

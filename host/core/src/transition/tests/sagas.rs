@@ -67,6 +67,18 @@ fn a_step_that_failed_is_not_registered() {
 }
 
 #[test]
+fn an_http_step_that_was_declined_is_registered_only_if_it_is_undone_in_doubt() {
+    let (mut world, _) = trip();
+    for id in ["w/0", "w/1"] {
+        let headers = [(tags::DECLINED_HEADER.to_owned(), "true".to_owned())].into();
+        let value = Value { headers, ..Value::default() };
+        let (id, verdict) = (PromiseId::from(id), Verdict::Resolved);
+        world.done(Command::PromiseSettle { id, verdict, value });
+    }
+    assert_eq!(facts(&world), [(0, FactKind::Registered, false)]);
+}
+
+#[test]
 fn a_step_of_which_nobody_knows_is_registered_only_if_it_was_declared() {
     let (mut world, _) = trip();
     world.done(world::settle("w/0", Verdict::Canceled));
