@@ -203,6 +203,7 @@ pub fn beside(run: &Run, reference: &Run) -> Vec<Finding> {
     if let (End::Settled { .. }, End::Settled { .. }) = (&run.end, &reference.end)
         && run.end != reference.end
         && !is_reordered(run, reference)
+        && !was_told_otherwise(&run.journal, &reference.journal)
     {
         let faults: Vec<String> = run.schedule.faults().map(ToString::to_string).collect();
         let text = format!(
@@ -225,6 +226,50 @@ fn is_reordered(run: &Run, reference: &Run) -> bool {
         entries
     };
     events != others && sorted(&events) == sorted(&others)
+}
+
+/// Whether the world answered otherwise, so that the outcomes may differ: in each journal that differs, the first such record
+/// is one that the workflow was told, and not one that it made. A fault moves retries, so that the same choice of a schedule
+/// (time passes) brings a deadline in one run and an attempt in the other.
+fn was_told_otherwise(run: &[String], reference: &[String]) -> bool {
+    let (ours, theirs) = (journals(run), journals(reference));
+    let differing: Vec<(&str, &str)> = ours
+        .iter()
+        .filter_map(|(place, records)| {
+            let others = theirs.get(place)?.iter();
+            records.iter().zip(others).find(|(one, other)| one != other)
+        })
+        .map(|(one, other)| (*one, *other))
+        .collect();
+    !differing.is_empty() && differing.iter().all(|(one, other)| is_told(one) && is_told(other))
+}
+
+/// The records of each journal as [`crate::journal::lines`] writes them, without number and time.
+fn journals(lines: &[String]) -> BTreeMap<&str, Vec<&str>> {
+    let mut journals: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    let mut place = "";
+    for line in lines {
+        let numbered = line
+            .trim_start()
+            .split_once(' ')
+            .filter(|(number, _)| number.bytes().all(|byte| byte.is_ascii_digit()));
+        match numbered {
+            Some((_, rest)) => {
+                let (_, record) = rest.trim_start().split_once("  ").unwrap_or(("", rest));
+                journals.entry(place).or_default().push(record);
+            }
+            None => place = line,
+        }
+    }
+    journals
+}
+
+/// Whether a record is something that a workflow was told: a completion, a signal, or that it is cancelled.
+fn is_told(record: &str) -> bool {
+    let completed = record.strip_prefix('#').and_then(|rest| rest.split_once(' '));
+    completed.is_some_and(|(_, rest)| rest.starts_with('←'))
+        || record.starts_with("signal ")
+        || record == "cancelled"
 }
 
 /// What was asked outside under more keys than without the fault, or more often without a key.
@@ -312,5 +357,38 @@ pub fn word(fault: &Fault) -> &'static str {
         Fault::Supplant => "claims lost, the old host goes on",
         Fault::Again(_) => "deliveries twice",
         Fault::Die { .. } => "deaths at commits",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(records: &[&str]) -> Vec<String> {
+        let numbered = records.iter().enumerate();
+        numbered.map(|(seq, record)| format!("{seq:>4}       +{seq}ms  {record}")).collect()
+    }
+
+    #[test]
+    fn a_difference_that_begins_with_an_answer_is_none_of_the_fault() {
+        let told = lines(&["started order 1", "#0 http pay", "#0 ← 408 timed out", "finished 408"]);
+        let paid = lines(&["started order 1", "#0 http pay", "#0 ← \"paid\"", "finished \"ok\""]);
+        assert!(was_told_otherwise(&told, &paid));
+        let asked = lines(&["started order 1", "#0 http refund", "#0 ← \"paid\"", "finished 1"]);
+        assert!(!was_told_otherwise(&asked, &paid), "it asked for something else");
+        let ended = lines(&["started order 1", "#0 http pay", "#0 ← \"paid\"", "finished \"no\""]);
+        assert!(!was_told_otherwise(&ended, &paid), "it answered something else");
+        assert!(!was_told_otherwise(&paid, &paid));
+    }
+
+    #[test]
+    fn a_child_that_decides_otherwise_is_a_finding_although_its_caller_was_told() {
+        let with = |child: &str, answer: &str| {
+            let root = ["started order 1", "#0 call part 1", answer, "finished 1"];
+            [lines(&root), vec!["0:".to_owned()], lines(&["started part 1", child])].concat()
+        };
+        let one = with("finished 1", "#0 ← 1");
+        let other = with("finished 2", "#0 ← 2");
+        assert!(!was_told_otherwise(&one, &other));
     }
 }
