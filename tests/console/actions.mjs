@@ -17,8 +17,9 @@ await checks({
     await visit(page, 'executions/doc-1');
     await page.getByRole('button', { name: 'resolve …' }).click();
     await dialog.locator('select').waitFor();
-    const options = await dialog.locator('select option').allInnerTexts();
+    const options = await dialog.locator('select option:enabled').allInnerTexts();
     assert.deepEqual(options.sort(), ['approve', 'refuse']);
+    assert.ok(await dialog.getByRole('button', { name: 'Resolve', exact: true }).isDisabled(), 'nothing is chosen yet');
     await dialog.locator('select').selectOption({ label: 'refuse' });
     assert.match(await command(), /segno resolve doc-1\/p\/decision '"refuse"'/);
     await confirm('Resolve');

@@ -7,7 +7,7 @@ await populate();
 const browser = await open();
 const { page, faults } = browser;
 const text = (selector = 'main') => page.locator(selector).innerText();
-const PAGES = ['', 'executions/doc-1', 'executions/doc-1/journal', 'executions/doc-1/logs', 'executions/fan-1/tree', 'executions/run-1/graph', 'executions/broken-1', 'executions/declined-1', 'executions/pack-8', 'executions/trip-1/sagas', 'inbox', 'promises/approval-7', 'modules', 'modules/approval', 'modules/approval/check', 'start/approval/approval', 'schedules', 'objects', 'objects/signup/Signup/ada', 'limits', 'limits/reports/report', 'events', 'tasks', 'tasks?state=pending', 'host'];
+const PAGES = ['', 'executions/doc-1', 'executions/doc-1/journal', 'executions/doc-1/logs', 'executions/fan-1/tree', 'executions/run-1/graph', 'executions/broken-1', 'executions/declined-1', 'executions/pack-8', 'executions/trip-1/sagas', 'compare/doc-1/doc-2', 'inbox', 'promises/approval-7', 'modules', 'modules/approval', 'modules/approval/check', 'start/approval/approval', 'schedules', 'objects', 'objects/signup/Signup/ada', 'limits', 'limits/reports/report', 'events', 'tasks', 'tasks?state=pending', 'host'];
 
 await checks({
   'the root of the host leads a browser to the console': async () => {
@@ -30,6 +30,8 @@ await checks({
     await page.waitForURL(/prefix=doc-/);
     await until('only those are there', async () => (await page.locator('tbody tr').count()) === 2);
     await until('they are counted', async () => /suspended\s*2/.test((await text('.chips')).replaceAll('\n', ' ')));
+    await visit(page, '?state=rejected');
+    await page.locator('tr', { hasText: 'declined-1' }).locator('.sub.bad', { hasText: /\d+: / }).waitFor();
     await visit(page, '?label=customer%3D7');
     await until('one has the label', async () => (await page.locator('tbody a.id').allInnerTexts()).join() === 'doc-1');
     await visit(page, '?error=DECLINES');
@@ -60,6 +62,29 @@ await checks({
     await until('the worker is named', async () => /packer-1/.test(await text()));
     await visit(page, 'tasks?state=acquired');
     await page.locator('tr', { hasText: 'pack-8' }).filter({ hasText: 'packer-1' }).waitFor();
+  },
+
+  'a signal that is waited for is in the inbox with its declared form, and is sent from there': async () => {
+    await visit(page, 'inbox');
+    const row = page.locator('tr', { hasText: 'signal comment: string' }).filter({ hasText: 'doc-1' });
+    await row.getByRole('button', { name: 'signal …' }).click();
+    await page.locator('dialog .value-form input').waitFor();
+    await page.keyboard.press('Escape');
+  },
+
+  'two executions stand side by side, and the first difference is marked': async () => {
+    await visit(page, 'compare/doc-1');
+    await page.getByLabel('With the execution').fill('doc-2');
+    await page.getByRole('button', { name: 'compare' }).click();
+    await page.waitForURL(/compare\/doc-1\/doc-2$/);
+    await page.locator('tr.first-difference').first().click();
+    await until('both records are shown', async () => (await page.locator('section.detail').count()) === 2);
+  },
+
+  'the page of the host draws curves': async () => {
+    await visit(page, 'host');
+    await until('memory has a value', async () => /\d/.test(await page.locator('.chart', { hasText: 'Memory' }).locator('strong').innerText()), 15_000);
+    assert.equal(await page.locator('.chart').count(), 4);
   },
 
   'a saga that was unwound shows each step, and what undid it': async () => {

@@ -113,11 +113,12 @@ pub async fn list(
     Query(query): Query<PromiseQuery>,
 ) -> Result<Json<PromisePage>, ApiError> {
     let is_external = query.external == Some(true);
+    let with_signals = query.signals == Some(true);
     let filter = filter(query)?;
     let store = api.look().await?;
     let page = match is_external {
         false => store.read().find(&filter).await?,
-        true => external_ones(&*store, filter).await?,
+        true => external_ones(&*store, filter, with_signals).await?,
     };
     drop(store);
     let line = |row: &PromiseRow| {
@@ -137,16 +138,17 @@ pub async fn list(
     Ok(Json(PromisePage { items, unreadable: view::unreadable("promise", page.unreadable), next }))
 }
 
-/// A page of those that fit the filter and are settled from outside. Most pending promises are calls,
+/// A page of those that fit the filter and are settled from outside, by signals too if these are wanted. Most pending promises are calls,
 /// so more rows are read for a page than it has.
 async fn external_ones(
     store: &dyn Store,
     mut filter: PromiseFilter,
+    with_signals: bool,
 ) -> Result<Page<PromiseRow, PromiseId>, ApiError> {
     let limit = filter.limit as usize;
     filter.limit = page::LISTING.largest;
     let mut found = store.read().find(&filter).await?;
-    found.items.retain(is_external);
+    found.items.retain(|row| is_external(row) || (with_signals && is_signal(row)));
     if found.items.len() > limit {
         found.items.truncate(limit);
         found.next = found.items.last().map(|row| row.promise.id().clone());
@@ -156,9 +158,12 @@ async fn external_ones(
 
 fn is_external(row: &PromiseRow) -> bool {
     let promise = &row.promise;
-    let made_by = promise.spec.made_by.as_ref();
-    let is_signal = made_by.is_some_and(|owner| view::is_signal(owner, promise.id()));
-    row.task.is_none() && promise.target().is_none() && !promise.is_timer() && !is_signal
+    row.task.is_none() && promise.target().is_none() && !promise.is_timer() && !is_signal(row)
+}
+
+fn is_signal(row: &PromiseRow) -> bool {
+    let made_by = row.promise.spec.made_by.as_ref();
+    made_by.is_some_and(|owner| view::is_signal(owner, row.promise.id()))
 }
 
 fn filter(query: PromiseQuery) -> Result<PromiseFilter, ApiError> {

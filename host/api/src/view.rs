@@ -23,6 +23,9 @@ use super::{
     values::{failure_of, json_of},
 };
 
+/// Characters of a failure's message in a listing.
+const LISTED_MESSAGE_CHARS: usize = 500;
+
 /// A deadline; none if the promise has none.
 pub fn deadline(at: Timestamp) -> Option<i64> {
     (at < Timestamp::NEVER).then_some(at.0)
@@ -105,6 +108,13 @@ pub fn failure(promise: &Promise) -> Option<FailureView> {
         }),
         Verdict::TimedOut => Some(plain(408, "timed out")),
     }
+}
+
+/// The failure as a listing shows it.
+fn short_failure(promise: &Promise) -> Option<FailureView> {
+    let FailureView { code, message, .. } = failure(promise)?;
+    let message = message.chars().take(LISTED_MESSAGE_CHARS).collect();
+    Some(FailureView { code, message, details: None })
 }
 
 /// Whether a promise was killed.
@@ -218,6 +228,7 @@ pub fn summary(row: &InvocationRow) -> InvocationSummary {
         killed: killed(&row.promise),
         attempt: row.task.attempt,
         note: short_note(&row.promise, &row.task),
+        failure: short_failure(&row.promise),
         parent: caller(&row.promise),
         schedule: spec.tags.get(tags::SCHEDULE).cloned(),
         forked_from: fork::origin(&spec.tags),

@@ -200,6 +200,9 @@ pub struct InvocationSummary {
     /// The last error, or the reason of a halt, without further data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<Note>,
+    /// The failure of an invocation that did not resolve: the first 500 characters of its message, without details.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<FailureView>,
     /// The id of the calling invocation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,

@@ -142,6 +142,8 @@ pub struct PromiseQuery {
     /// Only promises that people or other systems settle: neither calls nor steps of workers, timers
     /// or signals.
     pub external: Option<bool>,
+    /// With `external`: signals that an invocation waits for as well.
+    pub signals: Option<bool>,
     /// Prefix of ids.
     pub prefix: Option<String>,
     /// Tags, all of which must match: a JSON object of texts.

@@ -172,6 +172,7 @@ impl List {
             prefix: self.prefix,
             tags: (!tags.is_empty()).then(|| serde_json::json!(tags).to_string()),
             external: self.external.then_some(true),
+            signals: None,
             ..PromiseQuery::default()
         };
         let ask = async |after, limit| {

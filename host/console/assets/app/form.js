@@ -43,7 +43,7 @@ export function blank(schema, root = schema, depth = 0) {
   if (optional || depth > 6) return null;
   switch (kind(of)) {
     case 'choice':
-      return of.enum[0];
+      return of.enum.length === 1 ? of.enum[0] : undefined;
     case 'object': {
       const required = new Set(of.required || []);
       const entries = Object.entries(of.properties).filter(([name]) => required.has(name));
@@ -54,7 +54,7 @@ export function blank(schema, root = schema, depth = 0) {
     case 'list':
       return [];
     case 'boolean':
-      return false;
+      return undefined;
     case 'integer':
     case 'number':
       return of.minimum ?? 0;
@@ -62,6 +62,31 @@ export function blank(schema, root = schema, depth = 0) {
       return '';
     default:
       return null;
+  }
+}
+
+/** Whether something is still to be chosen: a choice that decides has no default. */
+export function isIncomplete(schema, value, root = schema, depth = 0) {
+  if (!schema || typeof schema !== 'object' || depth > 6) return false;
+  const { schema: of, optional } = plain(schema, root);
+  if (optional && value === null) return false;
+  const within = (each, of) => isIncomplete(each, of, root, depth + 1);
+  switch (kind(of)) {
+    case 'choice':
+      return !of.enum.some((each) => JSON.stringify(each) === JSON.stringify(value));
+    case 'boolean':
+      return typeof value !== 'boolean';
+    case 'object': {
+      const required = new Set(of.required || []);
+      const isGiven = (name) => required.has(name) || (value && name in value);
+      return Object.entries(of.properties).some(([name, each]) => isGiven(name) && within(each, value?.[name]));
+    }
+    case 'tuple':
+      return (of.prefixItems || of.items).some((each, at) => within(each, value?.[at]));
+    case 'list':
+      return Array.isArray(value) && value.some((each) => within(of.items, each));
+    default:
+      return false;
   }
 }
 
@@ -81,7 +106,7 @@ export function ValueForm({ schema, draft, onDraft, label = 'Value' }) {
     }
   };
   const swap = () => {
-    onDraft({ value: draft.value, text: JSON.stringify(draft.value, null, 2) });
+    onDraft(draftOf(draft.value));
     setJson(!asJson);
   };
   return html`<div class="value-form">
@@ -91,12 +116,18 @@ export function ValueForm({ schema, draft, onDraft, label = 'Value' }) {
     ${asJson
       ? html`<textarea class="mono" rows="6" spellcheck="false" aria-labelledby=${name} aria-invalid=${draft.error ? 'true' : undefined} value=${draft.text} onInput=${(event) => write(event.target.value)}></textarea>
           ${draft.error && html`<span class="hint bad" role="status">no JSON: ${draft.error}</span>`}`
-      : html`<div role="group" aria-labelledby=${name}><${FieldOf} schema=${schema} root=${schema} value=${draft.value} onValue=${(value) => onDraft({ value, text: JSON.stringify(value, null, 2) })} /></div>`}
+      : html`<div role="group" aria-labelledby=${name}><${FieldOf} schema=${schema} root=${schema} value=${draft.value} onValue=${(value) => onDraft(draftOf(value))} /></div>`}
   </div>`;
 }
 
 /** The draft of a value. */
-export const draftOf = (value) => ({ value, text: JSON.stringify(value, null, 2) });
+export const draftOf = (value) => ({ value, text: JSON.stringify(value, null, 2) ?? '' });
+
+/** The value of a field that is given from now on: something, even while it is to be chosen. */
+const given = (value) => (value === undefined || value === null ? '' : value);
+
+/** The line of a choice before one is chosen. */
+const choose = (isOpen) => isOpen && html`<option value="" disabled>choose …</option>`;
 
 function FieldOf({ schema, root, value, onValue, name, required = true }) {
   const { schema: of, optional } = plain(schema, root);
@@ -106,19 +137,20 @@ function FieldOf({ schema, root, value, onValue, name, required = true }) {
   const mayMiss = !required || optional;
   const about = of.description && html`<span class="hint" id=${`${id}-about`}><${Text} text=${of.description} most=${200} /></span>`;
   const described = of.description ? `${id}-about` : undefined;
-  const toggle = (event) => onValue(event.target.checked ? blank({ ...of, default: undefined }, root) ?? '' : optional ? null : undefined);
+  const toggle = (event) => onValue(event.target.checked ? given(blank({ ...of, default: undefined }, root)) : optional ? null : undefined);
   const head = html`<span class="field-head"><label class="label" for=${id}><${Text} text=${title} /></label>
     ${mayMiss && html`<label class="check"><input type="checkbox" checked=${!absent} onChange=${toggle} aria-label=${`Give ${title}`} /> given</label>`}</span>`;
   if (absent && mayMiss) return html`<div class="field">${head}${about}</div>`;
   const common = { id, 'aria-describedby': described };
   switch (kind(of)) {
     case 'choice':
-      return html`<div class="field">${head}<select ...${common} value=${JSON.stringify(value)} onChange=${(event) => onValue(JSON.parse(event.target.value))}>
+      return html`<div class="field">${head}<select ...${common} value=${value === '' && !of.enum.includes('') ? '' : JSON.stringify(value) ?? ''} required onChange=${(event) => onValue(JSON.parse(event.target.value))}>
+        ${choose(!of.enum.some((each) => JSON.stringify(each) === JSON.stringify(value)))}
         ${of.enum.map((each) => html`<option value=${JSON.stringify(each)}>${typeof each === 'string' ? each : JSON.stringify(each)}</option>`)}
       </select>${about}</div>`;
     case 'boolean':
-      return html`<div class="field">${head}<select ...${common} value=${String(value)} onChange=${(event) => onValue(event.target.value === 'true')}>
-        <option value="true">true</option><option value="false">false</option></select>${about}</div>`;
+      return html`<div class="field">${head}<select ...${common} value=${typeof value === 'boolean' ? String(value) : ''} required onChange=${(event) => onValue(event.target.value === 'true')}>
+        ${choose(typeof value !== 'boolean')}<option value="true">true</option><option value="false">false</option></select>${about}</div>`;
     case 'integer':
     case 'number':
       return html`<div class="field">${head}<input ...${common} type="number" step=${of.type === 'integer' ? 1 : 'any'} min=${of.minimum} max=${of.maximum} value=${value ?? ''}

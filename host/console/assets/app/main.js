@@ -13,6 +13,7 @@ import { Promise_ } from './pages/promise.js';
 import { Modules } from './pages/modules.js';
 import { Module } from './pages/module.js';
 import { Check } from './pages/check.js';
+import { Compare } from './pages/compare.js';
 import { Start } from './pages/start.js';
 import { Schedules } from './pages/schedules.js';
 import { Objects, ObjectPage } from './pages/objects.js';
@@ -28,6 +29,8 @@ function Page({ at: { parts, query } }) {
   switch (name) {
     case 'executions':
       return id === undefined ? html`<${Executions} query=${query} />` : html`<${Execution} key=${id} id=${id} tab=${rest[1]} query=${query} />`;
+    case 'compare':
+      return html`<${Compare} key=${rest.join('/')} left=${id ?? ''} right=${rest[1]} />`;
     case 'inbox':
       return html`<${Inbox} query=${query} />`;
     case 'promises':

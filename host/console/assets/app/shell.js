@@ -37,7 +37,7 @@ export function Shell({ at, children }) {
   const chosen = theme.use();
   const entered = access.use();
   const isReachable = reachable.use();
-  const here = { start: 'modules', promises: 'inbox' }[at.parts[0]] || at.parts[0] || 'executions';
+  const here = { start: 'modules', promises: 'inbox', compare: 'executions' }[at.parts[0]] || at.parts[0] || 'executions';
   return html`
     <a class="skip" href="#main" onClick=${(event) => {
       event.preventDefault();

@@ -17,7 +17,7 @@ const TONES = {
   // Nodes of graphs.
   ready: 'wait',
   running: 'run',
-  waiting: 'wait',
+  waiting: 'warn',
   completed: 'good',
   skipped: 'off',
   failed: 'bad',

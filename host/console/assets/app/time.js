@@ -9,8 +9,17 @@ setInterval(() => {
   if (!document.hidden) now.set(Date.now());
 }, 1000);
 
-const zoned = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
-const today = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' });
+const two = (number) => String(number).padStart(2, '0');
+
+/** The zone of the reader at an instant: `+01:00`, or `Z`. */
+function zone(date) {
+  const minutes = -date.getTimezoneOffset();
+  const size = Math.abs(minutes);
+  return minutes === 0 ? 'Z' : `${minutes < 0 ? '-' : '+'}${two(Math.floor(size / 60))}:${two(size % 60)}`;
+}
+
+const day = (date) => `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
+const clock = (date) => `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
 
 /** A length of time in one or two units: `340 ms`, `2.1 s`, `3 min 20 s`, `2 d 4 h`. */
 export function length(ms) {
@@ -37,11 +46,17 @@ export function relative(at, from = Date.now()) {
   return ms < 0 ? `${rounded} ago` : `in ${rounded}`;
 }
 
-/** An instant in the reader's zone. */
-export const absolute = (at) => zoned.format(at);
+/** An instant in the reader's zone: `2026-11-26 14:03:09+01:00`. A number that no date can show stays a number. */
+export function absolute(at) {
+  const date = new Date(at);
+  return Number.isNaN(date.getTime()) ? String(at) : `${day(date)} ${clock(date)}${zone(date)}`;
+}
 
 /** The time of day of an instant of today, else with its day. */
-export const brief = (at) => (new Date(at).toDateString() === new Date().toDateString() ? today.format(at) : zoned.format(at));
+export function brief(at) {
+  const date = new Date(at);
+  return date.toDateString() === new Date().toDateString() ? clock(date) : absolute(at);
+}
 
 function useText(text) {
   const [shown, show] = useState(text());
@@ -60,7 +75,7 @@ export function Time({ at, both }) {
   const shown = useText(text);
   const stamp = new Date(at);
   const exact = Number.isNaN(stamp.getTime()) ? String(at) : stamp.toISOString();
-  const words = Number.isNaN(stamp.getTime()) ? String(at) : absolute(at);
+  const words = absolute(at);
   return html`<time datetime=${exact} title=${`${words} (${exact})`}>${shown}${both && html` <span class="soft">${words}</span>`}</time>`;
 }
 

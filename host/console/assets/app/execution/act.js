@@ -3,7 +3,7 @@
 import { html, useState } from '../dom.js';
 import { post } from '../api.js';
 import { Command } from '../command.js';
-import { blank, draftOf, ValueForm } from '../form.js';
+import { blank, draftOf, isIncomplete, ValueForm } from '../form.js';
 import { Json } from '../json.js';
 import { Dialog, Failed, Field } from '../parts.js';
 
@@ -33,7 +33,8 @@ export function Act({ title, about, verb, danger, to, body, line, schema, label,
     }
     return setBusy(false);
   };
-  const missing = fields.some((field) => field.required && !texts[field.name].trim());
+  const open = Boolean(schema) && !draft.error && isIncomplete(schema, draft.value);
+  const missing = open || fields.some((field) => field.required && !texts[field.name].trim());
   return html`<${Dialog} title=${title} wide=${schema !== undefined} onClose=${() => onClose(answer !== undefined)}>
     <form onSubmit=${submit}>
       ${about && html`<p>${about}</p>`}
@@ -45,7 +46,7 @@ export function Act({ title, about, verb, danger, to, body, line, schema, label,
           ? html`<textarea class="mono" rows=${field.lines} spellcheck="false" value=${texts[field.name]} onInput=${(event) => setTexts({ ...texts, [field.name]: event.target.value })}></textarea>`
           : html`<input type=${field.type || 'text'} min=${field.min} autocomplete="off" spellcheck="false" required=${field.required} value=${texts[field.name]} onInput=${(event) => setTexts({ ...texts, [field.name]: event.target.value })} />`}<//>`)}
       ${schema !== undefined && html`<${ValueForm} schema=${schema} draft=${draft} onDraft=${setDraft} label=${label} />`}
-      <${Command} line=${line(draft.value, texts)} />
+      ${!open && html`<${Command} line=${line(draft.value, texts)} />`}
       <${Failed} error=${error} />
       ${answer !== undefined && html`<div class="answer" role="status">${show(answer)}</div>`}
       <footer>

@@ -83,7 +83,8 @@ function actionsOf({ invocation, described, onClose }) {
   ].filter((action) => action.fits);
 }
 
-function Signal({ id, known, onClose }) {
+/** Sends a signal: one of those that its function declares, if it declares any. */
+export function Signal({ id, known, onClose }) {
   const [name, choose] = useState(known[0]?.name ?? '');
   const schema = known.find((message) => message.name === name)?.schema ?? null;
   const fields = known.length ? [] : [{ name: 'name', label: 'Name', required: true }];

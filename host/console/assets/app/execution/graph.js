@@ -43,12 +43,13 @@ function Drawing({ nodes }) {
   const cut = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…` : text);
   return html`<div class="scroll graph" tabindex="0" role="region" aria-label="The graph, which the table below has as well">
     <svg width=${width} height=${height} viewBox=${`-2 -2 ${width} ${height}`} aria-hidden="true">
-      ${nodes.flatMap((node) => node.needs.map((name) => places.get(name) && html`<path class="edge" d=${edge(places.get(name), places.get(node.name))} />`))}
+      <defs><marker id="edge-head" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" orient="auto-start-reverse"><path class="edge-head" d="M0 0L8 4L0 8z" /></marker></defs>
+      ${nodes.flatMap((node) => node.needs.map((name) => places.get(name) && html`<path class="edge" marker-end="url(#edge-head)" d=${edge(places.get(name), places.get(node.name))} />`))}
       ${nodes.map((node) => {
         const { x, y } = places.get(node.name);
         return html`<g class=${classes('node', tone(node.state))}>
           <rect x=${x} y=${y} width=${WIDE} height=${HIGH} rx="5" />
-          <text x=${x + 10} y=${y + 17}>${cut(node.name, 22)}</text><text class="small" x=${x + 10} y=${y + 32}>${cut(node.what, 26)}</text>
+          <text x=${x + 10} y=${y + 17}>${cut(node.name, 22)}</text><text class="small" x=${x + 10} y=${y + 32}>${cut(`${node.state} · ${node.what}`, 26)}</text>
           <title>${`${node.name}: ${node.what}, ${node.state}`}</title></g>`;
       })}
     </svg></div>`;

@@ -16,7 +16,7 @@ const summary = (record) => {
   return record.outcome ? 'done' : '';
 };
 
-export function Journal({ records, complete, onMore }) {
+export function Journal({ id, records, complete, onMore }) {
   const [words, search] = useState('');
   const [selected, select] = useState(undefined);
   const texts = useMemo(() => new Map(), [records]);
@@ -57,6 +57,6 @@ export function Journal({ records, complete, onMore }) {
         }} />
         ${!complete && html`<button type="button" onClick=${onMore}>Read further records</button>`}
       </div>
-      ${shown && html`<section class="detail" aria-label="The record"><button type="button" class="close" aria-label="Close" onClick=${() => select(undefined)}>×</button><${RecordDetail} record=${shown} /></section>`}
+      ${shown && html`<section class="detail" aria-label="The record"><button type="button" class="close" aria-label="Close" onClick=${() => select(undefined)}>×</button><${RecordDetail} record=${shown} owner=${id} /></section>`}
     </div>`;
 }

@@ -1,6 +1,8 @@
 // The steps of an execution, from its journal: what it asked for, from when to when, and what came of
 // it. Nothing is drawn here.
 
+import { absolute } from '../time.js';
+
 /** Commands that are done when they are recorded. */
 const INSTANT = new Set(['send', 'settle', 'cancel', 'publish', 'set-state', 'clear-state', 'clear-all-state', 'settle-object-promise', 'signal', 'get-state', 'state-keys', 'peek', 'peek-object-promise']);
 
@@ -8,7 +10,7 @@ const INSTANT = new Set(['send', 'settle', 'cancel', 'publish', 'set-state', 'cl
 function title(record) {
   const name = record.name || '';
   const until = record.request?.until_ms;
-  if (record.command === 'sleep' && until) return `until ${new Date(until).toLocaleString()}`;
+  if (record.command === 'sleep' && until) return `until ${absolute(until)}`;
   return name;
 }
 

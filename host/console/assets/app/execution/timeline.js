@@ -88,7 +88,7 @@ export function Timeline({ invocation, records, nodes, complete, onMore }) {
     <${Rows} count=${visible.length} row=${ROW} most=${Math.max(320, Math.round(innerHeight * 0.55))} label="Steps, each with its time" role="list" onWheel=${wheel} at=${undefined}
       draw=${(index) => html`<${Row} key=${visible[index].seq} step=${visible[index]} node=${nodes.get(visible[index].promise)} seen=${seen} now=${until} chosen=${selected === visible[index].seq} onSelect=${() => select(selected === visible[index].seq ? undefined : visible[index].seq)} />`} />
     ${!complete && html`<button type="button" onClick=${onMore}>Read further records</button>`}
-    ${shown && html`<${StepDetail} step=${shown} node=${nodes.get(shown.promise)} onClose=${() => select(undefined)} />`}
+    ${shown && html`<${StepDetail} owner=${invocation.id} step=${shown} node=${nodes.get(shown.promise)} onClose=${() => select(undefined)} />`}
   </div>`;
 }
 
@@ -117,12 +117,23 @@ function Row({ step, node, seen, now, chosen, onSelect }) {
   </div>`;
 }
 
+/** The narrowest room of a label of the axis, in pixels. */
+const LABEL = 72;
+
 function Axis({ seen, from, onWheel }) {
   const width = seen.until - seen.from;
-  const gap = TICKS.find((each) => width / each <= 7) || width / 5;
+  const element = useRef(null);
+  const [room, measure] = useState(7 * LABEL);
+  useLayoutEffect(() => {
+    const watch = new ResizeObserver(() => measure(element.current?.clientWidth || 7 * LABEL));
+    watch.observe(element.current);
+    return () => watch.disconnect();
+  }, []);
+  const most = Math.max(1, Math.min(7, Math.floor(room / LABEL)));
+  const gap = TICKS.find((each) => width / each <= most) || width / most;
   const ticks = [];
   for (let at = Math.ceil((seen.from - from) / gap) * gap; at <= seen.until - from && ticks.length < 12; at += gap) ticks.push(at);
-  return html`<div class="axis" onWheel=${onWheel} aria-hidden="true"><div class="axis-time">
+  return html`<div class="axis" ref=${element} onWheel=${onWheel} aria-hidden="true"><div class="axis-time">
     ${ticks.map((at) => html`<span style=${{ left: `${((at + from - seen.from) / width) * 100}%` }} title=${absolute(at + from)}>+${at === 0 ? '0' : length(at)}</span>`)}
   </div></div>`;
 }
@@ -197,12 +208,12 @@ function Overview({ steps, packed, nodes, all, seen, onChoose }) {
   </div>`;
 }
 
-function StepDetail({ step, node, onClose }) {
+function StepDetail({ owner, step, node, onClose }) {
   return html`<section class="detail" aria-label="The step">
     <header><h2>${step.index !== undefined && `#${step.index} `}${step.kind} <${Text} text=${step.title} most=${120} /></h2><button type="button" class="close" aria-label="Close" onClick=${onClose}>×</button></header>
     ${step.promise && html`<p><${Id} id=${step.promise} />${node && html` is ${node.state}${node.attempt > 0 ? `, after ${count(node.attempt, 'failed attempt')}` : ''}${node.retry_at_ms > Date.now() ? `; the next comes ${relative(node.retry_at_ms)}` : ''}.`}</p>`}
     ${node?.error && html`<p class="warn"><${Text} text=${node.error} most=${600} more /></p>`}
-    <${RecordDetail} record=${step.record} />
+    <${RecordDetail} record=${step.record} owner=${owner} />
     ${step.outcome && html`<${RecordDetail} record=${step.outcome} />`}
   </section>`;
 }

@@ -104,7 +104,7 @@ function Shown({ id, invocation, why, described, tab, version, again }) {
   const module = invocation.target.startsWith('wasm://') ? target(invocation.target).split('/')[0] : undefined;
   const title = id.length > 60 ? `${id.slice(0, 60)}…` : id;
   return html`
-    <${Heading} title=${title} aside=${html`<${Copy} text=${id} what="the id" />`}><span class="id"><${Text} text=${id} most=${160} more /></span> <${State} state=${invocation.state} killed=${invocation.killed} /><//>
+    <${Heading} title=${title} aside=${html`${invocation.journal_len > 0 && html`<${Link} to=${['compare', id]}>compare<//> `}<${Copy} text=${id} what="the id" />`}><span class="id"><${Text} text=${id} most=${160} more /></span> <${State} state=${invocation.state} killed=${invocation.killed} /><//>
     <p class="lead"><${Link} to=${module ? ['modules', invocation.module || module] : ['modules']}><${Text} text=${target(invocation.target)} most=${120} /><//>${invocation.parent && html` called by <${Id} id=${invocation.parent} most=${60} />`}${invocation.forked_from && html` forked from <${Id} id=${invocation.forked_from.id} most=${60} /> after ${count(invocation.forked_from.records, 'record')}`}${invocation.schedule && html` started by <${Link} to=${['schedules']} query=${{ prefix: invocation.schedule }}>the schedule <${Text} text=${invocation.schedule} most=${60} /><//>`}</p>
     ${!invocation.settled_at_ms && html`<${Why} id=${id} why=${why} />`}
     ${invocation.failure && html`<div class="why bad"><p class="why-line">failed with ${invocation.failure.code}: <${Text} text=${invocation.failure.message} most=${1000} more /></p>${invocation.failure.details !== undefined && html`<${Json} value=${invocation.failure.details} label="the details" />`}</div>`}
@@ -132,7 +132,7 @@ function Shown({ id, invocation, why, described, tab, version, again }) {
     <${Tabs} label="Views" tabs=${[at('timeline', 'Timeline'), at('journal', 'Journal', invocation.journal_len), at('logs', 'Logs'), at('tree', 'Calls'), isGraph && at('graph', 'Graph'), (invocation.sagas || []).length > 0 && at('sagas', 'Sagas', invocation.sagas.length)]} />
     ${(tab === 'timeline' || tab === 'journal') && html`<${Failed} error=${journal.error} />`}
     ${tab === 'timeline' && (journal.read ? html`<${Timeline} invocation=${invocation} records=${journal.records} nodes=${journal.nodes} complete=${journal.complete} onMore=${journal.more} />` : html`<p class="empty" aria-busy="true">…</p>`)}
-    ${tab === 'journal' && journal.read && html`<${Journal} records=${journal.records} complete=${journal.complete} onMore=${journal.more} />`}
+    ${tab === 'journal' && journal.read && html`<${Journal} id=${id} records=${journal.records} complete=${journal.complete} onMore=${journal.more} />`}
     ${tab === 'logs' && html`<${Logs} id=${id} version=${version} />`}
     ${tab === 'tree' && html`<${Tree} id=${id} version=${version} />`}
     ${tab === 'graph' && html`<${Graph} id=${id} version=${version} />`}

@@ -162,6 +162,7 @@ export function Executions({ query }) {
     <div class="bar" role="group" aria-label="What is done to many">
       <span class="soft">${selected.size ? `${selected.size} selected` : 'All that the filter takes:'}</span>
       ${['cancel', 'kill', 'continue'].map((verb) => html`<button type="button" onClick=${() => setBulk(verb)} disabled=${!items.length}>${verb} …</button>`)}
+      ${selected.size === 2 && html`<${Link} to=${['compare', ...selected]} class="button">compare<//>`}
       ${selected.size > 0 && html`<button type="button" class="link" onClick=${() => select(new Set())}>select none</button>`}
     </div>
     <${Failed} error=${list.error} />
@@ -186,7 +187,7 @@ export function Executions({ query }) {
 }
 
 function Row({ item, query, selected, onToggle }) {
-  const { id, note } = item;
+  const { id, note, failure } = item;
   const name = item.function && !target(item.target).endsWith(item.function) ? `${target(item.target)} ${item.function}` : target(item.target);
   const open = (event) => {
     if (event.target.closest('a, button, input, summary') || getSelection().toString()) return;
@@ -195,7 +196,8 @@ function Row({ item, query, selected, onToggle }) {
   return html`<tr class=${classes('row', selected && 'selected')} onClick=${open}>
     <td class="narrow"><input type="checkbox" aria-label=${`Select ${id.slice(0, 80)}`} checked=${selected} onChange=${onToggle} /></td>
     <td class="main"><${Id} id=${id} most=${70} />${item.parent && html`<div class="sub">called by <${Text} text=${item.parent} most=${60} /></div>`}
-      ${note && html`<div class=${classes('sub', item.state === 'halted' ? 'warn' : 'soft')}><${Text} text=${`${note.kind}: ${note.message}`} most=${140} /></div>`}</td>
+      ${note && html`<div class=${classes('sub', item.state === 'halted' ? 'warn' : 'soft')}><${Text} text=${`${note.kind}: ${note.message}`} most=${140} /></div>`}
+      ${failure && html`<div class=${classes('sub', item.state === 'cancelled' ? 'soft' : 'bad')}><${Text} text=${`${failure.code}: ${failure.message}`} most=${140} /></div>`}</td>
     <td class="what"><${Text} text=${name} most=${60} /></td>
     <td class="how"><${State} state=${item.state} killed=${item.killed} />${item.attempt > 0 && html`<div class="sub warn">${count(item.attempt, 'failed attempt')}</div>`}</td>
     <td class="time"><${Time} at=${item.created_at_ms} /></td>

@@ -2,6 +2,7 @@
 
 import { html, useEffect, useRef, useState } from '../dom.js';
 import { get, metrics } from '../api.js';
+import { Chart } from '../chart.js';
 import { Command } from '../command.js';
 import { useChanges } from '../live.js';
 import { Facts, Failed, Heading, Reading, Table } from '../parts.js';
@@ -12,6 +13,11 @@ import { Text } from '../text.js';
 import { bytes } from './modules.js';
 
 const EVERY_MS = 5000;
+/** The time that the curves show. */
+const SPAN_MS = 900_000;
+
+/** The points of the curves, the oldest first. They stay while other pages are looked at. */
+const points = [];
 
 async function read(signal) {
   const [index, ready, figures, stuck] = await Promise.all([
@@ -53,7 +59,10 @@ export function Host() {
     if (!was) return;
     const seconds = (of.data.at - was.at) / 1000;
     const rate = (name, fits) => Math.max(0, sum(of.data.figures.get(name), fits) - sum(was.figures.get(name), fits)) / seconds;
-    setRates({ was: was.figures, rate });
+    const rates = { was: was.figures, rate };
+    points.push({ at: Date.now(), values: CURVES.map((curve) => curve.lines.map((line) => line.of(of.data.figures, rates))) });
+    while (points[0].at < Date.now() - SPAN_MS) points.shift();
+    setRates(rates);
   }, [of.data]);
   return html`<${Heading} title="Host" />
     <${Reading} of=${of}>${({ index, ready, figures, stuck }) => html`
@@ -64,6 +73,9 @@ export function Host() {
         ${rates && TILES.map(({ name, of, hint }) => html`<${Tile} key=${name} name=${name} value=${of(figures, rates)} hint=${hint} />`)}
       </div>
       ${ready && html`<${Failed} error=${ready} />`}
+      <h2>The last 15 minutes</h2>
+      <p class="soft">Read every 5 s while this page is seen.</p>
+      <div class="charts">${CURVES.map((curve, at) => html`<${Chart} key=${curve.title} ...${curve} points=${points.map((point) => ({ at: point.at, values: point.values[at] }))} since=${Date.now() - SPAN_MS} until=${Date.now()} />`)}</div>
       <h2>Recovery</h2>
       <p class="soft">What the host does by itself about what went wrong, since it started; and what is left for a person.</p>
       <${Table} label="Recovery" columns=${['What', { name: 'Number', class: 'num' }, 'It means']}>
@@ -102,6 +114,26 @@ const latency = (figures, rates, name, part) => {
   const found = quantile(rates.was, figures, name, part);
   return found === undefined ? '–' : found === Infinity ? 'longer' : `≤ ${length(found * 1000)}`;
 };
+/** The same in milliseconds, for a curve; what lies beyond the last bucket has no place on one. */
+const millis = (name, part) => (figures, rates) => {
+  const found = quantile(rates.was, figures, name, part);
+  return found === undefined || found === Infinity ? undefined : found * 1000;
+};
+const ofState = (...states) => (_, { rate }) => rate('segno_settlements_total', ({ state }) => states.includes(state));
+
+/** The curves: each with its lines, and how a value of it is written. */
+const CURVES = [
+  { title: 'Outcomes', show: perSecond, lines: [
+    { name: 'resolved', tone: 'good', of: ofState('resolved') },
+    { name: 'rejected, timed out', tone: 'bad', of: ofState('rejected', 'timed-out') },
+  ] },
+  { title: 'Commits', show: perSecond, lines: [{ name: 'transactions', tone: 'run', of: (_, { rate }) => rate('segno_store_commits_total') }] },
+  { title: 'Latency, 99 of 100 are below', show: length, lines: [
+    { name: 'commit', tone: 'run', of: millis('segno_store_commit_duration_seconds', 0.99) },
+    { name: 'wait for a worker', tone: 'warn', of: millis('segno_lease_acquisition_latency_seconds', 0.99) },
+  ] },
+  { title: 'Memory', show: bytes, lines: [{ name: 'of the process', tone: 'event', of: (figures) => sum(figures.get('segno_process_resident_memory_bytes')) }] },
+];
 const gauge = (figures, name) => sum(figures.get(name)).toLocaleString();
 
 /** What is seen at a glance; rates are of the last 5 s. */

@@ -3,7 +3,7 @@
 import { html, useState } from '../dom.js';
 import { get, path, post } from '../api.js';
 import { Command, segno } from '../command.js';
-import { blank, draftOf, ValueForm } from '../form.js';
+import { blank, draftOf, isIncomplete, ValueForm } from '../form.js';
 import { useChanges } from '../live.js';
 import { Empty, Failed, Field, Heading, Reading } from '../parts.js';
 import { useRead } from '../read.js';
@@ -37,6 +37,7 @@ function Form({ module, of }) {
   const target = object ? `${module}/${object}@${texts.key || 'KEY'}/${method}` : `${module}/${of.name}`;
   const timeout = Number(texts.timeout_s) > 0 ? { timeout_ms: Math.round(Number(texts.timeout_s) * 1000) } : {};
   const labels = labelsOf(texts.labels);
+  const open = Boolean(schema) && !draft.error && isIncomplete(schema, draft.value);
   const field = (name, label, hint, rest = {}) => html`<${Field} label=${label} hint=${hint}><input type="text" autocomplete="off" spellcheck="false" value=${texts[name]} onInput=${(event) => setTexts({ ...texts, [name]: event.target.value })} ...${rest} /><//>`;
   const submit = async (event) => {
     event.preventDefault();
@@ -53,7 +54,7 @@ function Form({ module, of }) {
     }
     setBusy(false);
   };
-  const line = segno('start', target, ...(draft.value === null ? [] : [JSON.stringify(draft.value)]), ...(texts.id ? ['--id', texts.id] : []), ...(timeout.timeout_ms ? ['--timeout', `${texts.timeout_s}s`] : []), ...Object.entries(labels).flatMap(([name, value]) => ['--label', `${name}=${value}`]));
+  const line = segno('start', target, ...((draft.value ?? null) === null ? [] : [JSON.stringify(draft.value)]), ...(texts.id ? ['--id', texts.id] : []), ...(timeout.timeout_ms ? ['--timeout', `${texts.timeout_s}s`] : []), ...Object.entries(labels).flatMap(([name, value]) => ['--label', `${name}=${value}`]));
   return html`<${Heading} title=${`Start ${module}/${of.name}`}>Start <${Link} to=${['modules', module]}><${Text} text=${`${module}/${of.name}`} /><//><//>
     ${of.summary && html`<p class="lead"><${Text} text=${of.summary} most=${600} more /></p>`}
     <form class="wide-form" onSubmit=${submit}>
@@ -62,9 +63,9 @@ function Form({ module, of }) {
       ${field('id', 'Id', 'Makes the start idempotent: the same id again answers the first execution. Empty: the host makes one up')}
       ${field('labels', 'Labels', 'name=value, separated by blanks')}
       ${field('timeout_s', 'Time limit in seconds', 'Empty: that of the function, if it has one', { type: 'number', min: 0, step: 'any' })}
-      <${Command} line=${line} />
+      ${!open && html`<${Command} line=${line} />`}
       <${Failed} error=${error} />
       ${known && html`<div class="failed" role="alert"><${Text} text=${known.warning || 'It had been started before.'} most=${600} /> <${Link} to=${['executions', known.id]}>Look at it<//></div>`}
-      <footer><button class="primary" type="submit" disabled=${busy || Boolean(draft.error)}>Start</button></footer>
+      <footer><button class="primary" type="submit" disabled=${busy || open || Boolean(draft.error)}>Start</button></footer>
     </form>`;
 }
