@@ -56,6 +56,15 @@ pub struct Report {
     moved: Option<Moves>,
 }
 
+/// The executions whose differences are printed; all are counted.
+#[derive(Debug, Clone, Copy)]
+pub enum Differences {
+    /// Those in flight and those that have ended.
+    All,
+    /// Those in flight: nothing comes of a difference of one that has ended.
+    InFlight,
+}
+
 /// What became of the executions that were to be moved.
 #[derive(Debug, Default, Serialize)]
 pub struct Moves {
@@ -167,7 +176,7 @@ impl Report {
     /// # Errors
     /// When the stream is closed.
     pub fn print(&self, console: &mut Console) -> Result<(), CliError> {
-        self.print_findings(console)?;
+        self.print_findings(Differences::All, console)?;
         match &self.moved {
             None if !self.executions.is_empty() => self.advice(console),
             _ => Ok(()),
@@ -178,7 +187,11 @@ impl Report {
     ///
     /// # Errors
     /// When the stream is closed.
-    pub fn print_findings(&self, console: &mut Console) -> Result<(), CliError> {
+    pub fn print_findings(
+        &self,
+        differences: Differences,
+        console: &mut Console,
+    ) -> Result<(), CliError> {
         let alias = console.paint(CYAN, &self.alias);
         let digest = console.paint(DIM, short_digest(&self.candidate));
         if self.executions.is_empty() {
@@ -186,7 +199,13 @@ impl Report {
         }
         console.line(format!("{alias}  {digest}  {}", executions(self.executions.len())))?;
         self.summary(console)?;
-        print_differences(&self.executions, console)?;
+        match differences {
+            Differences::All => print_differences(&self.executions, console)?,
+            Differences::InFlight => {
+                let in_flight = self.executions.iter().filter(|it| !it.state.is_settled());
+                print_groups(groups(in_flight), console)?;
+            }
+        }
         self.costs.as_ref().map_or(Ok(()), |costs| costs.print(console))?;
         self.moved.as_ref().map_or(Ok(()), |moves| moves.print(console))
     }
@@ -247,11 +266,15 @@ pub fn print_differences(
     executions: &[CheckedExecution],
     console: &mut Console,
 ) -> Result<(), CliError> {
-    groups(executions).iter().try_for_each(|group| group.print(console))
+    print_groups(groups(executions), console)
+}
+
+fn print_groups(groups: Vec<Group<'_>>, console: &mut Console) -> Result<(), CliError> {
+    groups.iter().try_for_each(|group| group.print(console))
 }
 
 /// The executions that cannot go on, those with the same difference together.
-fn groups(executions: &[CheckedExecution]) -> Vec<Group<'_>> {
+fn groups<'a>(executions: impl IntoIterator<Item = &'a CheckedExecution>) -> Vec<Group<'a>> {
     let mut groups: BTreeMap<String, Vec<&CheckedExecution>> = BTreeMap::new();
     for execution in executions {
         if let Some(key) = key(execution) {

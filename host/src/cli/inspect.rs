@@ -259,8 +259,7 @@ fn attempts(wait: &Wait, now: i64) -> String {
             facts.push(format!("halted; `segno continue {}` sets it going again", wait.id));
         }
         Some(state) if wait.attempt > 0 => {
-            let times = if wait.attempt == 1 { "attempt" } else { "attempts" };
-            facts.push(format!("{} {times} failed", wait.attempt));
+            facts.extend(show::failed_attempts(wait.attempt));
             let next = wait.retry_at_ms.filter(|_| state == InvocationState::Pending);
             facts.push(match next {
                 Some(at) if at > now => format!("the next {}", relative(at, now)),
@@ -300,7 +299,13 @@ fn children(invocation: &Invocation, console: &mut Console) -> Result<(), CliErr
     };
     let (head, shown) = (console.paint(BOLD, "calls"), console.paint(DIM, shown));
     console.line(format!("{head}  {shown}").trim_end())?;
-    let columns = [Column::id(""), Column::text(""), Column::whole(""), Column::number("")];
+    let columns = [
+        Column::id(""),
+        Column::text(""),
+        Column::whole(""),
+        Column::number(""),
+        Column::whole(""),
+    ];
     let mut table = Table::new(&columns);
     // The oldest first, as in the journal below.
     for child in invocation.children.iter().rev() {
@@ -310,6 +315,7 @@ fn children(invocation: &Invocation, console: &mut Console) -> Result<(), CliErr
             Cell::from(function(&child.target, child.function.as_deref())),
             state_cell(child.state, child.killed),
             Cell::from(took),
+            Cell::from(show::failed_attempts(child.attempt).unwrap_or_default()),
         ]);
     }
     console.table(&table)

@@ -18,6 +18,9 @@ use crate::{
     client::Client,
 };
 
+/// Functions of a module that the list names; of a module with more, one less and the rest as a number.
+const LISTED_FUNCTIONS: usize = 6;
+
 /// List modules, or describe one
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -66,9 +69,9 @@ async fn list(client: &Client, console: &mut Console) -> Result<(), CliError> {
         // A deployment of services, by their names.
         let services: Vec<&str> =
             module.aliases.iter().filter_map(|alias| service_of_alias(alias)).collect();
-        let functions = module.description.functions.iter();
+        let functions = &module.description.functions;
         let functions = match services.is_empty() {
-            true => functions.map(|function| function.name.as_str()).collect::<Vec<_>>().join(", "),
+            true => listed(functions),
             false => format!("{} handlers", functions.len()),
         };
         let names = match (services.is_empty(), module.aliases.is_empty()) {
@@ -86,6 +89,18 @@ async fn list(client: &Client, console: &mut Console) -> Result<(), CliError> {
         ]);
     }
     console.table(&table)
+}
+
+/// The names of functions, all of them if they are few.
+fn listed(functions: &[Function]) -> String {
+    let name = |function: &Function| function.name.clone();
+    match functions.len() {
+        0..=LISTED_FUNCTIONS => functions.iter().map(name).collect::<Vec<_>>().join(", "),
+        all => {
+            let first: Vec<String> = functions[..LISTED_FUNCTIONS - 1].iter().map(name).collect();
+            format!("{} and {} more", first.join(", "), all + 1 - LISTED_FUNCTIONS)
+        }
+    }
 }
 
 fn describe(module: &Module, console: &mut Console) -> Result<(), CliError> {

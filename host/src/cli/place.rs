@@ -180,7 +180,12 @@ impl Look {
 fn refused(error: &OpenError) -> CliError {
     let code = match error {
         OpenError::InUse { .. } => "in-use",
-        OpenError::Nothing { .. } => "no-store",
+        OpenError::Nothing { .. } => {
+            let message = format!(
+                "{error}. Name the store by --data or --store (SEGNO_DATA, SEGNO_STORE): this command reads the store itself, and asks no host (--server, SEGNO_SERVER)"
+            );
+            return CliError::Other { code: "no-store", message };
+        }
         _ => "not-opened",
     };
     other(code, error)

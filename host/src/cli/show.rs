@@ -120,6 +120,15 @@ pub fn failure_line(failure: &FailureView) -> String {
     )
 }
 
+/// `2 attempts failed`; `None` if none did.
+pub fn failed_attempts(count: u32) -> Option<String> {
+    match count {
+        0 => None,
+        1 => Some("1 attempt failed".to_owned()),
+        _ => Some(format!("{count} attempts failed")),
+    }
+}
+
 /// A size in bytes, with a unit.
 pub fn size(bytes: u64) -> String {
     match bytes {

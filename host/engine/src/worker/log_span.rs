@@ -38,12 +38,11 @@ pub fn span(holder: &Holder, acquired: &TaskReply) -> Span {
 /// Logs a line of a guest, at its level; the span says whose it is.
 pub fn line(line: &LogLine) {
     let message = &*line.message;
-    let number = line.seq;
     match line.level {
-        LogLevel::Trace => tracing::trace!(target: GUEST, line = number, "{message}"),
-        LogLevel::Debug => tracing::debug!(target: GUEST, line = number, "{message}"),
-        LogLevel::Info => tracing::info!(target: GUEST, line = number, "{message}"),
-        LogLevel::Warn => tracing::warn!(target: GUEST, line = number, "{message}"),
-        LogLevel::Error => tracing::error!(target: GUEST, line = number, "{message}"),
+        LogLevel::Trace => tracing::trace!(target: GUEST, "{message}"),
+        LogLevel::Debug => tracing::debug!(target: GUEST, "{message}"),
+        LogLevel::Info => tracing::info!(target: GUEST, "{message}"),
+        LogLevel::Warn => tracing::warn!(target: GUEST, "{message}"),
+        LogLevel::Error => tracing::error!(target: GUEST, "{message}"),
     }
 }

@@ -14,7 +14,7 @@ use self::{own_host::OwnHost, watch::Watch};
 use super::{
     CliError, Console, Exit,
     build::{How, build, other},
-    check::Report,
+    check::{Differences, Report},
     console::{BOLD, CYAN, DIM, GREEN, RED},
     deploy::{COSTS, Which, is_known},
     show::{plain_lines, short_digest},
@@ -218,7 +218,7 @@ impl Dev {
         } else if round.unchanged {
             console.line(format!("the same module as before  {took}"))?;
         } else if let (Some(module), Some(report)) = (&round.module, &round.report) {
-            report.print_findings(console)?;
+            report.print_findings(Differences::InFlight, console)?;
             let lead = console.paint(GREEN.bold(), "deployed");
             let digest = short_digest(module);
             console.line(format!("{lead}  {alias}  {digest}  {took}"))?;

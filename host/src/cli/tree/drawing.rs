@@ -9,7 +9,7 @@ use crate::{
     cli::{
         Console,
         console::{BOLD, CYAN, DIM, RED, YELLOW},
-        show::{forked_from, function, plain, state_style},
+        show::{failed_attempts, forked_from, function, plain, state_style},
         text,
         time::{length, now_ms, relative},
     },
@@ -247,6 +247,9 @@ fn note(node: &TreeNode) -> String {
     notes.extend(node.forked_from.as_ref().map(|from| format!("forked {}", forked_from(from))));
     if node.detached {
         notes.push("detached".to_owned());
+    }
+    if node.settled_at_ms.is_some() {
+        notes.extend(failed_attempts(node.attempt));
     }
     if let Some(error) = &node.error {
         notes.push(plain(error));
