@@ -5,7 +5,9 @@ use std::sync::Mutex;
 use async_trait::async_trait;
 
 use super::*;
-use crate::{ActivityContext, ActivityHost, Failure, HttpRequest, HttpResponse, Level, Outcome};
+use crate::{
+    ActivityContext, ActivityHost, Failure, HttpRequest, HttpResponse, Level, Outcome, Policy,
+};
 
 /// Keeps the progress and log lines of an activity; its heartbeats never end if `hangs`.
 #[derive(Default)]
@@ -146,8 +148,8 @@ fn opening(create: bool) -> Guest {
 
 async fn open(create: bool, policy: &str) -> Result<Outcome, GuestError> {
     let component = opening(create).component();
-    let policy = toml::from_str(policy).expect("the policy is valid");
-    let wasm = host_with(&[&component], |config| config.policy = policy);
+    let policy = toml::from_str::<Policy>(policy).expect("the policy is valid");
+    let wasm = host_with(&[&component], |config| config.policy = policy.into());
     perform(&wasm, &component, Arc::new(Spy::default())).await
 }
 
@@ -188,13 +190,15 @@ async fn the_environment_follows_the_policy() {
     };
     let component = guest.component();
     for (policy, variables) in [("", "0"), ("[orders]\nenv = { A = \"1\", B = \"2\" }", "2")] {
-        let policy = toml::from_str(policy).expect("the policy is valid");
-        let wasm = host_with(&[&component], |config| config.policy = policy);
+        let policy = toml::from_str::<Policy>(policy).expect("the policy is valid");
+        let wasm = host_with(&[&component], |config| config.policy = policy.into());
         let ended = perform(&wasm, &component, Arc::new(Spy::default())).await;
         assert_eq!(ended.expect("it runs"), Outcome::Success(json(variables)));
     }
-    let policy = toml::from_str("[orders]\nenv = { A = { from = \"SEGNO_NO_SUCH_VARIABLE\" } }");
-    let wasm = host_with(&[&component], |config| config.policy = policy.expect("it is valid"));
+    let policy =
+        toml::from_str::<Policy>("[orders]\nenv = { A = { from = \"SEGNO_NO_SUCH_VARIABLE\" } }");
+    let wasm =
+        host_with(&[&component], |config| config.policy = policy.expect("it is valid").into());
     let error = perform(&wasm, &component, Arc::new(Spy::default())).await.unwrap_err().to_string();
     assert!(error.contains("SEGNO_NO_SUCH_VARIABLE"), "{error}");
 }
@@ -278,8 +282,9 @@ async fn requests_of_wasi_http_follow_the_policy() {
     let said = spy.said.lock().expect("not poisoned").join("\n");
     assert!(said.contains(&address) && said.contains("`http.allow` of `[orders]`"), "{said}");
 
-    let policy = toml::from_str("[orders]\nhttp.allow = [\"http://127.0.0.1:*\"]");
-    let wasm = host_with(&[&component], |config| config.policy = policy.expect("it is valid"));
+    let policy = toml::from_str::<Policy>("[orders]\nhttp.allow = [\"http://127.0.0.1:*\"]");
+    let wasm =
+        host_with(&[&component], |config| config.policy = policy.expect("it is valid").into());
     let ended = perform(&wasm, &component, Arc::new(Spy::default())).await;
     assert_eq!(ended.expect("it runs"), Outcome::Success(json("4")));
 }
