@@ -5,9 +5,11 @@
 import * as activity from 'segno:workflow/activity@0.2.0';
 import * as configuration from 'segno:workflow/configuration@0.2.0';
 import * as directories from 'segno:workflow/files@0.2.0';
+import * as generations from 'segno:workflow/generations@0.2.0';
 import * as journal from 'segno:workflow/journal@0.2.0';
 import * as objectPromises from 'segno:workflow/object-promises@0.2.0';
 import * as sagas from 'segno:workflow/sagas@0.2.0';
+import * as toldSignals from 'segno:workflow/signals@0.2.0';
 import * as stored from 'segno:workflow/state@0.2.0';
 
 // QuickJS leaves its promises where they are when a call ends; `promise.js` has a queue that can be emptied.
@@ -16,7 +18,20 @@ const drain = () => drives && Promise.drain();
 
 // A `u64` is a BigInt to StarlingMonkey and a number to QuickJS, which has none of the interfaces of the web.
 const u64 = typeof globalThis.TextEncoder === 'function' ? BigInt : Number;
-const maybe = (milliseconds) => (milliseconds === undefined ? undefined : u64(milliseconds));
+// No instant and no length is beyond the end of the year 9999.
+const LONGEST_MS = 253_402_300_799_999;
+
+// The value of an option, if it is such a number; the error names the option.
+function numberOf(option, value, least, most, kind = 'whole number') {
+  const fits = typeof value === 'number' && value >= least && value <= most && (kind !== 'whole number' || Number.isInteger(value));
+  if (fits) return value;
+  const given = typeof value === 'string' ? JSON.stringify(value) : String(value);
+  throw new RangeError(`\`${option}\` is ${given}, and has to be a ${kind} from ${least} to ${most}`);
+}
+
+const millis = (option, value) => u64(numberOf(option, value, 0, LONGEST_MS));
+const maybe = (option, value) => (value === undefined ? undefined : millis(option, value));
+const count = (option, value) => (value === undefined ? undefined : numberOf(option, value, 1, 0xffff_ffff));
 
 const encode = (value) => ({ tag: 'json', val: JSON.stringify(value ?? null) });
 
@@ -70,8 +85,12 @@ function defect(error) {
 const waiting = new Map();
 // Those that a cancellation does not touch: what sagas need to know.
 const shielded = new Map();
+// Signals that nobody has read, with their numbers; and those that wait for one. A wait that is over without one, because it
+// lost a race, is no longer among the listeners, so that it takes nothing.
 const signals = [];
 const listeners = [];
+let heard = 0;
+let polls = 0;
 // Those that wait for a condition, and the updates that were accepted and not answered.
 const conditions = [];
 let unanswered = 0;
@@ -106,35 +125,140 @@ function told(event) {
       return undefined;
     }
     case 'signal': {
+      const number = heard++;
       if (event.val.name.startsWith(UPDATE)) return accept(event.val.name.slice(UPDATE.length), event.val.payload);
-      const listener = listeners.shift();
-      const signal = { name: event.val.name, value: decode(event.val.payload) };
-      return listener ? listener.resolve(signal) : void signals.push(signal);
+      signals.push({ number, signal: { name: event.val.name, value: decode(event.val.payload) } });
+      return hear();
     }
     case 'cancelled': {
       // Seen as an error at every await; what the function asks for after that is its cleaning up.
       const cancelled = [...waiting.values(), ...listeners.splice(0), ...conditions.splice(0)];
       for (const command of waiting.keys()) if (!shielded.has(command)) journal.forget(command);
       waiting.clear();
-      for (const waiter of cancelled) waiter.reject(new Failure(499, 'the invocation was cancelled'));
+      for (const waiter of cancelled) {
+        waiter.over = true;
+        waiter.reject(new Failure(499, 'the invocation was cancelled'));
+      }
     }
   }
 }
 
+// Gives the first unread signal to whoever waits. Of those that wait, one that began after the last event comes before those that
+// have waited longer: theirs may be a race that was lost in a way that nobody can see.
+function hear() {
+  while (signals.length && listeners.length) {
+    const { since } = listeners[listeners.length - 1];
+    const [listener] = listeners.splice(listeners.findIndex((one) => one.since === since), 1);
+    listener.taken = signals.shift();
+    listener.resolve(listener.taken.signal);
+  }
+}
+
+// One wait for a signal.
+function source() {
+  const one = { uses: 0 };
+  one.promise = new Promise((resolve, reject) => Object.assign(one, { resolve, reject }));
+  return one;
+}
+
+// A promise that waits for signals, directly or through others. Whoever uses it waits; where a race goes on without it, nobody
+// does, until it is used again.
+class Wait {
+  constructor(promise, sources) {
+    Object.assign(this, { promise, sources });
+  }
+
+  then(fulfilled, rejected) {
+    this.begin();
+    for (const one of this.sources) one.uses += Number(one.promise === this.promise);
+    return new Wait(this.promise.then(fulfilled, rejected), this.sources);
+  }
+
+  catch(rejected) {
+    return this.then(undefined, rejected);
+  }
+
+  finally(last) {
+    const whole = () => this.promise.finally(last);
+    return this.then().then(whole, whole);
+  }
+
+  begin() {
+    for (const one of this.sources) {
+      if (one.taken || one.over || listeners.includes(one)) continue;
+      one.since = polls;
+      listeners.push(one);
+    }
+    hear();
+  }
+
+  // Nobody goes on with it: what it took in the same moment as another one won, and what nobody saw, is unread again.
+  end() {
+    for (const one of this.sources) {
+      if (listeners.includes(one)) listeners.splice(listeners.indexOf(one), 1);
+      if (!one.taken || one.uses > 1 || this.promise !== one.promise) continue;
+      const place = signals.findIndex(({ number }) => number > one.taken.number);
+      signals.splice(place < 0 ? signals.length : place, 0, one.taken);
+      this.sources = [source()];
+      this.promise = this.sources[0].promise;
+      hear();
+    }
+  }
+}
+
+function wait() {
+  const one = source();
+  const waiting = new Wait(one.promise, [one]);
+  waiting.begin();
+  return waiting;
+}
+
+// What waits for signals among the values of `all` and the like waits for them as a whole; the losers of `race` and `any` end.
+for (const name of ['all', 'allSettled', 'any', 'race']) {
+  const plain = Promise[name].bind(Promise);
+  Promise[name] = (values) => {
+    if (typeof values?.[Symbol.iterator] !== 'function') return plain(values);
+    const given = [...values];
+    const waits = given.filter((value) => value instanceof Wait);
+    if (!waits.length) return plain(given);
+    let winner;
+    const seen = (value) => {
+      const first = () => (winner ??= { value });
+      return Promise.resolve(value).then((one) => (first(), one), (error) => {
+        if (name === 'race') first();
+        throw error;
+      });
+    };
+    const whole = plain(name === 'race' || name === 'any' ? given.map(seen) : given);
+    const sources = waits.flatMap((one) => one.sources);
+    const over = () => {
+      sources.length = 0;
+      if (winner) waits.filter((one) => one !== winner.value).forEach((one) => one.end());
+    };
+    whole.then(over, over);
+    return new Wait(whole, sources);
+  };
+}
+
 const retries = ({ initialMs = 100, factor = 2, maxMs = 60_000, jitter = 0.2, maxAttempts, nonRetryable = [] }) => ({
-  initialMs: u64(initialMs),
-  factor,
-  maxMs: u64(maxMs),
-  jitter,
-  maxAttempts,
-  nonRetryable,
+  initialMs: millis('retry.initialMs', initialMs),
+  factor: numberOf('retry.factor', factor, 0, Number.MAX_VALUE, 'number'),
+  maxMs: millis('retry.maxMs', maxMs),
+  jitter: numberOf('retry.jitter', jitter, 0, 1, 'number'),
+  maxAttempts: count('retry.maxAttempts', maxAttempts),
+  nonRetryable: [...nonRetryable].map((code) => numberOf('retry.nonRetryable', code, 0, 0xffff_ffff)),
 });
 
+function labelled([name, value]) {
+  if (typeof value === 'string') return [name, value];
+  throw new TypeError(`the label \`${name}\` is ${String(value)}, and has to be a text`);
+}
+
 const options = ({ timeoutMs, retry, startAtMs, labels = {} } = {}) => ({
-  timeoutMs: maybe(timeoutMs),
-  startAtMs: maybe(startAtMs),
+  timeoutMs: maybe('timeoutMs', timeoutMs),
+  startAtMs: maybe('startAtMs', startAtMs),
   retry: retry && retries(retry),
-  labels: Object.entries(labels),
+  labels: Object.entries(labels).map(labelled),
 });
 
 /// What a workflow may ask for: the second argument of its function.
@@ -143,10 +267,13 @@ export const segno = {
   call: (name, input, how) => completion(journal.call(name, encode(input), options(how))),
   /// Starts a function that outlives this invocation; answers its id.
   send: (name, input, how) => completion(journal.send(name, encode(input), options(how))),
-  sleep: (ms) => completion(journal.sleepUntil(u64(segno.now() + ms))),
+  sleep(ms) {
+    const length = numberOf('sleep', ms, 0, LONGEST_MS);
+    return completion(journal.sleepUntil(millis('sleep', segno.now() + length)));
+  },
   /// A promise that somebody outside settles by `id`.
   promise(name, { timeoutMs } = {}) {
-    const [command, id] = journal.promise(name, { timeoutMs: maybe(timeoutMs) });
+    const [command, id] = journal.promise(name, { timeoutMs: maybe('timeoutMs', timeoutMs) });
     return { id, settled: completion(command) };
   },
   settle: (id, value) => completion(journal.settle(id, success(value))),
@@ -184,11 +311,13 @@ export const segno = {
     }
     return settled;
   },
-  /// The next signal from outside: `{ name, value }`.
-  signal: () =>
-    signals.length
-      ? Promise.resolve(signals.shift())
-      : new Promise((resolve, reject) => listeners.push({ resolve, reject })),
+  /// The next signal from outside: `{ name, value }`. One that loses a `Promise.race` takes none.
+  signal: () => wait(),
+  /// Sends another invocation a signal.
+  sendSignal: (id, name, value) => completion(toldSignals.send(id, name, encode(value))),
+  /// Ends this generation, and has the next one begin with this input: `return segno.continueAsNew(input)`. It has the id, the labels,
+  /// the deadline and the signals that were not read. It runs the newest code, or with `sameCode` that of this one.
+  continueAsNew: (input, { sameCode = false } = {}) => new NextGeneration(encode(input), sameCode),
   /// Logical time in milliseconds: the instant of the last event.
   now: () => Number(journal.now()),
   /// From 0 to 1, the same in every replay of this invocation and another in every other.
@@ -241,6 +370,12 @@ function bytesOfBase64(text) {
     if (held >= 8) bytes.push((bits >> (held -= 8)) & 0xff);
   }
   return Uint8Array.from(bytes);
+}
+
+class NextGeneration {
+  constructor(input, sameCode) {
+    Object.assign(this, { input, sameCode });
+  }
 }
 
 const begun = [];
@@ -530,7 +665,9 @@ function accept(name, payload) {
 
 function finish(outcome) {
   finished = true;
-  journal.finish(outcome);
+  if (signals.length) toldSignals.unread(signals.map(({ number }) => number));
+  if (outcome instanceof NextGeneration) generations.continueAsNew(outcome.input, outcome.sameCode);
+  else journal.finish(outcome);
 }
 
 function returned() {
@@ -551,7 +688,7 @@ function described(functions, kind) {
     outputSchema: output && JSON.stringify(output),
     // Updates come as signals.
     signals: Boolean(signals) || Object.keys(updates ?? {}).length > 0,
-    timeoutMs: maybe(timeoutMs),
+    timeoutMs: maybe('timeoutMs', timeoutMs),
     retry: retry && retries(retry),
   }));
 }
@@ -593,14 +730,14 @@ function describedHandlers(workflows) {
 
 // A rate as `COUNT/UNIT` or `COUNT/LENGTH`: `10/s`, `5/10s`.
 function rate(text, burst) {
-  const [, count, length = '1', unit] = /^([0-9]+)[/]([0-9]+)?(ms|s|m|h|d)$/.exec(text) ?? [];
-  if (count === undefined) throw new Error(`\`${text}\` is no rate: write it as \`10/s\` or \`5/10s\`, with s, m, h or d`);
+  const [, number, length = '1', unit] = /^([0-9]+)[/]([0-9]+)?(ms|s|m|h|d)$/.exec(text) ?? [];
+  if (number === undefined) throw new Error(`\`${text}\` is no rate: write it as \`10/s\` or \`5/10s\`, with s, m, h or d`);
   const periodMs = Number(length) * { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }[unit];
-  return { count: Number(count), periodMs: u64(periodMs), burst: burst ?? Number(count) };
+  return { count: Number(number), periodMs: u64(periodMs), burst: count('limit.burst', burst) ?? Number(number) };
 }
 
 function bounds(concurrency, perTime, burst) {
-  return { concurrency, rate: perTime === undefined ? undefined : rate(perTime, burst) };
+  return { concurrency: count('limit.concurrency', concurrency), rate: perTime === undefined ? undefined : rate(perTime, burst) };
 }
 
 // How many executions of the functions may run, and how fast they begin. What makes no sense is refused at the upload.
@@ -616,7 +753,10 @@ function describedLimits(functions) {
     debounce:
       limit.debounceMs === undefined
         ? undefined
-        : { periodMs: u64(limit.debounceMs), longestMs: maybe(limit.debounceLongestMs) },
+        : {
+            periodMs: millis('limit.debounceMs', limit.debounceMs),
+            longestMs: maybe('limit.debounceLongestMs', limit.debounceLongestMs),
+          },
   }));
 }
 
@@ -671,11 +811,12 @@ export function module({ workflows: plain = {}, activities = {}, objects = {} })
       // Through a `then`, so that an error before the first await is an outcome as well.
       Promise.resolve()
         .then(() => workflows[name].run(decode(input), segno))
-        .then((value) => finish(success(value)))
+        .then((value) => finish(value instanceof NextGeneration ? value : success(value)))
         .then(undefined, ended);
       returned();
     },
     resume(event) {
+      polls += 1;
       told(event);
       returned();
     },

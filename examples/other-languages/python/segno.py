@@ -18,9 +18,11 @@ from wit_world.exports import objects as _objects
 from wit_world.imports import activity as _activity
 from wit_world.imports import configuration as _configuration
 from wit_world.imports import files as _files
+from wit_world.imports import generations as _generations
 from wit_world.imports import journal, types
 from wit_world.imports import object_promises as _object_promises
 from wit_world.imports import sagas as _sagas
+from wit_world.imports import signals as _told_signals
 from wit_world.imports import state as _state
 
 try:
@@ -83,8 +85,12 @@ _ready = deque()
 _waiting = {}
 # Those that a cancellation does not touch: what sagas need to know.
 _shielded = {}
-_signals = deque()
-_listeners = deque()
+# Signals that nobody has read, with their numbers; and those that wait for one. A wait that is over without one, because it lost
+# a race, is no longer among the listeners, so that it takes nothing.
+_signals = []
+_listeners = []
+_heard = 0
+_polls = 0
 # Those that wait for a condition.
 _conditions = []
 
@@ -107,11 +113,56 @@ class Future:
         return self._value
 
 
+class _Wait(Future):
+    """A wait for a signal. Whoever uses it waits; where a race goes on without it, nobody does, until it is used again."""
+
+    def __init__(self):
+        super().__init__()
+        self._taken, self._read = None, False
+        self.begin()
+
+    def begin(self):
+        if not self._settled and self not in _listeners:
+            self._since = _polls
+            _listeners.append(self)
+            _hear()
+
+    def end(self):
+        if self in _listeners:
+            _listeners.remove(self)
+        elif self._taken is not None and not self._read:
+            # What it took in the same moment as another one won, and what nobody saw, is unread again.
+            _signals.append(self._taken)
+            _signals.sort()
+            self._settled, self._value, self._taken = False, None, None
+            _hear()
+
+    def __await__(self):
+        self.begin()
+        signal = yield from super().__await__()
+        self._read = True
+        return signal
+
+
+def _hear():
+    """Gives the first unread signal to whoever waits. Of those that wait, one that began after the last event comes before those
+    that have waited longer: theirs may be a race that was lost in a way that nobody can see."""
+    while _signals and _listeners:
+        since = _listeners[-1]._since
+        listener = next(one for one in _listeners if one._since == since)
+        _listeners.remove(listener)
+        listener._taken = _signals.pop(0)
+        listener.settle(listener._taken[1])
+
+
 def spawn(coroutine):
     """Runs a coroutine beside the others; its future is its result."""
     ended = Future()
+    ended._awaited = None
 
     def step():
+        if ended._settled:
+            return
         try:
             awaited = coroutine.send(None)
         except StopIteration as stop:
@@ -119,16 +170,98 @@ def spawn(coroutine):
         except Exception as error:
             ended.settle(error=error)
         else:
+            ended._awaited = awaited
             awaited._tasks.append(step)
 
+    def abandon():
+        if ended._settled:
+            return
+        ended._settled, ended._error = True, Failure(499, "another one was faster")
+        if ended._awaited is not None and step in ended._awaited._tasks:
+            ended._awaited._tasks.remove(step)
+            _end(ended._awaited)
+        coroutine.close()
+
+    ended._abandon = abandon
     _ready.append(step)
     return ended
 
 
+def _end(future):
+    """Nobody goes on with a future, unless another one awaits it."""
+    if future._tasks:
+        return
+    if isinstance(future, _Wait):
+        future.end()
+    elif hasattr(future, "_abandon"):
+        future._abandon()
+
+
+def _begun_futures(awaitables):
+    return [one if isinstance(one, Future) else spawn(one) for one in awaitables]
+
+
 async def gather(*awaitables):
     """The results of all, in order; the first failure in that order is raised."""
-    spawned = [one if isinstance(one, Future) else spawn(one) for one in awaitables]
-    return [await one for one in spawned]
+    spawned = _begun_futures(awaitables)
+    try:
+        return [await one for one in spawned]
+    except GeneratorExit:
+        for one in spawned:
+            _end(one)
+        raise
+
+
+async def _first(futures):
+    """The first one that is settled. The others end: a wait for a signal takes none, and a coroutine is closed."""
+    woken = Future()
+
+    def wake():
+        if not woken._settled:
+            woken.settle()
+
+    try:
+        for one in futures:
+            if isinstance(one, _Wait):
+                one.begin()
+            one._tasks.append(wake)
+        if not any(one._settled for one in futures):
+            await woken
+        return next(one for one in futures if one._settled)
+    finally:
+        winner = next((one for one in futures if one._settled), None)
+        for one in futures:
+            if wake in one._tasks:
+                one._tasks.remove(wake)
+            if one is not winner:
+                _end(one)
+
+
+async def race(*awaitables):
+    """The result of the first that ends, or its failure. The others end: a wait for a signal takes none, a coroutine goes no
+    further. What they had asked for goes on."""
+    return await (await _first(_begun_futures(awaitables)))
+
+
+#: No instant and no length is beyond the end of the year 9999.
+_LONGEST_MS = 253_402_300_799_999
+
+
+def _number(option, value, least, most, whole=True):
+    """The value of an option, if it is such a number; the error names the option."""
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and least <= value <= most
+    if is_number and (not whole or int(value) == value):
+        return int(value) if whole else float(value)
+    kind = "whole number" if whole else "number"
+    raise ValueError(f"`{option}` is {value!r}, and has to be a {kind} from {least} to {most}")
+
+
+def _millis(option, value):
+    return None if value is None else _number(option, value, 0, _LONGEST_MS)
+
+
+def _count(option, value):
+    return None if value is None else _number(option, value, 1, 0xFFFF_FFFF)
 
 
 def drain():
@@ -162,7 +295,16 @@ def _completion(command):
     return _waiting[command]
 
 
+class _Unread(tuple):
+    """A signal behind its number, by which alone it is sorted."""
+
+    def __lt__(self, other):
+        return self[0] < other[0]
+
+
 def _told(event):
+    global _heard, _polls
+    _polls += 1
     match event:
         case types.Event_Completed(types.Completion(command, outcome)):
             for future in filter(None, (_shielded.pop(command, None), _waiting.pop(command, None))):
@@ -172,14 +314,13 @@ def _told(event):
                     case types.Outcome_Failure(types.Failure(code, message, details)):
                         details = None if details is None else decode(details)
                         future.settle(error=Failure(code, message, details))
-        case types.Event_Signal(types.Signal(name, payload)) if name.startswith(_UPDATE):
-            _accept(name.removeprefix(_UPDATE), payload)
         case types.Event_Signal(types.Signal(name, payload)):
-            signal = (name, decode(payload))
-            if _listeners:
-                _listeners.popleft().settle(signal)
+            number, _heard = _heard, _heard + 1
+            if name.startswith(_UPDATE):
+                _accept(name.removeprefix(_UPDATE), payload)
             else:
-                _signals.append(signal)
+                _signals.append(_Unread((number, (name, decode(payload)))))
+                _hear()
         case types.Event_Cancelled():
             # Seen as an error at every await; what the function asks for after that is its cleaning up.
             for command in _waiting:
@@ -193,10 +334,23 @@ def _told(event):
 
 
 def retry(initial_ms=100, factor=2.0, max_ms=60_000, jitter=0.2, max_attempts=None, non_retryable=()):
-    return types.RetryOptions(initial_ms, factor, max_ms, jitter, max_attempts, list(non_retryable))
+    return types.RetryOptions(
+        _number("retry(initial_ms)", initial_ms, 0, _LONGEST_MS),
+        _number("retry(factor)", factor, 0, 1.7976931348623157e308, whole=False),
+        _number("retry(max_ms)", max_ms, 0, _LONGEST_MS),
+        _number("retry(jitter)", jitter, 0, 1, whole=False),
+        _count("retry(max_attempts)", max_attempts),
+        [_number("retry(non_retryable)", code, 0, 0xFFFF_FFFF) for code in non_retryable],
+    )
 
 
 def _options(timeout_ms=None, retry=None, start_at_ms=None, labels=None):
+    if retry is not None and not isinstance(retry, types.RetryOptions):
+        raise TypeError(f"`retry` is {retry!r}, and has to be made by `retry(…)`")
+    for name, value in (labels or {}).items():
+        if not isinstance(name, str) or not isinstance(value, str):
+            raise TypeError(f"the label {name!r} is {value!r}, and has to be a text")
+    timeout_ms, start_at_ms = _millis("timeout_ms", timeout_ms), _millis("start_at_ms", start_at_ms)
     return types.CallOptions(timeout_ms, retry, start_at_ms, list((labels or {}).items()))
 
 
@@ -228,11 +382,21 @@ class Segno:
         return _completion(journal.send(function, encode(value), _options(**options)))
 
     def sleep(self, ms):
-        return _completion(journal.sleep_until(journal.now() + ms))
+        length = _number("sleep", ms, 0, _LONGEST_MS)
+        return _completion(journal.sleep_until(_number("sleep", journal.now() + length, 0, _LONGEST_MS)))
+
+    async def timeout(self, ms, awaitable):
+        """Its result, if it is there in time, else a `Failure` 408. Then nobody waits for it any more: a wait for a signal takes
+        none, a coroutine goes no further. What it had asked for goes on."""
+        late = self.sleep(ms)
+        winner = await _first(_begun_futures([awaitable, late]))
+        if winner is late:
+            raise Failure(408, f"it took longer than {ms} ms")
+        return await winner
 
     def promise(self, name=None, timeout_ms=None):
         """A promise that somebody outside settles: its id, and its future."""
-        command, promise_id = journal.promise(name, types.PromiseOptions(timeout_ms))
+        command, promise_id = journal.promise(name, types.PromiseOptions(_millis("timeout_ms", timeout_ms)))
         return promise_id, _completion(command)
 
     def settle(self, promise_id, value):
@@ -283,13 +447,17 @@ class Segno:
         return future
 
     def signal(self):
-        """The next signal from outside: its name and value."""
-        future = Future()
-        if _signals:
-            future.settle(_signals.popleft())
-        else:
-            _listeners.append(future)
-        return future
+        """The next signal from outside: its name and value. One that loses a `race` or a `timeout` takes none."""
+        return _Wait()
+
+    def send_signal(self, invocation, name, value):
+        """Sends another invocation a signal."""
+        return _completion(_told_signals.send(invocation, name, encode(value)))
+
+    def continue_as_new(self, value, same_code=False):
+        """Ends this generation, and has the next one begin with this input: `return segno.continue_as_new(value)`. It has the id,
+        the labels, the deadline and the signals that were not read. It runs the newest code, or with `same_code` that of this one."""
+        return _NextGeneration(encode(value), same_code)
 
     def now(self):
         """Logical time in milliseconds: the instant of the last event."""
@@ -297,6 +465,21 @@ class Segno:
 
     def log(self, message, level=types.Level.INFO):
         journal.log(level, message)
+
+
+class _NextGeneration:
+    def __init__(self, input, same_code):
+        self.input, self.same_code = input, same_code
+
+
+def _finish(outcome):
+    _running.finished = True
+    if _signals:
+        _told_signals.unread([number for number, _ in _signals])
+    if isinstance(outcome, _NextGeneration):
+        _generations.continue_as_new(outcome.input, outcome.same_code)
+    else:
+        journal.finish(outcome)
 
 
 class State:
@@ -576,13 +759,14 @@ _UNITS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 def _bounds(concurrency, rate, burst):
     if rate is None:
-        return _limits.Bounds(concurrency, None)
+        return _limits.Bounds(_count("limit(concurrency)", concurrency), None)
     found = re.fullmatch("([0-9]+)/([0-9]*)(ms|s|m|h|d)", rate)
     if not found:
         raise ValueError(f"`{rate}` is no rate: write it as `10/s` or `5/10s`, with s, m, h or d")
     count, length, unit = found.groups()
-    rate = _limits.Rate(int(count), int(length or 1) * _UNITS[unit], burst or int(count))
-    return _limits.Bounds(concurrency, rate)
+    burst = _count("limit(burst)", burst) or int(count)
+    rate = _limits.Rate(int(count), int(length or 1) * _UNITS[unit], burst)
+    return _limits.Bounds(_count("limit(concurrency)", concurrency), rate)
 
 
 def limit(
@@ -611,7 +795,9 @@ def limit(
         _bounds(total_concurrency, total_rate, total_burst),
         None if priority is None else _limits.Priority(priority, _limits.Order[priority_order.upper()]),
         None if singleton is None else _limits.Singleton[singleton.upper()],
-        None if debounce_ms is None else _limits.Debounce(debounce_ms, debounce_longest_ms),
+        None
+        if debounce_ms is None
+        else _limits.Debounce(_millis("limit(debounce_ms)", debounce_ms), _millis("limit(debounce_longest_ms)", debounce_longest_ms)),
     )
 
 
@@ -770,7 +956,7 @@ def _described(name, kind, function, about):
         # Updates come as signals.
         bool(about.get("signals"))
         or any((workflow, of_kind) == (name, "update") for workflow, of_kind, _ in _handled),
-        about.get("timeout_ms"),
+        _millis("timeout_ms", about.get("timeout_ms")),
         about.get("retry"),
     )
 
@@ -825,15 +1011,15 @@ class Functions:
         async def whole():
             try:
                 _, begin, _ = _functions[function]
-                outcome = success(await begin(decode(input), _running.segno))
+                value = await begin(decode(input), _running.segno)
+                outcome = value if isinstance(value, _NextGeneration) else success(value)
             except Failure as error:
                 for saga in reversed([saga for saga in _begun if not saga.over]):
                     error = await saga._unwind(error)
                 outcome = failure(error)
             except Exception as error:
                 return _defects.append(error)
-            _running.finished = True
-            journal.finish(outcome)
+            _finish(outcome)
 
         spawn(whole())
         _returned()
