@@ -3,7 +3,8 @@
 //! `tests/bundles/VERSION` has a bundle for each language. That of Python is without its component, which
 //! has twenty megabytes: its source stands beside and is built again, with `SEGNO_CLIENTS=1`, as in the
 //! suite `languages`. A version adds a folder, and changes none that is there. `tests/bundles/make.sh`
-//! made them.
+//! made them. `contract-0.2.0` has a component that was built when a wait in JavaScript that had lost a race still took a signal;
+//! its journal says so, and goes on doing that.
 
 use std::{
     env, fs,
@@ -106,6 +107,9 @@ fn the_bundles_of_every_version_replay() {
                 assert_eq!(found, (&"identical".into(), &part.records.into()));
             }
         }
-        assert_eq!(languages, ["javascript", "python", "rust"], "{}", folder.display());
+        let all = ["javascript", "python", "rust"];
+        let of_contract = folder.ends_with("contract-0.2.0");
+        let expected = if of_contract { &all[..1] } else { &all[..] };
+        assert_eq!(languages, expected, "{}", folder.display());
     }
 }
