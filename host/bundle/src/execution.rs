@@ -3,6 +3,8 @@
 //!
 //! ```text
 //! execution = format: u8 (1), then StoredExecution in postcard
+//! execution = format: u8 (2), then (StoredExecution, StoredInbox) in postcard: it was sent something, or
+//!             handed over
 //! ```
 
 use std::sync::Arc;
@@ -10,7 +12,7 @@ use std::sync::Arc;
 use segno_core::{
     id::{Digest, Holder, NodeName, PromiseId, Version},
     promise::{
-        CancelState, HaltReason, Lease, Note, Progress, Promise, PromiseSpec, PromiseState,
+        CancelState, HaltReason, Inbox, Lease, Note, Progress, Promise, PromiseSpec, PromiseState,
         Settlement, Task, TaskState, TrapKey, Traps, Verdict,
     },
     time::{Millis, Timestamp},
@@ -19,6 +21,7 @@ use segno_core::{
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 const FORMAT: u8 = 1;
+const WITH_INBOX: u8 = 2;
 
 /// Why a promise is in a bundle. The numbers are stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -87,6 +90,15 @@ struct StoredTask {
     children: bool,
 }
 
+/// What came after the first format.
+#[derive(Serialize, Deserialize)]
+struct StoredInbox {
+    heard: Option<u32>,
+    unread: u32,
+    kept: Vec<Text>,
+    successors: u32,
+}
+
 #[derive(Serialize, Deserialize)]
 enum StoredState {
     Pending { since: i64, retry_at: i64, offered: bool },
@@ -131,12 +143,24 @@ impl Execution {
 
     pub(crate) fn encode(&self) -> Vec<u8> {
         let stored = StoredExecution::of(self);
-        postcard::to_extend(&stored, vec![FORMAT])
-            .expect("an execution holds nothing postcard refuses")
+        let encoded = match self.task.as_ref().and_then(StoredInbox::of) {
+            Some(inbox) => postcard::to_extend(&(stored, inbox), vec![WITH_INBOX]),
+            None => postcard::to_extend(&stored, vec![FORMAT]),
+        };
+        encoded.expect("an execution holds nothing postcard refuses")
     }
 
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, String> {
-        decoded::<StoredExecution>(FORMAT, bytes)?.execution()
+        if bytes.first() != Some(&WITH_INBOX) {
+            return decoded::<StoredExecution>(FORMAT, bytes)?.execution();
+        }
+        let (stored, inbox) = decoded::<(StoredExecution, StoredInbox)>(WITH_INBOX, bytes)?;
+        let mut execution = stored.execution()?;
+        if let Some(task) = &mut execution.task {
+            let StoredInbox { heard, unread, kept, successors } = inbox;
+            (task.inbox, task.successors) = (Inbox { heard, unread, kept }, successors);
+        }
+        Ok(execution)
     }
 }
 
@@ -275,7 +299,21 @@ impl StoredTask {
                 .ok_or_else(|| format!("there is no cancellation {}", self.cancel))?,
             signals: self.signals,
             children: self.children,
+            inbox: match self.signals {
+                0 => Inbox::default(),
+                _ => Inbox { heard: None, ..Inbox::default() },
+            },
+            successors: 0,
         })
+    }
+}
+
+impl StoredInbox {
+    /// None: the first format says it all.
+    fn of(task: &Task) -> Option<Self> {
+        let Inbox { heard, unread, kept } = task.inbox.clone();
+        let is_plain = task.signals == 0 && task.inbox == Inbox::default() && task.successors == 0;
+        (!is_plain).then_some(Self { heard, unread, kept, successors: task.successors })
     }
 }
 

@@ -151,6 +151,23 @@ pub enum Command {
         /// Its value.
         value: Value,
     },
+    /// Ends a generation of a workflow under a claim, and makes the next one: it has the labels, the
+    /// deadline, and whatever nobody read of what this one was sent.
+    TaskHandOver {
+        /// The claim.
+        claim: Claim,
+        /// What the journal gains.
+        records: Vec<Record>,
+        /// What the guest logged meanwhile.
+        logs: Vec<LogLine>,
+        /// The parameter of the next generation.
+        param: Value,
+        /// Whether the next generation runs the module of this one, and not the one that its target names
+        /// now.
+        same_module: bool,
+        /// Signals that the workflow was told and never read, by number, ascending.
+        unread: Vec<u32>,
+    },
     /// Gives the claim back without an outcome.
     TaskRelease {
         /// The claim.
@@ -192,6 +209,17 @@ pub enum Command {
     Signal {
         /// To which.
         invocation: PromiseId,
+        /// The signal's name.
+        name: Text,
+        /// Its payload.
+        payload: Value,
+        /// Makes repeating the command harmless.
+        key: Option<Text>,
+    },
+    /// Sends an invocation a signal, and makes it first if there is none of this id.
+    SignalStart {
+        /// The invocation; it has a target.
+        new: NewPromise,
         /// The signal's name.
         name: Text,
         /// Its payload.
@@ -520,6 +548,7 @@ impl Command {
             Self::TaskFence { .. } => "task-fence",
             Self::TaskSuspend { .. } => "task-suspend",
             Self::TaskFulfill { .. } => "task-fulfill",
+            Self::TaskHandOver { .. } => "task-hand-over",
             Self::TaskRelease { .. } => "task-release",
             Self::TaskHalt { .. } => "task-halt",
             Self::TaskContinue { .. } => "task-continue",
@@ -527,6 +556,7 @@ impl Command {
             Self::Cancel { .. } => "cancel",
             Self::Kill { .. } => "kill",
             Self::Signal { .. } => "signal",
+            Self::SignalStart { .. } => "signal-start",
             Self::Update { .. } => "update",
             Self::Deploy { .. } => "deploy",
             Self::Undeploy { .. } => "undeploy",

@@ -41,6 +41,15 @@ pub enum Effect {
         /// Which.
         id: PromiseId,
     },
+    /// A workflow ended, and nobody read some of what it had been sent.
+    Unread {
+        /// Which.
+        id: PromiseId,
+        /// How many signals.
+        signals: u32,
+        /// Promises that were settled and that it never made.
+        promises: Vec<Text>,
+    },
     /// Something to count.
     Count(Metric),
 }

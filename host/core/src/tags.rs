@@ -48,6 +48,9 @@ pub const PRIORITY: &str = "segno:priority";
 /// The invocation whose journal the promise's own began with ([`crate::fork::Forked`]); the engine
 /// alone sets it.
 pub const FORK: &str = "segno:fork";
+/// The promise whose place this one takes: the first generation of an invocation, or the answer of an
+/// update that was handed on. It settles with this one. The engine alone sets it.
+pub const CONTINUES: &str = "segno:continues";
 /// The alias of the module whose functions a graph run names without a module.
 pub const MODULE: &str = "segno:module";
 /// The names above but those that begin with `segno:`: where tags are exchanged with others, these carry a prefix that
@@ -72,6 +75,9 @@ pub const SETTLED_BY_HEADER: &str = "segno:settled-by";
 pub const KILLED_HEADER: &str = "segno:killed";
 /// The header of the value of a saga's HTTP step whose server declined (4xx): it did not act.
 pub const DECLINED_HEADER: &str = "segno:declined";
+/// The header of the value of a generation, or of an answer, that handed over: the id of what goes on in its
+/// place.
+pub const CONTINUED_HEADER: &str = "segno:continued";
 /// The header of a parameter that names the module whose policy and limits apply, where the target
 /// names none.
 pub const MODULE_HEADER: &str = "segno:module";
@@ -117,6 +123,11 @@ pub fn limit(tags: &Tags) -> Option<(PartitionId, u8)> {
     let partition = tags.get(LIMIT)?;
     let priority = tags.get(PRIORITY).and_then(|priority| priority.parse().ok());
     Some((PartitionId::from(partition.as_str()), priority.unwrap_or_default()))
+}
+
+/// The promise whose place it takes, if it takes one's place.
+pub fn continues(tags: &Tags) -> Option<&str> {
+    tags.get(CONTINUES).map(String::as_str)
 }
 
 /// Whether the promise outlives the invocation that made it.

@@ -23,10 +23,35 @@ pub fn signal_key(update: &str, key: &str) -> Text {
     Text::from(format!("{SIGNAL}{update}/{key}"))
 }
 
+/// The same signal with another promise for the answer; none: it is no update's.
+pub fn readdressed(told: &Value, answer: &PromiseId) -> Option<Value> {
+    let rest = std::str::from_utf8(told.data.as_slice()).ok()?.strip_prefix(r#"{"promise":"#)?;
+    let mut texts = serde_json::Deserializer::from_str(rest).into_iter::<String>();
+    texts.next()?.ok()?;
+    let rest = &rest[texts.byte_offset()..];
+    let answer = serde_json::Value::from(answer.as_str());
+    let data = format!(r#"{{"promise":{answer}{rest}"#).into_bytes();
+    Some(Value { headers: told.headers.clone(), ..Value::of(data) })
+}
+
 /// The payload of the signal: `{"promise": …, "input": …}`; none: `input` is no JSON.
 pub fn payload(answer: &PromiseId, input: &str) -> Option<Value> {
     serde_json::from_str::<IgnoredAny>(input).ok()?;
     let answer = serde_json::Value::from(answer.as_str());
     let text = format!(r#"{{"promise":{answer},"input":{input}}}"#);
     Some(Value::of(text.into_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_update_is_readdressed_and_keeps_its_input_as_it_is() {
+        let input = r#"{"promise":"x", "n": 1.0}"#;
+        let told = payload(&PromiseId::from("a \"b\"/a/0"), input).expect("it is JSON");
+        let again = readdressed(&told, &PromiseId::from("c/a/1"));
+        assert_eq!(again, payload(&PromiseId::from("c/a/1"), input));
+        assert_eq!(readdressed(&Value::of(&b"1"[..]), &PromiseId::from("c")), None);
+    }
 }

@@ -99,6 +99,7 @@ pub(super) fn drop_stale(effects: &mut Vec<Effect>, state: &View) {
         | Effect::Outbox(_)
         | Effect::Wanted(_)
         | Effect::CancelRequested { .. }
+        | Effect::Unread { .. }
         | Effect::Count(_) => true,
     });
 }

@@ -91,6 +91,9 @@ fn reads_elsewhere(record: &Record) -> bool {
         | CommandKind::SettleObjectPromise
         | CommandKind::Peek
         | CommandKind::Attach
-        | CommandKind::Signal => true,
+        | CommandKind::Signal
+        | CommandKind::SendSignal
+        | CommandKind::ContinueAsNew => true,
+        CommandKind::Unread => false,
     }
 }

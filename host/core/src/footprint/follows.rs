@@ -5,13 +5,13 @@ use crate::{
     address::{Address, ModuleRef},
     graph,
     id::{Digest, ObjectId, PromiseId},
-    invocation::Record,
+    invocation::{Record, RecordBody},
     limit::{LimitName, PartitionId, Pick, PlaceState, key_of},
-    promise::{NewPromise, Promise, Schedule, Template, module_named},
+    promise::{NewPromise, Promise, Schedule, Task, Template, module_named},
     saga::StepTags,
     tags,
     time::Timestamp,
-    transition::{Leaving, SWEEP, declared, limit_name, planned, turn_in},
+    transition::{Leaving, SWEEP, declared, limit_name, planned, turn_in, unread_signals},
     value::{Tags, Value},
     view::View,
 };
@@ -69,8 +69,67 @@ impl Footprint {
         self.limits.insert(name);
     }
 
+    /// The newest generation of an invocation, as far as it is loaded what that is.
+    pub(super) fn newest(&mut self, view: &View, id: &PromiseId) -> PromiseId {
+        let continued = view.promise(id).and_then(|promise| tags::continues(&promise.spec.tags));
+        let continued = continued.filter(|_| view.task(id).is_some());
+        let first = continued.map_or_else(|| id.clone(), PromiseId::from);
+        let newest = view.task(&first).and_then(Task::newest).unwrap_or_else(|| first.clone());
+        if first != *id {
+            self.composites.insert(first);
+        }
+        if newest != *id {
+            self.composites.insert(newest.clone());
+        }
+        newest
+    }
+
+    /// The promise that is meant by an id which a workflow may know by a name.
+    pub(super) fn meant_by(&mut self, view: &View, id: &PromiseId) {
+        let owned = id.named_by().find(|(owner, _)| view.task(owner).is_some());
+        let Some((owner, name)) = owned else { return };
+        let named = self.newest(view, &owner).named(name);
+        self.settles(view, &named);
+        self.composites.insert(named);
+    }
+
+    /// What a generation hands on, and what its successor makes of it.
+    pub(super) fn hands_over(
+        &mut self,
+        view: &View,
+        id: &PromiseId,
+        records: &[Record],
+        unread: &[u32],
+    ) {
+        let (Some(promise), Some(task)) = (view.promise(id), view.task(id)) else { return };
+        self.named_by(&promise.spec.tags);
+        self.modules.extend(task.module);
+        let first = match tags::continues(&promise.spec.tags) {
+            Some(first) => PromiseId::from(first),
+            None => id.clone(),
+        };
+        let counted = view.task(&first).map_or(0, |task| task.successors);
+        let next = first.generation(counted.saturating_add(2));
+        self.composites.extend([first, next.clone()]);
+        let mut told = task.clone();
+        let heard = records.iter().filter(|it| matches!(it.body, RecordBody::Signal { .. }));
+        let heard = u32::try_from(heard.count()).unwrap_or(u32::MAX);
+        if records.first().is_some_and(|first| first.seq >= view.head(id).len) {
+            told.inbox.heard = told.inbox.heard.map(|before| before.saturating_add(heard));
+        }
+        for (place, n) in (0..).zip(unread_signals(&told, unread)) {
+            let moved = [id.signal(n), id.answer(n), next.signal(place), next.answer(place)];
+            self.settles(view, &moved[1]);
+            self.composites.extend(moved);
+        }
+        for name in &task.inbox.kept {
+            self.composites.extend([id.named(name), next.named(name)]);
+        }
+    }
+
     /// The promise of a signal to an invocation, after `before` others of the same transaction.
     pub(super) fn hears(&mut self, view: &View, invocation: &PromiseId, name: &str, before: u32) {
+        let invocation = &self.newest(view, invocation);
         let (Some(promise), Some(task)) = (view.promise(invocation), view.task(invocation)) else {
             return;
         };
@@ -157,6 +216,17 @@ impl Footprint {
     /// What the settlement of a promise reads: who awaits it, and the facts of the saga it is a
     /// part of.
     pub(super) fn settles(&mut self, view: &View, id: &PromiseId) {
+        self.settles_alone(view, id);
+        // It settles in the place of another one, or another one is asked in its place.
+        let continued = view.promise(id).and_then(|promise| tags::continues(&promise.spec.tags));
+        let newest = view.task(id).and_then(Task::newest);
+        for other in continued.map(PromiseId::from).into_iter().chain(newest) {
+            self.settles_alone(view, &other);
+            self.composites.insert(other);
+        }
+    }
+
+    fn settles_alone(&mut self, view: &View, id: &PromiseId) {
         self.rows.extend(view.callbacks_on(id).map(|(awaiter, _)| awaiter.clone()));
         let pending = view.promise(id).filter(|promise| promise.is_pending());
         pending.into_iter().for_each(|promise| self.leaves_line(view, promise));

@@ -8,7 +8,7 @@ use crate::{
     limit::LimitName,
     promise::{NewPromise, OutboxKey},
     tags,
-    transition::{LEAVE_ROUND, ROUND, limit_name},
+    transition::{LEAVE_ROUND, ROUND, generation_key, limit_name},
     update,
     value::{Tags, Text},
 };
@@ -17,8 +17,11 @@ use crate::{
 pub fn footprint(command: &Command) -> Footprint {
     let mut rows = Footprint::default();
     match command {
+        Command::PromiseSettle { id, .. } => {
+            rows.composite(id);
+            rows.known_by_name(id);
+        }
         Command::PromiseGet { id }
-        | Command::PromiseSettle { id, .. }
         | Command::TaskGet { id }
         | Command::TaskHalt { id }
         | Command::TaskContinue { id }
@@ -66,8 +69,12 @@ pub fn footprint(command: &Command) -> Footprint {
                 } else if let Some(id) = action.act.promise() {
                     rows.composite(id);
                 }
-                if let FenceAct::Signal { invocation, .. } = &action.act {
-                    rows.signal_keys.insert((invocation.clone(), action.signal_key(&claim.id)));
+                match &action.act {
+                    FenceAct::Signal { invocation, .. } => {
+                        rows.signal_key(invocation, &action.signal_key(&claim.id));
+                    }
+                    FenceAct::Settle { id, .. } => rows.known_by_name(id),
+                    _ => {}
                 }
             }
         }
@@ -76,14 +83,27 @@ pub fn footprint(command: &Command) -> Footprint {
             awaits.iter().for_each(|id| rows.composite(id));
         }
         Command::TaskFulfill { claim, .. } => rows.composite(&claim.id),
+        Command::TaskHandOver { claim, .. } => {
+            rows.composite(&claim.id);
+            rows.composite(&claim.id.generation(2));
+            if let Some((first, n)) = claim.id.generation_of() {
+                rows.composite(&first);
+                rows.composite(&first.generation(n.saturating_add(1)));
+            }
+        }
         Command::Signal { invocation, key, .. } => {
             rows.composite(invocation);
-            rows.signal_keys.extend(key.clone().map(|key| (invocation.clone(), key)));
+            key.iter().for_each(|key| rows.signal_key(invocation, key));
+        }
+        Command::SignalStart { new, key, .. } => {
+            rows.create(new);
+            rows.composite(&new.id.signal(0));
+            key.iter().for_each(|key| rows.signal_key(&new.id, key));
         }
         Command::Update { invocation, name, key, .. } => {
             rows.composite(invocation);
             let key = key.as_ref().map(|key| update::signal_key(name, key));
-            rows.signal_keys.extend(key.map(|key| (invocation.clone(), key)));
+            key.iter().for_each(|key| rows.signal_key(invocation, key));
         }
         Command::Deploy { alias, module } | Command::Undeploy { alias, module } => {
             rows.aliases.insert(alias.clone());
@@ -154,8 +174,27 @@ impl Footprint {
         self.composites.insert(id.clone());
     }
 
+    /// The key of a signal to an invocation, whichever generation of it is named.
+    fn signal_key(&mut self, invocation: &PromiseId, key: &Text) {
+        let first = invocation.generation_of().map(|(first, _)| first);
+        self.composites.extend(first.clone());
+        for id in [Some(invocation.clone()), first].into_iter().flatten() {
+            self.signal_keys.insert((id.clone(), generation_key(key)));
+            self.signal_keys.insert((id, key.clone()));
+        }
+    }
+
+    /// Who may know a promise by a name.
+    fn known_by_name(&mut self, id: &PromiseId) {
+        for (owner, _) in id.named_by() {
+            self.composites.extend(owner.generation_of().map(|(first, _)| first));
+            self.composites.insert(owner);
+        }
+    }
+
     pub(super) fn create(&mut self, new: &NewPromise) {
         self.composite(&new.id);
+        self.known_by_name(&new.id);
         self.named_by(&new.tags);
     }
 

@@ -49,15 +49,18 @@ pub fn widen(view: &View, command: &Command, named: &Footprint) -> Footprint {
         Command::TaskFence { claim, records, actions, .. } => {
             wider.repeated(view, &claim.id, records);
             let mut writes_state = false;
-            let mut sent: BTreeMap<&PromiseId, u32> = BTreeMap::new();
+            let mut sent: BTreeMap<PromiseId, u32> = BTreeMap::new();
             let caller = Caller::of(view, &claim.id);
             for action in actions {
                 match &action.act {
                     FenceAct::Create { new } => wider.joins(view, new, caller.as_ref()),
                     FenceAct::CreateLoose { new } => wider.joins(view, new, None),
                     FenceAct::State(_) => writes_state = true,
+                    FenceAct::Settle { id, .. } => wider.meant_by(view, id),
+                    FenceAct::CancelLoose { id } => drop(wider.newest(view, id)),
                     FenceAct::Signal { invocation, name, .. } => {
-                        let before = sent.entry(invocation).or_default();
+                        let newest = wider.newest(view, invocation);
+                        let before = sent.entry(newest).or_default();
                         wider.hears(view, invocation, name, *before);
                         *before += 1;
                     }
@@ -76,6 +79,15 @@ pub fn widen(view: &View, command: &Command, named: &Footprint) -> Footprint {
         }
         Command::TaskSuspend { claim, records, .. }
         | Command::TaskFulfill { claim, records, .. } => wider.repeated(view, &claim.id, records),
+        Command::TaskHandOver { claim, records, unread, .. } => {
+            wider.repeated(view, &claim.id, records);
+            wider.hands_over(view, &claim.id, records, unread);
+        }
+        Command::PromiseSettle { id, .. } => wider.meant_by(view, id),
+        Command::Cancel { invocation } | Command::Kill { invocation } => {
+            let newest = wider.newest(view, invocation);
+            wider.settles(view, &newest);
+        }
         Command::TaskBegin { new, module, first, .. } => {
             wider.joins(view, new, None);
             let caller = Caller::begun(new, *module);
@@ -91,7 +103,12 @@ pub fn widen(view: &View, command: &Command, named: &Footprint) -> Footprint {
         Command::Signal { invocation, name, .. } => {
             wider.hears(view, invocation, name, 0);
         }
+        Command::SignalStart { new, name, .. } => {
+            wider.joins(view, new, None);
+            wider.hears(view, &new.id, name, 0);
+        }
         Command::Update { invocation, .. } => {
+            let invocation = &wider.newest(view, invocation);
             if let Some(task) = view.task(invocation) {
                 let signal = invocation.signal(task.signals);
                 wider.settles(view, &signal);
@@ -164,7 +181,6 @@ pub fn widen(view: &View, command: &Command, named: &Footprint) -> Footprint {
             }
         }
         Command::PromiseGet { .. }
-        | Command::PromiseSettle { .. }
         | Command::RegisterListener { .. }
         | Command::TaskGet { .. }
         | Command::TaskHeartbeat { .. }
@@ -175,8 +191,6 @@ pub fn widen(view: &View, command: &Command, named: &Footprint) -> Footprint {
         | Command::TaskContinue { .. }
         | Command::TaskMigrate { .. }
         | Command::JournalRemove { .. }
-        | Command::Cancel { .. }
-        | Command::Kill { .. }
         | Command::LimitSet { .. }
         | Command::ResourceGet { .. }
         | Command::ResourceLease { .. }

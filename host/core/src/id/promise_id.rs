@@ -43,6 +43,28 @@ impl PromiseId {
         Self::new(format!("{self}/a/{n}"))
     }
 
+    /// The `n`-th generation of this invocation, from 2 on; the first has the invocation's own id.
+    pub fn generation(&self, n: u32) -> Self {
+        Self::new(format!("{self}/g/{n}"))
+    }
+
+    /// The invocation and the number that this is a generation of, as far as its text tells.
+    pub fn generation_of(&self) -> Option<(Self, u32)> {
+        let (of, n) = self.as_str().rsplit_once("/g/")?;
+        let number =
+            n.parse().ok().filter(|number: &u32| *number > 1 && number.to_string() == n)?;
+        (!of.is_empty()).then(|| (Self::from(of), number))
+    }
+
+    /// Every invocation that may know this promise by a name, with that name; the longest id first.
+    pub fn named_by(&self) -> impl Iterator<Item = (Self, &str)> {
+        let places = self.as_str().rmatch_indices("/p/").map(|(place, _)| place);
+        places.filter_map(|place| {
+            let (owner, name) = (&self.as_str()[..place], &self.as_str()[place + "/p/".len()..]);
+            (!owner.is_empty() && !name.is_empty()).then(|| (Self::from(owner), name))
+        })
+    }
+
     /// The promise of the compensation of a step of a saga of this invocation.
     pub fn compensation(&self, saga: &str, seq: u32) -> Self {
         Self::new(format!("{self}/c/{saga}/{seq}"))
@@ -114,6 +136,13 @@ mod tests {
         assert_eq!(owner.signal(0).as_str(), "order/42/s/0");
         assert!(owner.signal(0).is_minted_by(&owner));
         assert_eq!(owner.attempt("load", 2).node_of(&owner), Some("load"));
+        assert_eq!(owner.generation(2).generation_of(), Some((owner.clone(), 2)));
+        for plain in ["order/42", "order/42/g/1", "order/42/g/02", "order/42/g/x", "/g/2"] {
+            assert_eq!(PromiseId::from(plain).generation_of(), None, "{plain}");
+        }
+        let named = PromiseId::from("a/p/b/p/c");
+        let owners: Vec<_> = named.named_by().collect();
+        assert_eq!(owners, [("a/p/b".into(), "c"), ("a".into(), "b/p/c")]);
         assert_eq!(owner.command(CommandIndex(7)).node_of(&owner), None);
         for stranger in ["order/42", "order/42/", "order/421", "order/421/0", "x"] {
             assert!(!PromiseId::from(stranger).is_minted_by(&owner), "{stranger}");

@@ -49,6 +49,10 @@ fn unblock_settled(rows: &Snapshot) -> Found {
         OutboxKey::Unblock(id, _) if rows.promises.get(id).is_none_or(Promise::is_pending) => {
             Some(id)
         }
+        // But for what the first of several generations left behind.
+        OutboxKey::CancelChildren(id) if rows.tasks.get(id).is_some_and(|it| it.successors > 0) => {
+            None
+        }
         OutboxKey::CancelChildren(id) | OutboxKey::LeaveLimit(id, _)
             if rows.promises.get(id).is_none_or(Promise::is_pending) =>
         {

@@ -140,6 +140,9 @@ fn makes_a_promise(kind: CommandKind) -> bool {
         | CommandKind::SettleObjectPromise
         | CommandKind::Peek
         | CommandKind::Attach
-        | CommandKind::Signal => false,
+        | CommandKind::Signal
+        | CommandKind::SendSignal
+        | CommandKind::Unread
+        | CommandKind::ContinueAsNew => false,
     }
 }

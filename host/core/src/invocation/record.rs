@@ -117,6 +117,13 @@ pub enum CommandKind {
     Attach,
     /// Send another invocation a signal; nothing completes the command.
     Signal,
+    /// Send another invocation a signal.
+    SendSignal,
+    /// Say which of the signals that it was told were never read; nothing completes the command. The name is
+    /// their number.
+    Unread,
+    /// End, and have another generation go on; nothing completes the command.
+    ContinueAsNew,
 }
 
 /// How a command, or the invocation, ended.
@@ -251,13 +258,21 @@ impl CommandKind {
             Self::Peek => "peek",
             Self::Attach => "attach",
             Self::Signal => "signal",
+            Self::SendSignal => "send-signal",
+            Self::Unread => "unread",
+            Self::ContinueAsNew => "continue-as-new",
         }
     }
 
     /// Whether something completes the command. A write is done with its record.
     pub fn completes(self) -> bool {
         match self {
-            Self::SetState | Self::ClearState | Self::ClearAllState | Self::Signal => false,
+            Self::SetState
+            | Self::ClearState
+            | Self::ClearAllState
+            | Self::Signal
+            | Self::Unread
+            | Self::ContinueAsNew => false,
             Self::Call
             | Self::Send
             | Self::Sleep
@@ -273,7 +288,8 @@ impl CommandKind {
             | Self::PeekObjectPromise
             | Self::SettleObjectPromise
             | Self::Peek
-            | Self::Attach => true,
+            | Self::Attach
+            | Self::SendSignal => true,
         }
     }
 }

@@ -21,6 +21,6 @@ pub use resource::{FenceToken, Resource, ResourceLease};
 pub use retry::{RetryDecision, RetryPolicy, backoff};
 pub use schedule::{NewSchedule, Overlap, Schedule, Template};
 pub use task::{
-    CancelState, HaltReason, JOURNAL_REMOVED, Note, Progress, ReleaseReason, Task, TaskState,
-    TaskStatus, TrapKey, Traps,
+    CancelState, HaltReason, Inbox, JOURNAL_REMOVED, KEPT_MAX, Note, Progress, ReleaseReason, Task,
+    TaskState, TaskStatus, TrapKey, Traps,
 };

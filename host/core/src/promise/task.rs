@@ -44,6 +44,30 @@ pub struct Task {
     pub signals: u32,
     /// Whether it made attached promises that are not commands of its journal.
     pub children: bool,
+    /// Signals, and promises that were settled early, as far as the workflow took note of them.
+    pub inbox: Inbox,
+    /// How many generations followed this one; of a generation after the first, none is counted here.
+    pub successors: u32,
+}
+
+/// The most promises that may be settled before a workflow makes them.
+pub const KEPT_MAX: usize = 1_024;
+
+/// How far a workflow took note of what it was sent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Inbox {
+    /// How many signals its journal tells of; none: it began under a version that did not count.
+    pub heard: Option<u32>,
+    /// How many of those its author's code never read, as it said itself at its end.
+    pub unread: u32,
+    /// Names of promises that were settled and that it has not made, in that order.
+    pub kept: Vec<Text>,
+}
+
+impl Default for Inbox {
+    fn default() -> Self {
+        Self { heard: Some(0), unread: 0, kept: Vec::new() }
+    }
 }
 
 /// Where a task stands; each state carries only what is true in it.
@@ -197,6 +221,18 @@ pub enum ReleaseReason {
 }
 
 impl Task {
+    /// How many of its signals nobody read, as far as that was counted: those that it was not told, and those
+    /// of which it said so.
+    pub fn unread_signals(&self) -> u32 {
+        let told = self.inbox.heard.unwrap_or(self.signals);
+        self.signals.saturating_sub(told).saturating_add(self.inbox.unread)
+    }
+
+    /// The newest generation of the invocation, if another one followed the first.
+    pub fn newest(&self) -> Option<PromiseId> {
+        (self.successors > 0).then(|| self.id.generation(self.successors.saturating_add(1)))
+    }
+
     /// When and that the journal of a task that has ended was removed, if it was.
     pub fn journal_removed(&self) -> Option<&Note> {
         let has_ended = self.state == TaskState::Fulfilled;
@@ -221,6 +257,8 @@ impl Task {
             cancel: CancelState::None,
             signals: 0,
             children: false,
+            inbox: Inbox::default(),
+            successors: 0,
         }
     }
 

@@ -58,10 +58,19 @@ pub enum Reply {
     },
     /// Done, and there is nothing more to say.
     Done,
-    /// The signal is the `n`-th of its invocation.
+    /// The signal is the `n`-th of this invocation: the newest generation of the one that was named.
     Signalled {
-        /// Which.
+        /// Which invocation.
+        invocation: PromiseId,
+        /// Which signal of it.
         n: u32,
+        /// Whether this command made the invocation.
+        started: bool,
+    },
+    /// The next generation was made.
+    HandedOver {
+        /// It.
+        to: PromiseId,
     },
     /// A schedule as it is now.
     Schedule {
@@ -106,6 +115,13 @@ pub enum Reply {
     },
     /// Refused; nothing was changed, but that overdue promises were settled.
     Refused(Refusal),
+}
+
+impl Reply {
+    /// The answer to the `n`-th signal of an invocation that was there before.
+    pub fn signalled(invocation: impl Into<PromiseId>, n: u32) -> Self {
+        Self::Signalled { invocation: invocation.into(), n, started: false }
+    }
 }
 
 /// A task with what belongs to it.

@@ -173,6 +173,12 @@ fn about(world: &World, name: &str, other: &str) -> Vec<Command> {
             payload: Value::default(),
             key: Some(Text::from("k")),
         },
+        Command::SignalStart {
+            new: world::new(name, &[(tags::TARGET, "wasm://shop/order")], Timestamp::NEVER),
+            name: Text::from("go"),
+            payload: Value::default(),
+            key: None,
+        },
         Command::Update {
             invocation: id.clone(),
             name: Text::from("go"),
@@ -220,6 +226,9 @@ fn about(world: &World, name: &str, other: &str) -> Vec<Command> {
         world::suspend(live(), &[&format!("{name}/s/{}", task.signals)]),
         world::fulfill(live()),
         world::fulfill(claim(name, version.saturating_sub(1))),
+        world::hand_over(live(), Vec::new(), &[0]),
+        world::settle(&format!("{name}/p/early"), Verdict::Resolved),
+        world::create(&format!("{name}/p/early"), &[]),
         world::release(live(), ReleaseReason::Yield),
         world::release(live(), ReleaseReason::NoRoom { wait: Millis::seconds(1) }),
         world::release(live(), world::failed()),

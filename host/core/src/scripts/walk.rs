@@ -80,6 +80,8 @@ const COMMANDS: &[&str] = &[
     "host-release",
     "reconcile",
     "prune",
+    "signal-start",
+    "task-hand-over",
 ];
 
 /// Those that look again, or only look.
@@ -147,6 +149,9 @@ fn a_long_walk_meets_every_kind_of_answer() {
         ("task-continue", "done"),
         ("signal", "promise-settled"),
         ("signal", "done"),
+        ("signal-start", "done"),
+        ("task-hand-over", "done"),
+        ("task-hand-over", "unprocessable"),
         ("update", "done"),
         ("update", "unprocessable"),
         ("outbox-due", "done"),

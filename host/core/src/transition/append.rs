@@ -4,7 +4,7 @@ use super::draft::Draft;
 use crate::{
     delta::Append,
     id::PromiseId,
-    invocation::{AppendRefused, LogLine, Record, RecordBody},
+    invocation::{AppendRefused, CommandKind, LogLine, Record, RecordBody},
     promise::{CancelState, Task},
     reply::{JournalMismatch, Refusal},
 };
@@ -78,8 +78,20 @@ pub(super) fn progressed(task: &mut Task, batch: Batch, records: &[Record]) {
         task.attempt = 0;
         task.losses = 0;
         task.note = None;
-        if records.iter().any(|record| matches!(record.body, RecordBody::Cancelled)) {
-            task.cancel = CancelState::Delivered;
+        for record in records {
+            match &record.body {
+                RecordBody::Cancelled => task.cancel = CancelState::Delivered,
+                RecordBody::Signal { .. } => {
+                    task.inbox.heard = task.inbox.heard.map(|heard| heard.saturating_add(1));
+                }
+                RecordBody::Command { kind: CommandKind::Unread, name, .. } => {
+                    task.inbox.unread = name.parse().unwrap_or(u32::MAX);
+                }
+                RecordBody::Started { .. }
+                | RecordBody::Command { .. }
+                | RecordBody::Notified { .. }
+                | RecordBody::Finished { .. } => {}
+            }
         }
     }
 }

@@ -64,7 +64,8 @@ fn claim_of(command: &Command) -> Option<&Claim> {
     match command {
         Command::TaskFence { claim, .. }
         | Command::TaskSuspend { claim, .. }
-        | Command::TaskFulfill { claim, .. } => Some(claim),
+        | Command::TaskFulfill { claim, .. }
+        | Command::TaskHandOver { claim, .. } => Some(claim),
         _ => None,
     }
 }

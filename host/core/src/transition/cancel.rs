@@ -22,13 +22,18 @@ pub(super) fn kill(draft: &mut Draft<'_>, invocation: &PromiseId) -> Result<Repl
     draft.touch(invocation);
     let headers = Tags::from([(tags::KILLED_HEADER.to_owned(), "true".to_owned())]);
     let killed = Value { headers, ..Value::default() };
-    let changed = draft.settle_with(invocation, Verdict::Canceled, &killed)?;
+    draft.existing(invocation)?;
+    let newest = draft.newest(invocation);
+    draft.touch(&newest);
+    // The invocation settles with its newest generation.
+    let changed = draft.settle_with(&newest, Verdict::Canceled, &killed)?;
     record(draft, invocation, changed)
 }
 
 impl Draft<'_> {
     /// Asks an execution to stop; whatever cannot be told is settled as cancelled at once.
     pub(super) fn ask_to_stop(&mut self, id: &PromiseId) {
+        let id = &self.newest(id);
         let Some(promise) = self.promise(id).filter(|promise| promise.is_pending()) else { return };
         // One that waits for its turn, or behind a limit, has nothing to undo, and would be told
         // when it begins.

@@ -1,7 +1,8 @@
-//! The settlement chain: all that follows from one promise settling, whatever settled it. It never
-//! settles another promise, so its length is one plus the number of callbacks.
+//! The settlement chain: all that follows from one promise settling, whatever settled it. It settles at
+//! most one other promise, whose place this one took and which waits for nothing else; so its length is two
+//! plus the number of callbacks.
 
-use super::draft::Draft;
+use super::{draft::Draft, succession::handed_to};
 use crate::{
     effect::{Effect, Metric, SettleCause},
     id::{PromiseId, Version},
@@ -23,8 +24,11 @@ impl Draft<'_> {
         };
         let settled = promise.settled(settlement);
         self.note_fact(&settled);
-        self.put_promise(settled);
+        self.put_promise(settled.clone());
         self.effects.push(Effect::Settled { id: id.clone() });
+        // Before those that wait are resumed: an invocation whose newest generation has ended does not
+        // go on, it has ended as well.
+        self.forward(&settled);
         let resumed = self.carry_out(id, by);
         self.count(Metric::Settled { verdict, cause, resumed });
     }
@@ -43,6 +47,7 @@ impl Draft<'_> {
         let mut made_loose_children = false;
         if let Some(task) = self.task(id).cloned() {
             made_loose_children = task.children;
+            self.note_unread(&task);
             if task.state != TaskState::Fulfilled {
                 if by.is_none() {
                     self.interrupt(&task);
@@ -64,6 +69,23 @@ impl Draft<'_> {
         if made_loose_children || self.head(id).open() > 0 {
             let row = OutboxRow::new(Message::CancelChildren { after: None }, self.now);
             self.put_outbox(OutboxKey::CancelChildren(id.clone()), row);
+        }
+    }
+
+    /// Says what a workflow that has ended never read of what it was sent, unless another generation
+    /// reads it.
+    fn note_unread(&mut self, task: &Task) {
+        let Some(promise) = self.promise(&task.id) else { return };
+        let is_workflow = promise.target().is_some_and(|target| target.starts_with("wasm://"));
+        let handed_over = promise.settlement().is_some_and(|it| handed_to(it).is_some());
+        let (signals, promises) = (task.unread_signals(), task.inbox.kept.clone());
+        let is_first_of_several = task.successors > 0;
+        if is_workflow
+            && !handed_over
+            && !is_first_of_several
+            && (signals > 0 || !promises.is_empty())
+        {
+            self.effects.push(Effect::Unread { id: task.id.clone(), signals, promises });
         }
     }
 

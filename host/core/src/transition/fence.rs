@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use super::{
-    append::progressed, create::Maker, draft::Draft, fork::is_fork, promises::for_clients,
+    append::progressed, create::Maker, draft::Draft, fork::is_fork, kept, promises::for_clients,
     signals::signal,
 };
 use crate::{
@@ -92,12 +92,17 @@ impl Draft<'_> {
             }
             FenceAct::Settle { id, verdict, value } => {
                 for_clients(*verdict)?;
-                self.within_rights(&task.id, id)?;
-                let changed = self.settle_with(id, *verdict, value)?;
+                let id = self.meant_by(id);
+                let known = self.existing_task(&task.id)?.inbox.kept.len();
+                self.within_rights(&task.id, &id)?;
+                self.touch(&id);
+                let changed = self.settle_or_keep(&id, *verdict, value)?;
                 if changed && self.is_outside(&task.id) {
                     self.stepped(task);
                 }
-                self.acted(id, changed)
+                let kept = &self.existing_task(&task.id)?.inbox.kept;
+                task.inbox.kept.extend_from_slice(kept.get(known..).unwrap_or_default());
+                self.acted(&id, changed)
             }
             FenceAct::Cancel { id } => {
                 // Its command had ended where the fork began.
@@ -188,6 +193,7 @@ impl Draft<'_> {
     fn create_under(&mut self, task: &mut Task, new: &NewPromise) -> Result<Acted, Refusal> {
         self.within_rights(&task.id, &new.id)?;
         let changed = self.promise(&new.id).is_none();
+        kept::made(task, &new.id);
         if changed {
             if new.id.as_str().is_empty() {
                 return Err(Refusal::BadRequest(

@@ -22,6 +22,7 @@ mod fork;
 mod heartbeat;
 mod hosts;
 mod journals;
+mod kept;
 mod limits;
 mod migrate;
 mod objects;
@@ -34,6 +35,7 @@ mod resources;
 mod sagas;
 mod schedules;
 mod signals;
+mod succession;
 mod tasks;
 #[cfg(test)]
 mod tests;
@@ -53,6 +55,10 @@ use crate::{
 };
 
 pub use prune::obstacle;
+
+pub(crate) use signals::generation_key;
+pub use succession::handed_to;
+pub(crate) use succession::unread_signals;
 
 pub(crate) use objects::Left;
 pub use objects::turn_in;
@@ -118,6 +124,10 @@ fn decide(draft: &mut Draft<'_>, command: &Command) -> Result<Reply, Refusal> {
         Command::TaskFulfill { claim, records, logs, verdict, value } => {
             tasks::fulfill(draft, claim, records, logs, *verdict, value)
         }
+        Command::TaskHandOver { claim, records, logs, param, same_module, unread } => {
+            let next = succession::Next { param, same_module: *same_module, unread };
+            succession::hand_over(draft, claim, records, logs, &next)
+        }
         Command::TaskRelease { claim, reason } => tasks::release(draft, claim, reason),
         Command::TaskHalt { id } => tasks::halt(draft, id),
         Command::TaskContinue { id } => tasks::resume(draft, id),
@@ -128,6 +138,9 @@ fn decide(draft: &mut Draft<'_>, command: &Command) -> Result<Reply, Refusal> {
         Command::Kill { invocation } => cancel::kill(draft, invocation),
         Command::Signal { invocation, name, payload, key } => {
             signals::signal(draft, invocation, name, payload, key.as_ref())
+        }
+        Command::SignalStart { new, name, payload, key } => {
+            signals::signal_start(draft, new, name, payload, key.as_ref())
         }
         Command::Update { invocation, name, input, key, records, signals } => {
             let seen = updates::Seen { records: *records, signals: *signals };

@@ -138,6 +138,9 @@ impl Draft<'_> {
         let children: Vec<PromiseId> =
             self.view.children(parent, after).take(page).cloned().collect();
         for child in &children {
+            if self.outlives_generation(parent, child) {
+                continue;
+            }
             self.touch(child);
             self.ask_to_stop(child);
         }

@@ -31,8 +31,9 @@ pub(super) fn settle(
     value: &Value,
 ) -> Result<Reply, Refusal> {
     for_clients(verdict)?;
+    let id = &draft.meant_by(id);
     draft.touch(id);
-    let changed = draft.settle_with(id, verdict, value)?;
+    let changed = draft.settle_or_keep(id, verdict, value)?;
     record(draft, id, changed)
 }
 
@@ -99,6 +100,7 @@ impl Draft<'_> {
         if new.id.as_str().is_empty() {
             return Err(Refusal::BadRequest("the id of a promise must not be empty".to_owned()));
         }
+        self.is_nobodys(&new.id)?;
         self.make(new, Maker::Client, None)?;
         Ok(true)
     }
@@ -117,6 +119,19 @@ impl Draft<'_> {
         let settled_at = settled_at(promise, self.now);
         self.settle(id, Settlement { verdict, value: Some(value.clone()), settled_at }, None);
         Ok(true)
+    }
+
+    /// The same; where the promise is one that a workflow may still make, its outcome is kept until then.
+    pub(super) fn settle_or_keep(
+        &mut self,
+        id: &PromiseId,
+        verdict: Verdict,
+        value: &Value,
+    ) -> Result<bool, Refusal> {
+        match self.promise(id) {
+            Some(_) => self.settle_with(id, verdict, value),
+            None => self.settle_early(id, verdict, value),
+        }
     }
 
     /// Where the narrow reading of the protocol counts: refuses to wait for what no party is to

@@ -84,7 +84,9 @@ impl Draft<'_> {
             self.carry_out(id, None);
         }
         // A child that was asked to stop may take its time, or be halted until a person looks.
-        let runs = self.view.children(id, None).any(|child| !self.view.was_asked_to_stop(child));
+        let runs = self.view.children(id, None).any(|child| {
+            !self.view.was_asked_to_stop(child) && !self.outlives_generation(id, child)
+        });
         let key = OutboxKey::CancelChildren(id.clone());
         if runs && self.outbox_row(&key).is_none() {
             orphans.push(Orphan::ChildRuns);

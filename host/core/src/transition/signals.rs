@@ -30,15 +30,17 @@ pub(super) fn signal(
             update::RESERVED
         )));
     }
-    let promise = draft.existing(invocation)?;
-    if let Some(n) = key.and_then(|key| draft.view.signal_key(invocation, key)) {
-        return Ok(Reply::Signalled { n });
+    draft.existing(invocation)?;
+    if let Some(reply) = key.and_then(|key| draft.signalled_before(invocation, key)) {
+        return Ok(reply);
     }
     key.map_or(Ok(()), |key| fits("the key of the signal", key))?;
-    if !promise.is_pending() {
+    let newest = draft.newest(invocation);
+    draft.touch(&newest);
+    if !draft.is_pending(&newest) {
         return Err(Conflict::PromiseSettled(invocation.clone()).into());
     }
-    let Some(task) = draft.task(invocation).cloned() else {
+    let Some(task) = draft.task(&newest).cloned() else {
         return Err(Refusal::Unprocessable(format!(
             "`{invocation}` is not an invocation: nothing hears its signals"
         )));
@@ -48,16 +50,63 @@ pub(super) fn signal(
     }
     let n = draft.send(&task, name, payload)?;
     if let Some(key) = key {
-        draft.delta.signal_keys.insert((invocation.clone(), key.clone()), n);
+        draft.note_key(invocation, key, n);
     }
-    Ok(Reply::Signalled { n })
+    Ok(Reply::signalled(newest, n))
+}
+
+/// See [`Command::SignalStart`](crate::command::Command::SignalStart).
+pub(super) fn signal_start(
+    draft: &mut Draft<'_>,
+    new: &NewPromise,
+    name: &Text,
+    payload: &Value,
+    key: Option<&Text>,
+) -> Result<Reply, Refusal> {
+    draft.touch(&new.id);
+    let mark = draft.mark();
+    let created = draft.create(new)?;
+    match signal(draft, &new.id, name, payload, key) {
+        Ok(Reply::Signalled { invocation, n, .. }) => {
+            Ok(Reply::Signalled { invocation, n, started: created })
+        }
+        other => {
+            draft.go_back(mark);
+            other
+        }
+    }
 }
 
 fn is_reserved(text: &str) -> bool {
     text.starts_with(update::RESERVED)
 }
 
+/// The name of the row that says which generation was sent the signal of a key, if that is not the first.
+pub(crate) fn generation_key(key: &Text) -> Text {
+    Text::from(format!("{}generation/{key}", update::RESERVED))
+}
+
 impl Draft<'_> {
+    /// The answer to the signal that came with this key before.
+    pub(super) fn signalled_before(&self, invocation: &PromiseId, key: &Text) -> Option<Reply> {
+        let first = self.first_generation(invocation);
+        let n = self.view.signal_key(&first, key)?;
+        let generation = self.view.signal_key(&first, &generation_key(key));
+        let invocation = generation.map_or_else(|| first.clone(), |n| first.generation(n));
+        Some(Reply::signalled(invocation, n))
+    }
+
+    /// Takes note of the key of a signal that was sent to the newest generation. Keys outlive generations.
+    pub(super) fn note_key(&mut self, invocation: &PromiseId, key: &Text, n: u32) {
+        let first = self.first_generation(invocation);
+        let generations = self.task(&first).map_or(0, |task| task.successors);
+        if generations > 0 {
+            let of = (first.clone(), generation_key(key));
+            self.delta.signal_keys.insert(of, generations.saturating_add(1));
+        }
+        self.delta.signal_keys.insert((first, key.clone()), n);
+    }
+
     /// Sends the next signal. Answers its number.
     pub(super) fn send(
         &mut self,
@@ -99,15 +148,16 @@ impl Draft<'_> {
             Some((_, Some(settlement))) => {
                 let sent = settlement.value.as_ref().map(|value| &value.data);
                 return match sent == Some(&payload.data) {
-                    true => Ok(Reply::Signalled { n: 0 }),
+                    true => Ok(Reply::signalled(task.id.clone(), 0)),
                     false => Err(Conflict::PromiseSettled(id).into()),
                 };
             }
         }
         self.deliver(&id, name, payload)?;
         let task = self.existing_task(&task.id)?.clone();
+        let invocation = task.id.clone();
         self.put_task(Task { children: true, ..task });
-        Ok(Reply::Signalled { n: 0 })
+        Ok(Reply::signalled(invocation, 0))
     }
 
     /// Makes a promise in the invocation's name and with its deadline.

@@ -27,14 +27,22 @@ pub(super) fn update(
     seen: Seen,
 ) -> Result<Reply, Refusal> {
     draft.touch(invocation);
-    let promise = draft.existing(invocation)?;
+    draft.existing(invocation)?;
     let key = key.map(|key| update::signal_key(name, key));
-    if let Some(n) = key.as_ref().and_then(|key| draft.view.signal_key(invocation, key)) {
-        return Ok(Reply::Signalled { n });
+    if let Some(reply) = key.as_ref().and_then(|key| draft.signalled_before(invocation, key)) {
+        return Ok(reply);
     }
     key.as_ref().map_or(Ok(()), |key| fits("the key of the update, with its name,", key))?;
+    let newest = draft.newest(invocation);
+    draft.touch(&newest);
+    let promise = draft.existing(&newest)?;
     if !promise.is_pending() {
         return Err(Conflict::PromiseSettled(invocation.clone()).into());
+    }
+    if newest != *invocation {
+        // Another generation was asked.
+        let current = draft.head(&newest).len;
+        return Err(Conflict::JournalGrew { id: newest, given: seen.records, current }.into());
     }
     let is_run = graph::is_run(promise);
     let Some(task) = draft.task(invocation).filter(|task| task.module.is_some() && !is_run) else {
@@ -62,7 +70,7 @@ pub(super) fn update(
     let task = draft.existing_task(invocation)?.clone();
     draft.put_task(Task { children: true, ..task });
     if let Some(key) = key {
-        draft.delta.signal_keys.insert((invocation.clone(), key), n);
+        draft.note_key(invocation, &key, n);
     }
-    Ok(Reply::Signalled { n })
+    Ok(Reply::signalled(newest, n))
 }

@@ -247,6 +247,7 @@ fn guard(command: &Command) -> Option<&Claim> {
         Command::TaskFence { claim, .. }
         | Command::TaskSuspend { claim, .. }
         | Command::TaskFulfill { claim, .. }
+        | Command::TaskHandOver { claim, .. }
         | Command::TaskRelease { claim, .. } => Some(claim),
         _ => None,
     }

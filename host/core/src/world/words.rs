@@ -275,6 +275,18 @@ pub(crate) fn fulfill(claim: Claim) -> Command {
     }
 }
 
+/// The end of a generation, which read no signal but those up to `unread`.
+pub(crate) fn hand_over(claim: Claim, records: Vec<Record>, unread: &[u32]) -> Command {
+    Command::TaskHandOver {
+        claim,
+        records,
+        logs: Vec::new(),
+        param: Value::of(&b"2"[..]),
+        same_module: false,
+        unread: unread.to_vec(),
+    }
+}
+
 pub(crate) fn release(claim: Claim, reason: ReleaseReason) -> Command {
     Command::TaskRelease { claim, reason }
 }

@@ -88,7 +88,10 @@ impl Notifications {
                 }
                 Effect::Wanted(key) => drop(pending.wanted.insert(key.clone())),
                 // Due rows are looked for by every host.
-                Effect::TimerChanged { .. } | Effect::Outbox(_) | Effect::Count(_) => {}
+                Effect::TimerChanged { .. }
+                | Effect::Outbox(_)
+                | Effect::Unread { .. }
+                | Effect::Count(_) => {}
             }
         }
         if *pending != Message::default() {

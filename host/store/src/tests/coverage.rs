@@ -8,7 +8,7 @@ pub(super) type Seen = BTreeSet<(&'static str, bool)>;
 
 /// Every kind of command, and whether it is ever refused. What the engine asks of itself is not: it
 /// looks again.
-const KINDS: [(&str, bool); 46] = [
+const KINDS: [(&str, bool); 48] = [
     ("cancel", true),
     ("deploy", true),
     ("fenced-put", true),
@@ -41,6 +41,7 @@ const KINDS: [(&str, bool); 46] = [
     ("schedule-due", false),
     ("schedule-pause", true),
     ("signal", true),
+    ("signal-start", true),
     ("task-acquire", true),
     ("task-begin", true),
     ("task-continue", true),
@@ -49,6 +50,7 @@ const KINDS: [(&str, bool); 46] = [
     ("task-fulfill", true),
     ("task-get", true),
     ("task-halt", true),
+    ("task-hand-over", true),
     ("task-heartbeat", false),
     ("task-migrate", true),
     ("task-release", true),

@@ -83,7 +83,11 @@ pub(super) fn command(dice: &mut Dice, seen: &Snapshot, now: Timestamp) -> Comma
         4 => Command::TaskCreate { new: promise(dice, now), request: claim_request(dice) },
         27 => begin(dice, seen, now),
         5 => Command::PromiseGet { id },
-        6 => Command::PromiseSettle { id, verdict: verdict(dice), value: value(dice) },
+        6 => {
+            // Of a workflow that may not have made it yet, in one case of three.
+            let id = if dice.once_in(3) { id.named(dice.of(&["early", "a/p/b"])) } else { id };
+            Command::PromiseSettle { id, verdict: verdict(dice), value: value(dice) }
+        }
         7 => Command::RegisterCallback { awaited: other, awaiter: id },
         8 => Command::RegisterListener {
             awaited: id,
@@ -94,7 +98,15 @@ pub(super) fn command(dice: &mut Dice, seen: &Snapshot, now: Timestamp) -> Comma
         11 => Command::Kill { invocation: id },
         12 => {
             let key = dice.of(&[None, Some("k"), Some("l")]).map(Text::from);
-            Command::Signal { invocation: id, name: Text::from("go"), payload: value(dice), key }
+            let (name, payload) = (Text::from("go"), value(dice));
+            match dice.once_in(4) {
+                true => {
+                    let target = dice.of(&["wasm://shop/order", "wasm://gone/order"]);
+                    let new = new(id.as_str(), &[(tags::TARGET, target)], Timestamp::NEVER);
+                    Command::SignalStart { new, name, payload, key }
+                }
+                false => Command::Signal { invocation: id, name, payload, key },
+            }
         }
         13 => {
             let module = dice.of(&[MODULE, MODULE, Digest([9; 32])]);
@@ -330,6 +342,12 @@ fn under_claim(dice: &mut Dice, seen: &Snapshot, task: &Task, other: &PromiseId)
             }
             let awaits = awaits.into_iter().collect();
             Command::TaskSuspend { claim, records, logs, awaits }
+        }
+        4 if dice.once_in(2) => {
+            let same_module = dice.once_in(2);
+            let unread = if dice.once_in(2) { vec![0] } else { Vec::new() };
+            let param = value(dice);
+            Command::TaskHandOver { claim, records, logs, param, same_module, unread }
         }
         4 => Command::TaskFulfill {
             claim,

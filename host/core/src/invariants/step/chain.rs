@@ -10,12 +10,14 @@ use crate::{
     id::{CommandIndex, PromiseId, ScheduleId},
     invariants::{Found, each, unless},
     limit::PlaceState,
-    promise::{OutboxKey, Promise, TaskState, TaskStatus},
+    promise::{NewPromise, OutboxKey, Promise, Task, TaskState, TaskStatus},
     snapshot::Snapshot,
+    tags,
     time::Timestamp,
 };
 
-/// What settles in a step is what its command names: the chain never goes on to others.
+/// What settles in a step is what its command names, and what that took the place of: the chain never goes on
+/// to others.
 pub(super) fn linear_chain(step: &StepView<'_>) -> Found {
     let named = footprint(step.command).composites;
     // What the schedule made last, and its occurrences.
@@ -30,8 +32,16 @@ pub(super) fn linear_chain(step: &StepView<'_>) -> Found {
                 schedule.last_id.as_ref() == Some(id) || made.any(|made| made == *id)
             })
         };
+    // The newest generation of an invocation.
+    let newest = |invocation: &PromiseId| {
+        let promise = step.before.promises.get(invocation);
+        let first = promise.and_then(|promise| tags::continues(&promise.spec.tags));
+        let first = first.map_or_else(|| invocation.clone(), PromiseId::from);
+        step.before.tasks.get(&first).and_then(Task::newest).unwrap_or(first)
+    };
     // One of the next signals of an invocation.
     let is_signal = |id: &PromiseId, invocation: &PromiseId, name: &str, most: u32| {
+        let invocation = &newest(invocation);
         if step.before.promises.get(invocation).is_some_and(graph::is_run) {
             return *id == invocation.run_signal(name);
         }
@@ -44,7 +54,10 @@ pub(super) fn linear_chain(step: &StepView<'_>) -> Found {
         let settled_now =
             !after.is_pending() && step.before.promises.get(id).is_none_or(Promise::is_pending);
         let allowed = || match step.command {
-            Command::Signal { invocation, name, .. } => is_signal(id, invocation, name, 1),
+            Command::Signal { invocation, name, .. }
+            | Command::SignalStart { new: NewPromise { id: invocation, .. }, name, .. } => {
+                is_signal(id, invocation, name, 1)
+            }
             Command::TaskFence { actions, .. } => {
                 let signals = (1..).zip(actions.iter().filter_map(|action| match &action.act {
                     FenceAct::Signal { invocation, name, .. } => Some((invocation, name)),
@@ -53,11 +66,22 @@ pub(super) fn linear_chain(step: &StepView<'_>) -> Found {
                 signals.into_iter().any(|(most, (to, name))| is_signal(id, to, name, most))
             }
             Command::Update { invocation, .. } => {
-                let task = step.before.tasks.get(invocation);
+                let invocation = newest(invocation);
+                let task = step.before.tasks.get(&invocation);
                 task.is_some_and(|task| *id == invocation.signal(task.signals))
             }
             Command::OutboxDue { key: OutboxKey::CancelChildren(parent) } => {
                 after.attached_to() == Some(parent)
+            }
+            Command::Cancel { invocation } | Command::Kill { invocation } => {
+                newest(invocation) == *id
+            }
+            Command::PromiseSettle { id: named, .. } => {
+                named.named_by().any(|(owner, name)| newest(&owner).named(name) == *id)
+            }
+            // What is handed on lies under the next generation.
+            Command::TaskHandOver { .. } => {
+                id.as_str().contains("/g/") || is_handed_on(step.before, id)
             }
             Command::ScheduleDue { id: schedule } => occurred(schedule, None, id),
             Command::ScheduleBackfill { id: schedule, from, to } => {
@@ -65,12 +89,22 @@ pub(super) fn linear_chain(step: &StepView<'_>) -> Found {
             }
             _ => false,
         };
+        // In the place of another one.
+        let took_place = step.after.promises.values().any(|promise| {
+            tags::continues(&promise.spec.tags) == Some(id.as_str())
+                && promise.settlement() == after.settlement()
+        });
         // Of a key that has one at a time, or only the last one of several.
         let gave_way = step.before.partitions.values().any(|row| row.latest.as_ref() == Some(id));
-        unless(!settled_now || named.contains(id) || gave_way || allowed(), || {
+        unless(!settled_now || named.contains(id) || gave_way || took_place || allowed(), || {
             format!("settled by {}, which does not name it", step.command.name())
         })
     })
+}
+
+/// Whether a promise is the answer of an update that is handed on again: the next generation makes another.
+fn is_handed_on(before: &Snapshot, id: &PromiseId) -> bool {
+    before.promises.get(id).is_some_and(|promise| tags::continues(&promise.spec.tags).is_some())
 }
 
 /// A suspended task goes on because a promise it waits for settled, because it was admitted, was

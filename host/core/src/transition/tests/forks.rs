@@ -93,7 +93,7 @@ fn a_fork_begins_with_the_records_and_what_their_commands_left() {
     let open =
         FenceAct::Create { new: world::new("f/1", &[(tags::TARGET, "ship")], Timestamp::NEVER) };
     world.done(world::fence(held.clone(), vec![], vec![open]));
-    let Reply::Signalled { n: 1 } = world.done(Command::Signal {
+    let Reply::Signalled { n: 1, .. } = world.done(Command::Signal {
         invocation: f,
         name: Text::from("go"),
         payload: Value::default(),

@@ -19,7 +19,7 @@ mod resources;
 mod runs;
 mod sagas;
 mod schedules;
-
+mod succession;
 mod tasks;
 mod unreadable;
 mod updates;

@@ -173,13 +173,13 @@ fn signals_are_numbered_and_wake_whoever_waits_for_the_next() {
         payload: Value::of(&b"1"[..]),
         key: key.map(Text::from),
     };
-    assert_eq!(world.done(signal(Some("k"))), Reply::Signalled { n: 0 });
-    assert_eq!(world.done(signal(Some("k"))), Reply::Signalled { n: 0 });
+    assert_eq!(world.done(signal(Some("k"))), Reply::signalled("w", 0));
+    assert_eq!(world.done(signal(Some("k"))), Reply::signalled("w", 0));
     let claim = world.acquire("w", 1);
     let reply = world.done(world::suspend(claim.clone(), &["w/s/0"]));
     assert_eq!(reply, Reply::Ready { settled: vec![PromiseId::from("w/s/0")], cancelled: false });
     assert_eq!(world.done(world::suspend(claim, &["w/s/1"])), Reply::Suspended);
-    assert_eq!(world.done(signal(None)), Reply::Signalled { n: 1 });
+    assert_eq!(world.done(signal(None)), Reply::signalled("w", 1));
     assert_eq!(world.status("w"), Some(TaskStatus::Pending));
     let stored = world.model.promise(&PromiseId::from("w/s/1")).expect("the signal's promise");
     let value =

@@ -32,7 +32,7 @@ fn waiting() -> World {
 #[test]
 fn an_update_is_a_signal_that_names_the_promise_of_its_answer() {
     let mut world = waiting();
-    assert_eq!(world.done(add(1, 0, None)), Reply::Signalled { n: 0 });
+    assert_eq!(world.done(add(1, 0, None)), Reply::signalled("w", 0));
     assert_eq!(world.status("w"), Some(TaskStatus::Pending));
     let signal = world.model.promise(&PromiseId::from("w/s/0")).expect("the signal");
     let value = signal.settlement().and_then(|settlement| settlement.value.as_ref());
@@ -62,8 +62,8 @@ fn an_update_is_accepted_only_of_who_has_seen_everything() {
     assert_eq!(refused.kind(), "journal-grew");
     assert!(refused.to_string().contains("has 2 records by now, and 1 were"), "{refused}");
     // What was accepted is, also for who has seen less.
-    assert_eq!(world.done(add(1, 0, Some("a"))), Reply::Signalled { n: 0 });
-    assert_eq!(world.done(add(1, 1, Some("b"))), Reply::Signalled { n: 1 });
+    assert_eq!(world.done(add(1, 0, Some("a"))), Reply::signalled("w", 0));
+    assert_eq!(world.done(add(1, 1, Some("b"))), Reply::signalled("w", 1));
 }
 
 #[test]
@@ -75,14 +75,14 @@ fn keys_of_updates_are_not_those_of_signals_or_of_other_updates() {
         payload: Value::default(),
         key: Some(Text::from(key)),
     };
-    assert_eq!(world.done(signal("go", "k")), Reply::Signalled { n: 0 });
-    assert_eq!(world.done(add(1, 1, Some("k"))), Reply::Signalled { n: 1 });
+    assert_eq!(world.done(signal("go", "k")), Reply::signalled("w", 0));
+    assert_eq!(world.done(add(1, 1, Some("k"))), Reply::signalled("w", 1));
     let Command::Update { invocation, input, key, .. } = add(1, 2, Some("k")) else {
         unreachable!("just made")
     };
     let name = Text::from("remove");
     let other = Command::Update { invocation, name, input, key, records: 1, signals: 2 };
-    assert_eq!(world.done(other), Reply::Signalled { n: 2 });
+    assert_eq!(world.done(other), Reply::signalled("w", 2));
     for taken in [signal("segno:update/add", "l"), signal("go", "segno:update/add/k")] {
         assert_eq!(world.refused(taken).kind(), "bad-request");
     }
@@ -99,7 +99,7 @@ fn what_is_not_answered_is_cancelled_with_its_workflow() {
     world.done(world::fulfill(claim));
     world.done(Command::OutboxDue { key: OutboxKey::CancelChildren(PromiseId::from("w")) });
     assert_eq!(world.verdict("w/a/0"), Some(Verdict::Canceled));
-    assert_eq!(world.done(add(1, 0, Some("k"))), Reply::Signalled { n: 0 });
+    assert_eq!(world.done(add(1, 0, Some("k"))), Reply::signalled("w", 0));
     assert_eq!(world.refused(add(1, 1, None)).kind(), "promise-settled");
 }
 

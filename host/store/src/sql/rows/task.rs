@@ -3,7 +3,9 @@
 use segno_core::{
     address,
     id::{Claim, Holder, NodeName, PromiseId, Version},
-    promise::{CancelState, HaltReason, Lease, Note, Progress, Task, TaskState, TaskStatus, Traps},
+    promise::{
+        CancelState, HaltReason, Inbox, Lease, Note, Progress, Task, TaskState, TaskStatus, Traps,
+    },
     time::Millis,
 };
 use serde::{Deserialize, Serialize};
@@ -20,7 +22,7 @@ use crate::{
 /// The columns that no statement looks at.
 ///
 /// ```text
-/// details = format: u8 (1), then this in postcard
+/// details = format: u8 (1 or 2), then this in postcard; of format 2 with `Later` after it
 /// ```
 #[derive(Debug, Serialize, Deserialize)]
 struct Details {
@@ -31,7 +33,15 @@ struct Details {
     stall_limit: Option<Millis>,
     children: bool,
 }
-const DETAILS_FORMAT: u8 = 1;
+
+/// What came later; a task that was stored before has not counted the signals that it heard.
+#[derive(Debug, Serialize, Deserialize)]
+struct Later {
+    inbox: Inbox,
+    successors: u32,
+}
+const FIRST_FORMAT: u8 = 1;
+const DETAILS_FORMAT: u8 = 2;
 
 /// The row of a task whose promise has this target.
 pub(crate) fn task_cells(n: i64, module: Cell, target: Option<&str>, task: &Task) -> [Cell; 19] {
@@ -99,8 +109,9 @@ pub(crate) fn task(row: &impl Fields, id: &PromiseId) -> Result<Option<Task>, Fa
         TaskStatus::Fulfilled => TaskState::Fulfilled,
     };
     let module = row.blob(22)?.map(|bytes| digest(bytes, id)).transpose()?;
-    let Details { losses, traps, note, progress, stall_limit, children } =
+    let (Details { losses, traps, note, progress, stall_limit, children }, later) =
         needed(row.blob(28)?.and_then(details), id, "details")?;
+    let Later { inbox, successors } = later;
     Ok(Some(Task {
         id: id.clone(),
         version: Version(number(row, 13, id, "version")?.cast_unsigned()),
@@ -117,6 +128,8 @@ pub(crate) fn task(row: &impl Fields, id: &PromiseId) -> Result<Option<Task>, Fa
         cancel: needed(CancelState::from_number(small(row, 26, id, "cancel")?), id, "cancel")?,
         signals: small(row, 27, id, "signals")?,
         children,
+        inbox,
+        successors,
     }))
 }
 
@@ -154,21 +167,38 @@ pub(in crate::sql) fn encode_details(task: &Task) -> Vec<u8> {
         stall_limit: task.stall_limit,
         children: task.children,
     };
-    postcard::to_extend(&details, vec![DETAILS_FORMAT])
+    let later = Later { inbox: task.inbox.clone(), successors: task.successors };
+    postcard::to_extend(&(details, later), vec![DETAILS_FORMAT])
         .expect("the details hold nothing postcard refuses")
 }
 
 /// Takes what was stored so into a task. Whether it could be read.
 #[cfg(test)]
 pub(in crate::sql) fn decode_details(task: &mut Task, bytes: &[u8]) -> bool {
-    let Some(read) = details(bytes) else { return false };
+    let Some((read, later)) = details(bytes) else { return false };
     let Details { losses, traps, note, progress, stall_limit, children } = read;
-    *task = Task { losses, traps, note, progress, stall_limit, children, ..task.clone() };
+    let Later { inbox, successors } = later;
+    *task = Task {
+        losses,
+        traps,
+        note,
+        progress,
+        stall_limit,
+        children,
+        inbox,
+        successors,
+        ..task.clone()
+    };
     true
 }
 
-fn details(bytes: &[u8]) -> Option<Details> {
+fn details(bytes: &[u8]) -> Option<(Details, Later)> {
+    let uncounted = Inbox { heard: None, ..Inbox::default() };
     match bytes {
+        [FIRST_FORMAT, rest @ ..] => {
+            let read = postcard::from_bytes(rest).ok()?;
+            Some((read, Later { inbox: uncounted, successors: 0 }))
+        }
         [DETAILS_FORMAT, rest @ ..] => postcard::from_bytes(rest).ok(),
         _ => None,
     }

@@ -162,7 +162,7 @@ async fn a_signal_that_comes_while_its_receiver_suspends_elsewhere_is_there() {
     let sent = run(&*two, signal("w"));
     let suspended = run(&*one, suspend(&claim, &["w/s/0"]));
     let (sent, suspended) = one_after_the_other(&database, gate, sent, suspended).await;
-    assert!(matches!(sent, Reply::Signalled { n: 0 }), "{sent:?}");
+    assert!(matches!(sent, Reply::Signalled { n: 0, .. }), "{sent:?}");
     let Reply::Ready { settled, .. } = suspended else { panic!("{suspended:?}") };
     assert_eq!(settled, ["w/s/0".into()]);
     is_sound(&one).await;
