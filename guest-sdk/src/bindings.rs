@@ -2998,6 +2998,164 @@ pub mod segno {
                 }
             }
         }
+        /// The signals of a workflow, beside those that come as events.
+        #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
+        pub mod signals {
+            #[used]
+            #[doc(hidden)]
+            static __FORCE_SECTION_REF: fn() = super::super::super::__link_custom_section_describing_imports;
+            use super::super::super::_rt;
+            pub type Payload = super::super::super::segno::workflow::types::Payload;
+            #[allow(unused_unsafe, clippy::all)]
+            /// Sends a signal to another invocation, once, however often it is repeated. The completion is `null`, or says why it was
+            /// refused.
+            #[allow(async_fn_in_trait)]
+            pub fn send(invocation: &str, name: &str, payload: &Payload) -> u32 {
+                unsafe {
+                    let vec0 = invocation;
+                    let ptr0 = vec0.as_ptr().cast::<u8>();
+                    let len0 = vec0.len();
+                    let vec1 = name;
+                    let ptr1 = vec1.as_ptr().cast::<u8>();
+                    let len1 = vec1.len();
+                    use super::super::super::segno::workflow::types::Payload as V4;
+                    let (result5_0, result5_1, result5_2) = match payload {
+                        V4::Json(e) => {
+                            let vec2 = e;
+                            let ptr2 = vec2.as_ptr().cast::<u8>();
+                            let len2 = vec2.len();
+                            (0i32, ptr2.cast_mut(), len2)
+                        }
+                        V4::Bytes(e) => {
+                            let vec3 = e;
+                            let ptr3 = vec3.as_ptr().cast::<u8>();
+                            let len3 = vec3.len();
+                            (1i32, ptr3.cast_mut(), len3)
+                        }
+                    };
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "segno:workflow/signals@0.2.0")]
+                    unsafe extern "C" {
+                        #[link_name = "send"]
+                        fn wit_import6(
+                            _: *mut u8,
+                            _: usize,
+                            _: *mut u8,
+                            _: usize,
+                            _: i32,
+                            _: *mut u8,
+                            _: usize,
+                        ) -> i32;
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import6(
+                        _: *mut u8,
+                        _: usize,
+                        _: *mut u8,
+                        _: usize,
+                        _: i32,
+                        _: *mut u8,
+                        _: usize,
+                    ) -> i32 {
+                        unreachable!()
+                    }
+                    let ret = wit_import6(
+                        ptr0.cast_mut(),
+                        len0,
+                        ptr1.cast_mut(),
+                        len1,
+                        result5_0,
+                        result5_1,
+                        result5_2,
+                    );
+                    ret as u32
+                }
+            }
+            #[allow(unused_unsafe, clippy::all)]
+            /// Says which of the signals that it was told the workflow never read: by number, in the order in which they were told, from 0,
+            /// updates included. To be called at the end, before `finish` or `continue-as-new`, if there are any. They are shown, and the next
+            /// generation is told of them again.
+            #[allow(async_fn_in_trait)]
+            pub fn unread(signals: &[u32]) -> () {
+                unsafe {
+                    let vec0 = signals;
+                    let ptr0 = vec0.as_ptr().cast::<u8>();
+                    let len0 = vec0.len();
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "segno:workflow/signals@0.2.0")]
+                    unsafe extern "C" {
+                        #[link_name = "unread"]
+                        fn wit_import1(_: *mut u8, _: usize);
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import1(_: *mut u8, _: usize) {
+                        unreachable!()
+                    }
+                    wit_import1(ptr0.cast_mut(), len0);
+                }
+            }
+        }
+        /// Workflows that last for years: a generation ends, and the next one begins with an empty journal. For workflows that are no
+        /// functions of an object.
+        ///
+        /// The first generation has the id of the invocation, the n-th has `{invocation}/g/{n}`. Whoever names the invocation means the newest one,
+        /// and its outcome is that of the invocation. It keeps the deadline and the labels, and is told of every signal that nobody read, in
+        /// order; a named promise that was settled and not made is settled for it. Whatever else is pending is cancelled, as at any end.
+        #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
+        pub mod generations {
+            #[used]
+            #[doc(hidden)]
+            static __FORCE_SECTION_REF: fn() = super::super::super::__link_custom_section_describing_imports;
+            use super::super::super::_rt;
+            pub type Payload = super::super::super::segno::workflow::types::Payload;
+            #[allow(unused_unsafe, clippy::all)]
+            /// The end of this generation, and the input of the next one. Anything asked for after it in the same call is ignored. The next one
+            /// runs the code that the target names then, or with `same-code` the code of this one.
+            #[allow(async_fn_in_trait)]
+            pub fn continue_as_new(input: &Payload, same_code: bool) -> () {
+                unsafe {
+                    use super::super::super::segno::workflow::types::Payload as V2;
+                    let (result3_0, result3_1, result3_2) = match input {
+                        V2::Json(e) => {
+                            let vec0 = e;
+                            let ptr0 = vec0.as_ptr().cast::<u8>();
+                            let len0 = vec0.len();
+                            (0i32, ptr0.cast_mut(), len0)
+                        }
+                        V2::Bytes(e) => {
+                            let vec1 = e;
+                            let ptr1 = vec1.as_ptr().cast::<u8>();
+                            let len1 = vec1.len();
+                            (1i32, ptr1.cast_mut(), len1)
+                        }
+                    };
+                    #[cfg(target_arch = "wasm32")]
+                    #[link(wasm_import_module = "segno:workflow/generations@0.2.0")]
+                    unsafe extern "C" {
+                        #[link_name = "continue-as-new"]
+                        fn wit_import4(_: i32, _: *mut u8, _: usize, _: i32);
+                    }
+                    #[cfg(not(target_arch = "wasm32"))]
+                    unsafe extern "C" fn wit_import4(
+                        _: i32,
+                        _: *mut u8,
+                        _: usize,
+                        _: i32,
+                    ) {
+                        unreachable!()
+                    }
+                    wit_import4(
+                        result3_0,
+                        result3_1,
+                        result3_2,
+                        match &same_code {
+                            true => 1,
+                            false => 0,
+                        },
+                    );
+                }
+            }
+        }
         /// What an activity may ask for, beside WASI as far as the host's policy allows it. These functions may block.
         #[allow(dead_code, async_fn_in_trait, unused_imports, clippy::all)]
         pub mod activity {
@@ -7384,9 +7542,9 @@ macro_rules! __export_module_with_descriptions_impl {
         (link_section =
         "component-type:wit-bindgen:0.61.1:segno:workflow@0.2.0:module-with-descriptions:imports and exports")]
         #[doc(hidden)] #[allow(clippy::octal_escapes)] pub static
-        __WIT_BINDGEN_COMPONENT_TYPE : [u8; 4410] = *
+        __WIT_BINDGEN_COMPONENT_TYPE : [u8; 4634] = *
         b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xab!\x01A\x02\x01A)\x01\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\x8b#\x01A\x02\x01A-\x01\
 B+\x01p}\x01q\x02\x04json\x01s\0\x05bytes\x01\0\0\x04\0\x07payload\x03\0\x01\x01\
 k\x02\x01r\x03\x04codey\x07messages\x07details\x03\x04\0\x07failure\x03\0\x04\x01\
 q\x02\x07success\x01\x02\0\x07failure\x01\x05\0\x04\0\x07outcome\x03\0\x06\x01r\x02\
@@ -7437,57 +7595,62 @@ key\x01\x02\x01@\x01\x04names\0y\x04\0\x03get\x01\x03\x01@\0\0y\x04\0\x05names\x
 \x04\0\x09clear-all\x01\x04\x03\0\x1asegno:workflow/state@0.2.0\x05\x0a\x01B\x07\
 \x02\x03\x02\x01\x02\x04\0\x07outcome\x03\0\0\x01@\x01\x04names\0y\x04\0\x04wait\
 \x01\x02\x04\0\x04peek\x01\x02\x01@\x02\x04names\x07outcome\x01\0y\x04\0\x06sett\
-le\x01\x03\x03\0$segno:workflow/object-promises@0.2.0\x05\x0b\x02\x03\0\0\x07fai\
-lure\x02\x03\0\0\x0dhttp-response\x01B\x12\x02\x03\x02\x01\x01\x04\0\x07payload\x03\
-\0\0\x02\x03\x02\x01\x0c\x04\0\x07failure\x03\0\x02\x02\x03\x02\x01\x05\x04\0\x0c\
-http-request\x03\0\x04\x02\x03\x02\x01\x0d\x04\0\x0dhttp-response\x03\0\x06\x02\x03\
-\x02\x01\x06\x04\0\x05level\x03\0\x08\x01k\x01\x01@\x01\x08progress\x0a\0\x7f\x04\
-\0\x09heartbeat\x01\x0b\x01j\x01\x07\x01\x03\x01@\x01\x07request\x05\0\x0c\x04\0\
-\x04http\x01\x0d\x01@\x02\x05level\x09\x07messages\x01\0\x04\0\x03log\x01\x0e\x03\
-\0\x1dsegno:workflow/activity@0.2.0\x05\x0e\x01B\x06\x02\x03\x02\x01\x0c\x04\0\x07\
-failure\x03\0\0\x01j\x01s\x01\x01\x01@\x01\x04names\0\x02\x04\0\x03env\x01\x03\x04\
-\0\x06secret\x01\x03\x03\0\"segno:workflow/configuration@0.2.0\x05\x0f\x01B\x12\x02\
-\x03\x02\x01\x0c\x04\0\x07failure\x03\0\0\x01r\x03\x04names\x09directory\x7f\x04\
-sizew\x04\0\x05entry\x03\0\x02\x01p}\x01j\x01\x04\x01\x01\x01@\x03\x04paths\x06o\
-ffsetw\x06lengthw\0\x05\x04\0\x04read\x01\x06\x01j\0\x01\x01\x01@\x02\x04paths\x07\
-content\x04\0\x07\x04\0\x05write\x01\x08\x04\0\x06append\x01\x08\x01p\x03\x01j\x01\
-\x09\x01\x01\x01@\x01\x04paths\0\x0a\x04\0\x0elist-directory\x01\x0b\x01@\x01\x04\
-paths\0\x07\x04\0\x06remove\x01\x0c\x03\0\x1asegno:workflow/files@0.2.0\x05\x10\x01\
-B\x07\x01m\x02\x07promise\x06signal\x04\0\x0cmessage-kind\x03\0\0\x01r\x04\x08fu\
-nctions\x04kind\x01\x04names\x06schemas\x04\0\x13message-description\x03\0\x02\x01\
-p\x03\x01@\0\0\x04\x04\0\x11describe-messages\x01\x05\x04\0\x1dsegno:workflow/me\
-ssages@0.2.0\x05\x11\x01B\x07\x01m\x02\x09exclusive\x06shared\x04\0\x06access\x03\
-\0\0\x01r\x02\x08functions\x06access\x01\x04\0\x0fobject-function\x03\0\x02\x01p\
-\x03\x01@\0\0\x04\x04\0\x10describe-objects\x01\x05\x04\0\x1csegno:workflow/obje\
-cts@0.2.0\x05\x12\x01B\x03\x01ps\x01@\0\0\0\x04\0\x0ddescribe-runs\x01\x01\x04\0\
-\x19segno:workflow/runs@0.2.0\x05\x13\x01B\x13\x02\x03\x02\x01\x01\x04\0\x07payl\
-oad\x03\0\0\x02\x03\x02\x01\x0c\x04\0\x07failure\x03\0\x02\x02\x03\x02\x01\x02\x04\
-\0\x07outcome\x03\0\x04\x01m\x02\x05query\x06update\x04\0\x0chandler-kind\x03\0\x06\
-\x01ks\x01r\x06\x08functions\x04kind\x07\x04names\x07summary\x08\x0cinput-schema\
-\x08\x0doutput-schema\x08\x04\0\x13handler-description\x03\0\x09\x01p\x0a\x01@\0\
-\0\x0b\x04\0\x11describe-handlers\x01\x0c\x01@\x02\x04names\x05input\x01\0\x05\x04\
-\0\x05query\x01\x0d\x01k\x03\x01@\x02\x04names\x05input\x01\0\x0e\x04\0\x08valid\
-ate\x01\x0f\x04\0\x1dsegno:workflow/handlers@0.2.0\x05\x14\x01B\x18\x01r\x03\x05\
-county\x09period-msw\x05bursty\x04\0\x04rate\x03\0\0\x01ky\x01k\x01\x01r\x02\x0b\
-concurrency\x02\x04rate\x03\x04\0\x06bounds\x03\0\x04\x01m\x02\x06strict\x08weig\
-hted\x04\0\x05order\x03\0\x06\x01r\x02\x04paths\x05order\x07\x04\0\x08priority\x03\
-\0\x08\x01m\x02\x04skip\x07replace\x04\0\x09singleton\x03\0\x0a\x01kw\x01r\x02\x09\
-period-msw\x0alongest-ms\x0c\x04\0\x08debounce\x03\0\x0d\x01ks\x01k\x09\x01k\x0b\
-\x01k\x0e\x01r\x07\x08functions\x03key\x0f\x07per-key\x05\x05total\x05\x08priori\
-ty\x10\x09singleton\x11\x08debounce\x12\x04\0\x0ffunction-limits\x03\0\x13\x01p\x14\
-\x01@\0\0\x15\x04\0\x0fdescribe-limits\x01\x16\x04\0\x1bsegno:workflow/limits@0.\
-2.0\x05\x15\x02\x03\0\0\x05event\x02\x03\0\0\x14function-description\x02\x03\0\0\
-\x07context\x02\x03\0\0\x10activity-context\x01B\x15\x02\x03\x02\x01\x01\x04\0\x07\
-payload\x03\0\0\x02\x03\x02\x01\x02\x04\0\x07outcome\x03\0\x02\x02\x03\x02\x01\x16\
-\x04\0\x05event\x03\0\x04\x02\x03\x02\x01\x17\x04\0\x14function-description\x03\0\
-\x06\x02\x03\x02\x01\x18\x04\0\x07context\x03\0\x08\x02\x03\x02\x01\x19\x04\0\x10\
-activity-context\x03\0\x0a\x01p\x07\x01@\0\0\x0c\x04\0\x08describe\x01\x0d\x01@\x03\
-\x08functions\x05input\x01\x07context\x09\x01\0\x04\0\x05start\x01\x0e\x01@\x01\x05\
-event\x05\x01\0\x04\0\x06resume\x01\x0f\x01@\x03\x08functions\x05input\x01\x07co\
-ntext\x0b\0\x03\x04\0\x07perform\x01\x10\x04\0\x1esegno:workflow/functions@0.2.0\
-\x05\x1a\x04\0-segno:workflow/module-with-descriptions@0.2.0\x04\0\x0b\x1e\x01\0\
-\x18module-with-descriptions\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0d\
-wit-component\x070.258.3\x10wit-bindgen-rust\x060.61.1";
+le\x01\x03\x03\0$segno:workflow/object-promises@0.2.0\x05\x0b\x01B\x07\x02\x03\x02\
+\x01\x01\x04\0\x07payload\x03\0\0\x01@\x03\x0ainvocations\x04names\x07payload\x01\
+\0y\x04\0\x04send\x01\x02\x01py\x01@\x01\x07signals\x03\x01\0\x04\0\x06unread\x01\
+\x04\x03\0\x1csegno:workflow/signals@0.2.0\x05\x0c\x01B\x04\x02\x03\x02\x01\x01\x04\
+\0\x07payload\x03\0\0\x01@\x02\x05input\x01\x09same-code\x7f\x01\0\x04\0\x0fcont\
+inue-as-new\x01\x02\x03\0\x20segno:workflow/generations@0.2.0\x05\x0d\x02\x03\0\0\
+\x07failure\x02\x03\0\0\x0dhttp-response\x01B\x12\x02\x03\x02\x01\x01\x04\0\x07p\
+ayload\x03\0\0\x02\x03\x02\x01\x0e\x04\0\x07failure\x03\0\x02\x02\x03\x02\x01\x05\
+\x04\0\x0chttp-request\x03\0\x04\x02\x03\x02\x01\x0f\x04\0\x0dhttp-response\x03\0\
+\x06\x02\x03\x02\x01\x06\x04\0\x05level\x03\0\x08\x01k\x01\x01@\x01\x08progress\x0a\
+\0\x7f\x04\0\x09heartbeat\x01\x0b\x01j\x01\x07\x01\x03\x01@\x01\x07request\x05\0\
+\x0c\x04\0\x04http\x01\x0d\x01@\x02\x05level\x09\x07messages\x01\0\x04\0\x03log\x01\
+\x0e\x03\0\x1dsegno:workflow/activity@0.2.0\x05\x10\x01B\x06\x02\x03\x02\x01\x0e\
+\x04\0\x07failure\x03\0\0\x01j\x01s\x01\x01\x01@\x01\x04names\0\x02\x04\0\x03env\
+\x01\x03\x04\0\x06secret\x01\x03\x03\0\"segno:workflow/configuration@0.2.0\x05\x11\
+\x01B\x12\x02\x03\x02\x01\x0e\x04\0\x07failure\x03\0\0\x01r\x03\x04names\x09dire\
+ctory\x7f\x04sizew\x04\0\x05entry\x03\0\x02\x01p}\x01j\x01\x04\x01\x01\x01@\x03\x04\
+paths\x06offsetw\x06lengthw\0\x05\x04\0\x04read\x01\x06\x01j\0\x01\x01\x01@\x02\x04\
+paths\x07content\x04\0\x07\x04\0\x05write\x01\x08\x04\0\x06append\x01\x08\x01p\x03\
+\x01j\x01\x09\x01\x01\x01@\x01\x04paths\0\x0a\x04\0\x0elist-directory\x01\x0b\x01\
+@\x01\x04paths\0\x07\x04\0\x06remove\x01\x0c\x03\0\x1asegno:workflow/files@0.2.0\
+\x05\x12\x01B\x07\x01m\x02\x07promise\x06signal\x04\0\x0cmessage-kind\x03\0\0\x01\
+r\x04\x08functions\x04kind\x01\x04names\x06schemas\x04\0\x13message-description\x03\
+\0\x02\x01p\x03\x01@\0\0\x04\x04\0\x11describe-messages\x01\x05\x04\0\x1dsegno:w\
+orkflow/messages@0.2.0\x05\x13\x01B\x07\x01m\x02\x09exclusive\x06shared\x04\0\x06\
+access\x03\0\0\x01r\x02\x08functions\x06access\x01\x04\0\x0fobject-function\x03\0\
+\x02\x01p\x03\x01@\0\0\x04\x04\0\x10describe-objects\x01\x05\x04\0\x1csegno:work\
+flow/objects@0.2.0\x05\x14\x01B\x03\x01ps\x01@\0\0\0\x04\0\x0ddescribe-runs\x01\x01\
+\x04\0\x19segno:workflow/runs@0.2.0\x05\x15\x01B\x13\x02\x03\x02\x01\x01\x04\0\x07\
+payload\x03\0\0\x02\x03\x02\x01\x0e\x04\0\x07failure\x03\0\x02\x02\x03\x02\x01\x02\
+\x04\0\x07outcome\x03\0\x04\x01m\x02\x05query\x06update\x04\0\x0chandler-kind\x03\
+\0\x06\x01ks\x01r\x06\x08functions\x04kind\x07\x04names\x07summary\x08\x0cinput-\
+schema\x08\x0doutput-schema\x08\x04\0\x13handler-description\x03\0\x09\x01p\x0a\x01\
+@\0\0\x0b\x04\0\x11describe-handlers\x01\x0c\x01@\x02\x04names\x05input\x01\0\x05\
+\x04\0\x05query\x01\x0d\x01k\x03\x01@\x02\x04names\x05input\x01\0\x0e\x04\0\x08v\
+alidate\x01\x0f\x04\0\x1dsegno:workflow/handlers@0.2.0\x05\x16\x01B\x18\x01r\x03\
+\x05county\x09period-msw\x05bursty\x04\0\x04rate\x03\0\0\x01ky\x01k\x01\x01r\x02\
+\x0bconcurrency\x02\x04rate\x03\x04\0\x06bounds\x03\0\x04\x01m\x02\x06strict\x08\
+weighted\x04\0\x05order\x03\0\x06\x01r\x02\x04paths\x05order\x07\x04\0\x08priori\
+ty\x03\0\x08\x01m\x02\x04skip\x07replace\x04\0\x09singleton\x03\0\x0a\x01kw\x01r\
+\x02\x09period-msw\x0alongest-ms\x0c\x04\0\x08debounce\x03\0\x0d\x01ks\x01k\x09\x01\
+k\x0b\x01k\x0e\x01r\x07\x08functions\x03key\x0f\x07per-key\x05\x05total\x05\x08p\
+riority\x10\x09singleton\x11\x08debounce\x12\x04\0\x0ffunction-limits\x03\0\x13\x01\
+p\x14\x01@\0\0\x15\x04\0\x0fdescribe-limits\x01\x16\x04\0\x1bsegno:workflow/limi\
+ts@0.2.0\x05\x17\x02\x03\0\0\x05event\x02\x03\0\0\x14function-description\x02\x03\
+\0\0\x07context\x02\x03\0\0\x10activity-context\x01B\x15\x02\x03\x02\x01\x01\x04\
+\0\x07payload\x03\0\0\x02\x03\x02\x01\x02\x04\0\x07outcome\x03\0\x02\x02\x03\x02\
+\x01\x18\x04\0\x05event\x03\0\x04\x02\x03\x02\x01\x19\x04\0\x14function-descript\
+ion\x03\0\x06\x02\x03\x02\x01\x1a\x04\0\x07context\x03\0\x08\x02\x03\x02\x01\x1b\
+\x04\0\x10activity-context\x03\0\x0a\x01p\x07\x01@\0\0\x0c\x04\0\x08describe\x01\
+\x0d\x01@\x03\x08functions\x05input\x01\x07context\x09\x01\0\x04\0\x05start\x01\x0e\
+\x01@\x01\x05event\x05\x01\0\x04\0\x06resume\x01\x0f\x01@\x03\x08functions\x05in\
+put\x01\x07context\x0b\0\x03\x04\0\x07perform\x01\x10\x04\0\x1esegno:workflow/fu\
+nctions@0.2.0\x05\x1c\x04\0-segno:workflow/module-with-descriptions@0.2.0\x04\0\x0b\
+\x1e\x01\0\x18module-with-descriptions\x03\0\0\0G\x09producers\x01\x0cprocessed-\
+by\x02\x0dwit-component\x070.258.3\x10wit-bindgen-rust\x060.61.1";
         };
     };
 }
@@ -7500,9 +7663,9 @@ pub use __export_module_with_descriptions_impl as export_functions;
 )]
 #[doc(hidden)]
 #[allow(clippy::octal_escapes)]
-pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 3072] = *b"\
-\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xd1\x16\x01A\x02\x01\
-A\x19\x01B+\x01p}\x01q\x02\x04json\x01s\0\x05bytes\x01\0\0\x04\0\x07payload\x03\0\
+pub static __WIT_BINDGEN_COMPONENT_TYPE: [u8; 3296] = *b"\
+\0asm\x0d\0\x01\0\0\x19\x16wit-component-encoding\x04\0\x07\xb1\x18\x01A\x02\x01\
+A\x1d\x01B+\x01p}\x01q\x02\x04json\x01s\0\x05bytes\x01\0\0\x04\0\x07payload\x03\0\
 \x01\x01k\x02\x01r\x03\x04codey\x07messages\x07details\x03\x04\0\x07failure\x03\0\
 \x04\x01q\x02\x07success\x01\x02\0\x07failure\x01\x05\0\x04\0\x07outcome\x03\0\x06\
 \x01r\x02\x07commandy\x07outcome\x07\x04\0\x0acompletion\x03\0\x08\x01r\x02\x04n\
@@ -7552,23 +7715,28 @@ w/sagas@0.2.0\x05\x09\x01B\x0c\x02\x03\x02\x01\x01\x04\0\x07payload\x03\0\0\x01@
 \x05clear\x01\x03\x04\0\x09clear-all\x01\x04\x03\0\x1asegno:workflow/state@0.2.0\
 \x05\x0a\x01B\x07\x02\x03\x02\x01\x02\x04\0\x07outcome\x03\0\0\x01@\x01\x04names\
 \0y\x04\0\x04wait\x01\x02\x04\0\x04peek\x01\x02\x01@\x02\x04names\x07outcome\x01\
-\0y\x04\0\x06settle\x01\x03\x03\0$segno:workflow/object-promises@0.2.0\x05\x0b\x02\
-\x03\0\0\x07failure\x02\x03\0\0\x0dhttp-response\x01B\x12\x02\x03\x02\x01\x01\x04\
-\0\x07payload\x03\0\0\x02\x03\x02\x01\x0c\x04\0\x07failure\x03\0\x02\x02\x03\x02\
-\x01\x05\x04\0\x0chttp-request\x03\0\x04\x02\x03\x02\x01\x0d\x04\0\x0dhttp-respo\
-nse\x03\0\x06\x02\x03\x02\x01\x06\x04\0\x05level\x03\0\x08\x01k\x01\x01@\x01\x08\
-progress\x0a\0\x7f\x04\0\x09heartbeat\x01\x0b\x01j\x01\x07\x01\x03\x01@\x01\x07r\
-equest\x05\0\x0c\x04\0\x04http\x01\x0d\x01@\x02\x05level\x09\x07messages\x01\0\x04\
-\0\x03log\x01\x0e\x03\0\x1dsegno:workflow/activity@0.2.0\x05\x0e\x01B\x06\x02\x03\
-\x02\x01\x0c\x04\0\x07failure\x03\0\0\x01j\x01s\x01\x01\x01@\x01\x04names\0\x02\x04\
-\0\x03env\x01\x03\x04\0\x06secret\x01\x03\x03\0\"segno:workflow/configuration@0.\
-2.0\x05\x0f\x01B\x12\x02\x03\x02\x01\x0c\x04\0\x07failure\x03\0\0\x01r\x03\x04na\
-mes\x09directory\x7f\x04sizew\x04\0\x05entry\x03\0\x02\x01p}\x01j\x01\x04\x01\x01\
+\0y\x04\0\x06settle\x01\x03\x03\0$segno:workflow/object-promises@0.2.0\x05\x0b\x01\
+B\x07\x02\x03\x02\x01\x01\x04\0\x07payload\x03\0\0\x01@\x03\x0ainvocations\x04na\
+mes\x07payload\x01\0y\x04\0\x04send\x01\x02\x01py\x01@\x01\x07signals\x03\x01\0\x04\
+\0\x06unread\x01\x04\x03\0\x1csegno:workflow/signals@0.2.0\x05\x0c\x01B\x04\x02\x03\
+\x02\x01\x01\x04\0\x07payload\x03\0\0\x01@\x02\x05input\x01\x09same-code\x7f\x01\
+\0\x04\0\x0fcontinue-as-new\x01\x02\x03\0\x20segno:workflow/generations@0.2.0\x05\
+\x0d\x02\x03\0\0\x07failure\x02\x03\0\0\x0dhttp-response\x01B\x12\x02\x03\x02\x01\
+\x01\x04\0\x07payload\x03\0\0\x02\x03\x02\x01\x0e\x04\0\x07failure\x03\0\x02\x02\
+\x03\x02\x01\x05\x04\0\x0chttp-request\x03\0\x04\x02\x03\x02\x01\x0f\x04\0\x0dht\
+tp-response\x03\0\x06\x02\x03\x02\x01\x06\x04\0\x05level\x03\0\x08\x01k\x01\x01@\
+\x01\x08progress\x0a\0\x7f\x04\0\x09heartbeat\x01\x0b\x01j\x01\x07\x01\x03\x01@\x01\
+\x07request\x05\0\x0c\x04\0\x04http\x01\x0d\x01@\x02\x05level\x09\x07messages\x01\
+\0\x04\0\x03log\x01\x0e\x03\0\x1dsegno:workflow/activity@0.2.0\x05\x10\x01B\x06\x02\
+\x03\x02\x01\x0e\x04\0\x07failure\x03\0\0\x01j\x01s\x01\x01\x01@\x01\x04names\0\x02\
+\x04\0\x03env\x01\x03\x04\0\x06secret\x01\x03\x03\0\"segno:workflow/configuratio\
+n@0.2.0\x05\x11\x01B\x12\x02\x03\x02\x01\x0e\x04\0\x07failure\x03\0\0\x01r\x03\x04\
+names\x09directory\x7f\x04sizew\x04\0\x05entry\x03\0\x02\x01p}\x01j\x01\x04\x01\x01\
 \x01@\x03\x04paths\x06offsetw\x06lengthw\0\x05\x04\0\x04read\x01\x06\x01j\0\x01\x01\
 \x01@\x02\x04paths\x07content\x04\0\x07\x04\0\x05write\x01\x08\x04\0\x06append\x01\
 \x08\x01p\x03\x01j\x01\x09\x01\x01\x01@\x01\x04paths\0\x0a\x04\0\x0elist-directo\
 ry\x01\x0b\x01@\x01\x04paths\0\x07\x04\0\x06remove\x01\x0c\x03\0\x1asegno:workfl\
-ow/files@0.2.0\x05\x10\x04\0Msegno:workflow/module-with-descriptions-with-all-of\
+ow/files@0.2.0\x05\x12\x04\0Msegno:workflow/module-with-descriptions-with-all-of\
 -its-exports-removed@0.2.0\x04\0\x0b>\x01\08module-with-descriptions-with-all-of\
 -its-exports-removed\x03\0\0\0G\x09producers\x01\x0cprocessed-by\x02\x0dwit-comp\
 onent\x070.258.3\x10wit-bindgen-rust\x060.61.1";

@@ -17,7 +17,7 @@ use crate::{
     handle::{Handle, Step},
     http,
     invocation::Invocation,
-    journal::{Request, When},
+    journal::{Next, Request, When},
     log::Level,
     object::{Object, ObjectRef},
     payload::{self, Payload},
@@ -359,6 +359,59 @@ impl Context {
     ) -> impl Future<Output = Result<T>> + use<T> {
         let mut signals = self.signals().named(name);
         async move { signals.receive().await.and_then(|signal: Signal| signal.json()) }
+    }
+
+    /// Sends another invocation a signal, once, however often this workflow is replayed.
+    ///
+    /// # Errors
+    /// Code 404 if there is no such invocation, 409 if it has ended.
+    pub fn send_signal<T: Serialize + ?Sized>(
+        &self,
+        invocation: &str,
+        name: &str,
+        payload: &T,
+    ) -> Step<()> {
+        let payload = payload::encode(&format!("the payload of signal `{name}`"), payload);
+        let request = payload.map(|payload| Request::SendSignal {
+            invocation: invocation.to_owned(),
+            name: name.to_owned(),
+            payload,
+        });
+        Step::new(&self.0, request, ignore)
+    }
+
+    /// Ends this generation, and has the next one begin with `input` and an empty journal: return what this
+    /// gives, `return ctx.continue_as_new(&input)`. Whoever knows the id of the invocation finds the newest
+    /// generation; it has the labels and the deadline, and receives every signal that was not received. It
+    /// runs the newest code of the module; see
+    /// [`continue_with_same_code`](Self::continue_with_same_code).
+    ///
+    /// What the invocation has asked for and does not wait for any more is cancelled, as at any end; wait for
+    /// [`updates_done`](Self::updates_done) if there are updates.
+    ///
+    /// # Errors
+    /// Always: code 308 ([`Error::CONTINUED`]), or 400 if the input cannot be written as JSON.
+    ///
+    /// # Panics
+    /// Inside the closure of a [`run`](Self::run).
+    pub fn continue_as_new<I: Serialize + ?Sized, T>(&self, input: &I) -> Result<T> {
+        self.hand_over(input, false)
+    }
+
+    /// The same, with the code of this generation also if there is newer one.
+    ///
+    /// # Errors
+    /// As [`continue_as_new`](Self::continue_as_new).
+    ///
+    /// # Panics
+    /// As [`continue_as_new`](Self::continue_as_new).
+    pub fn continue_with_same_code<I: Serialize + ?Sized, T>(&self, input: &I) -> Result<T> {
+        self.hand_over(input, true)
+    }
+
+    fn hand_over<I: Serialize + ?Sized, T>(&self, input: &I, same_code: bool) -> Result<T> {
+        let input = payload::encode("the input of the next generation", input)?;
+        Err(self.0.continue_as_new(Next { input, same_code }))
     }
 
     /// Shares a value with the queries and updates of this workflow, which see it from now on, also

@@ -60,6 +60,10 @@ impl Error {
     pub const CANCELLED: u32 = 499;
     /// The code of an error without a more specific one; retryable.
     pub const FAILED: u32 = 500;
+    /// The workflow continues as new: the code of the error of
+    /// [`Context::continue_as_new`](crate::Context::continue_as_new), whose details are the input of the next
+    /// generation.
+    pub const CONTINUED: u32 = 308;
 
     /// A final error: another attempt would not help. `code` must be a final code (see [`Error`]);
     /// any other is replaced by [`REFUSED`](Self::REFUSED), since the host would try again after
@@ -126,6 +130,16 @@ impl Error {
     /// Whether a deadline passed.
     pub fn is_timed_out(&self) -> bool {
         self.code == Self::TIMED_OUT
+    }
+
+    /// The error with which a workflow ends that continues as new with this input.
+    pub(crate) fn continued(input: Payload) -> Self {
+        let message = "it continues as new: this error is to be returned as it is";
+        Self { code: Self::CONTINUED, message: message.to_owned(), details: Some(input) }
+    }
+
+    pub(crate) fn continues(failure: &wit::Failure) -> bool {
+        failure.code == Self::CONTINUED
     }
 
     pub(crate) fn from_failure(failure: wit::Failure) -> Self {

@@ -60,7 +60,7 @@ impl Execution {
                 Box::pin(async move {
                     let outcome = body.await;
                     let unwind = invocation.sagas().unwind;
-                    match unwind {
+                    match unwind.filter(|_| !invocation.continues(&outcome)) {
                         Some(unwind) => unwind(invocation, outcome).await,
                         None => outcome,
                     }
@@ -80,6 +80,7 @@ impl Execution {
         main.wake();
         match &event {
             wit::Event::Signal(signal) if let Some(name) = update_of(signal) => {
+                self.invocation.heard();
                 self.updates.accept(&self.invocation, &self.handlers, name, &signal.payload);
             }
             _ => self.invocation.tell(event),

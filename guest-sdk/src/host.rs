@@ -4,10 +4,11 @@
 use crate::{
     activity::Attempt,
     bindings::segno::workflow::{
-        activity, configuration, files, journal, object_promises, sagas, state, types as wit,
+        activity, configuration, files, generations, journal, object_promises, sagas, signals,
+        state, types as wit,
     },
     files::FileSystem,
-    journal::{Issued, Journal, Request},
+    journal::{Issued, Journal, Next, Request},
     payload::Payload,
 };
 
@@ -51,6 +52,9 @@ impl Journal for HostJournal {
             Request::SettleObjectPromise { name, outcome } => {
                 object_promises::settle(&name, &outcome)
             }
+            Request::SendSignal { invocation, name, payload } => {
+                signals::send(&invocation, &name, &payload)
+            }
         };
         Issued { index, promise: None }
     }
@@ -81,6 +85,14 @@ impl Journal for HostJournal {
 
     fn finish(&self, outcome: &wit::Outcome) {
         journal::finish(outcome);
+    }
+
+    fn unread(&self, signals: &[u32]) {
+        signals::unread(signals);
+    }
+
+    fn continue_as_new(&self, next: &Next, _: &wit::Outcome) {
+        generations::continue_as_new(&next.input, next.same_code);
     }
 }
 

@@ -12,7 +12,7 @@ use chacha20::{ChaCha12Rng, rand_core::SeedableRng};
 use crate::{
     bindings::segno::workflow::types as wit,
     error::Error,
-    journal::{Issued, Journal, Request},
+    journal::{Issued, Journal, Next, Request},
     saga::Sagas,
     shared::Slot,
 };
@@ -35,7 +35,12 @@ struct State {
     /// began to wait.
     listeners: BTreeMap<u64, Listener>,
     next_listener: u64,
-    signals: VecDeque<wit::Signal>,
+    /// Signals that were not read, with their numbers among all that came.
+    signals: VecDeque<(u32, wit::Signal)>,
+    /// Number of signals and updates that came.
+    heard: u32,
+    /// What the workflow is to hand over to, if it ends with the error that says so.
+    next: Option<Next>,
     updates: Updates,
     random: ChaCha12Rng,
     running: Option<Running>,
@@ -84,6 +89,8 @@ impl Invocation {
             listeners: BTreeMap::new(),
             next_listener: 0,
             signals: VecDeque::new(),
+            heard: 0,
+            next: None,
             updates: Updates::default(),
             random: ChaCha12Rng::from_seed(seed),
             running: None,
@@ -227,7 +234,7 @@ impl Invocation {
         waker: &Waker,
     ) -> Poll<Result<wit::Signal, Error>> {
         let mut state = self.state();
-        let fits = |signal: &wit::Signal| name.is_none_or(|name| signal.name == name);
+        let fits = |(_, signal): &(u32, wit::Signal)| name.is_none_or(|name| signal.name == name);
         let place = state.signals.iter().position(fits);
         let taken = place.and_then(|place| state.signals.remove(place));
         let listener =
@@ -239,7 +246,7 @@ impl Invocation {
             return Poll::Ready(Err(Error::cancelled()));
         }
         match taken {
-            Some(signal) => {
+            Some((_, signal)) => {
                 listener.waker = None;
                 Poll::Ready(Ok(signal))
             }
@@ -278,6 +285,28 @@ impl Invocation {
     /// Notes that an update was accepted.
     pub(crate) fn update_accepted(&self) {
         self.state().updates.unanswered += 1;
+    }
+
+    /// The number of a signal, or of an update, that has come.
+    pub(crate) fn heard(&self) -> u32 {
+        let mut state = self.state();
+        state.heard += 1;
+        state.heard - 1
+    }
+
+    /// Notes what the workflow is to hand over to, and answers the error by which it ends so.
+    pub(crate) fn continue_as_new(&self, next: Next) -> Error {
+        self.refuse_inside_run(|| "continue as new".to_owned());
+        let input = next.input.clone();
+        self.state().next = Some(next);
+        Error::continued(input)
+    }
+
+    /// Whether the workflow ends with the error that has it continue as new.
+    pub(crate) fn continues(&self, outcome: &wit::Outcome) -> bool {
+        let is_marked =
+            matches!(outcome, wit::Outcome::Failure(failure) if Error::continues(failure));
+        is_marked && self.state().next.is_some()
     }
 
     /// Notes that an update was answered, and wakes those that wait until all are.
@@ -349,7 +378,8 @@ impl Invocation {
     }
 
     fn deliver(&self, signal: wit::Signal) {
-        self.state().signals.push_back(signal);
+        let number = self.heard();
+        self.state().signals.push_back((number, signal));
         self.wake_listeners();
     }
 
@@ -389,7 +419,19 @@ impl Invocation {
 
     /// Reports the end; handles dropped from now on are not reported.
     pub(crate) fn finish(&self, outcome: &wit::Outcome) {
-        self.state().finished = true;
-        self.journal.finish(outcome);
+        let continues = self.continues(outcome);
+        let mut state = self.state();
+        state.finished = true;
+        let mut unread: Vec<u32> = state.signals.iter().map(|(number, _)| *number).collect();
+        let next = state.next.take().filter(|_| continues);
+        drop(state);
+        unread.sort_unstable();
+        if !unread.is_empty() {
+            self.journal.unread(&unread);
+        }
+        match next {
+            Some(next) => self.journal.continue_as_new(&next, outcome),
+            None => self.journal.finish(outcome),
+        }
     }
 }

@@ -48,6 +48,7 @@ pub(crate) enum Request {
     WaitObjectPromise { name: String },
     PeekObjectPromise { name: String },
     SettleObjectPromise { name: String, outcome: wit::Outcome },
+    SendSignal { invocation: String, name: String, payload: Payload },
 }
 
 impl Request {
@@ -101,8 +102,20 @@ impl Request {
             Request::SettleObjectPromise { name, .. } => {
                 format!("settlement of the promise `{name}` of the object")
             }
+            Request::SendSignal { invocation, name, .. } => {
+                format!("signal `{name}` to `{invocation}`")
+            }
         }
     }
+}
+
+/// What a generation hands over to.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Next {
+    /// The input of the next generation.
+    pub(crate) input: Payload,
+    /// Whether it runs the code of this one.
+    pub(crate) same_code: bool,
 }
 
 /// The result of issuing a command: its index, and the id of the promise it made, if that is not
@@ -123,6 +136,17 @@ pub(crate) trait Journal: Send + Sync {
     fn key(&self) -> String;
     fn log(&self, level: wit::Level, message: &str);
     fn finish(&self, outcome: &wit::Outcome);
+
+    /// Says which signals were never read, by number; only the host asks.
+    fn unread(&self, signals: &[u32]) {
+        let _ = signals;
+    }
+
+    /// The end of a generation. In a test it is an end as any other, with this outcome.
+    fn continue_as_new(&self, next: &Next, outcome: &wit::Outcome) {
+        let _ = next;
+        self.finish(outcome);
+    }
 
     /// Announces a function of this crate that is about to be called; only a test uses this.
     fn learn(&self, entry: fn() -> Entry) {

@@ -198,8 +198,12 @@ impl Fixture {
     async fn send(&self, id: &str, number: usize, sender: usize, pause: Millis) {
         for nth in 0..EACH {
             let text = format!("{sender}:{nth}");
-            let signal =
-                SendSignal { name: "text".into(), payload: json!(text), key: Some(text.clone()) };
+            let signal = SendSignal {
+                name: "text".into(),
+                payload: json!(text),
+                key: Some(text.clone()),
+                start: None,
+            };
             let client = &self.clients[(number + 1 + sender + nth) % 3];
             let sent = async || client.signal(id, &signal).await;
             match insist(&self.env, RETRY_TIMEOUT, sent).await {

@@ -373,7 +373,9 @@ impl<'a> World<'a> {
                 }
                 self.answer(now_ms, id, command, refused.map_or_else(null, failure));
             }
-            Request::Publish { .. } => self.answer(now_ms, id, command, null()),
+            Request::Publish { .. } | Request::SendSignal { .. } => {
+                self.answer(now_ms, id, command, null())
+            }
             request @ (Request::GetState { .. }
             | Request::StateNames
             | Request::SetState { .. }

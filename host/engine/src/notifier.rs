@@ -152,6 +152,18 @@ impl CommitNotifier {
                 }
             }
             Effect::Wanted(key) => self.channels.wanted(key),
+            Effect::Unread { id, signals, promises } => {
+                let names =
+                    promises.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
+                tracing::warn!(
+                    target: "segno::signals",
+                    %id,
+                    signals,
+                    promises = names,
+                    "it ended, and nobody read some of what it had been sent: `segno inspect {id}` lists it"
+                );
+                self.metrics.engine.unread(*signals, promises.len());
+            }
             Effect::Count(metric) => self.metrics.engine.count(*metric),
         }
     }

@@ -50,6 +50,12 @@ pub enum GuestCommand {
     PeekObjectPromise(PeekObjectPromise),
     /// Settles a promise of its object.
     SettleObjectPromise(SettleObjectPromise),
+    /// Sends another invocation a signal.
+    SendSignal(SendSignal),
+    /// Says which signals were never read.
+    Unread(Unread),
+    /// Ends, and has another generation go on.
+    ContinueAsNew(ContinueAsNew),
 }
 
 /// The arguments of [`GuestCommand::Call`].
@@ -201,6 +207,33 @@ pub struct SettleObjectPromise {
     pub outcome: Outcome,
 }
 
+/// The arguments of [`GuestCommand::SendSignal`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct SendSignal {
+    /// To which invocation.
+    pub invocation: String,
+    /// The name of the signal.
+    pub name: String,
+    /// Its payload.
+    pub payload: Payload,
+}
+
+/// The arguments of [`GuestCommand::Unread`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct Unread {
+    /// Which, by number, ascending.
+    pub signals: Vec<u32>,
+}
+
+/// The arguments of [`GuestCommand::ContinueAsNew`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct ContinueAsNew {
+    /// The input of the next generation.
+    pub input: Payload,
+    /// Whether it runs the code of this one.
+    pub same_code: bool,
+}
+
 impl GuestCommand {
     /// Number of bytes of the command's texts and payloads.
     pub fn size(&self) -> usize {
@@ -224,6 +257,11 @@ impl GuestCommand {
             Self::SettleObjectPromise(SettleObjectPromise { name, outcome }) => {
                 name.len() + outcome_size(outcome)
             }
+            Self::SendSignal(SendSignal { invocation, name, payload }) => {
+                invocation.len() + name.len() + size(payload)
+            }
+            Self::Unread(Unread { signals }) => size_of_val(signals.as_slice()),
+            Self::ContinueAsNew(ContinueAsNew { input, .. }) => size(input),
         }
     }
 }
@@ -266,5 +304,6 @@ variants! {
     Undo: Box<Undo>, AskAboutStep: AskAboutStep,
     GetState: GetState, StateNames: StateNames, SetState: SetState, ClearState: ClearState,
     ClearAllState: ClearAllState, WaitObjectPromise: WaitObjectPromise,
-    PeekObjectPromise: PeekObjectPromise, SettleObjectPromise: SettleObjectPromise
+    PeekObjectPromise: PeekObjectPromise, SettleObjectPromise: SettleObjectPromise,
+    SendSignal: SendSignal, Unread: Unread, ContinueAsNew: ContinueAsNew
 }

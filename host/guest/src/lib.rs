@@ -62,6 +62,7 @@ mod object_promises;
 mod objects;
 mod report;
 mod sagas;
+mod signals;
 mod snapshot;
 mod state;
 mod validate;

@@ -7,7 +7,8 @@ use wasmtime::{
 
 use super::{
     bindings::segno::workflow::{
-        activity, configuration, files, journal, object_promises, sagas, state,
+        activity, configuration, files, generations, journal, object_promises, sagas, signals,
+        state,
     },
     versions::{VERSIONS, imports, interface},
 };
@@ -18,6 +19,8 @@ pub(super) trait Answers:
     + sagas::Host
     + state::Host
     + object_promises::Host
+    + signals::Host
+    + generations::Host
     + activity::Host
     + configuration::Host
     + files::Host
@@ -31,6 +34,8 @@ impl<T> Answers for T where
         + sagas::Host
         + state::Host
         + object_promises::Host
+        + signals::Host
+        + generations::Host
         + activity::Host
         + configuration::Host
         + files::Host
@@ -94,6 +99,8 @@ pub(super) fn provide<T: Answers>(linker: &mut Linker<T>) -> wasmtime::Result<()
         of("sagas", sagas)?;
         of("state", state)?;
         of("object-promises", object_promises)?;
+        of("signals", signals)?;
+        of("generations", generations)?;
         of("activity", activity)?;
         of("configuration", configuration)?;
         of("files", files)?;
@@ -129,6 +136,23 @@ fn sagas<T: Answers>(mut instance: LinkerInstance<'_, T>) -> wasmtime::Result<()
         "undo" = undo(step, input, options);
         "ask" = ask(step);
     } silent {
+    } }
+    Ok(())
+}
+
+fn signals<T: Answers>(mut instance: LinkerInstance<'_, T>) -> wasmtime::Result<()> {
+    functions! { instance, signals: answering {
+        "send" = send(invocation, name, payload);
+    } silent {
+        "unread" = unread(told);
+    } }
+    Ok(())
+}
+
+fn generations<T: Answers>(mut instance: LinkerInstance<'_, T>) -> wasmtime::Result<()> {
+    functions! { instance, generations: answering {
+    } silent {
+        "continue-as-new" = continue_as_new(input, same_code);
     } }
     Ok(())
 }

@@ -111,7 +111,12 @@ impl Flow<'_> {
         let send = async |first: u64| {
             for note in (first..count).step_by(2) {
                 let key = Some(format!("note-{note}"));
-                let signal = SendSignal { name: "note".to_owned(), payload: json!(note), key };
+                let signal = SendSignal {
+                    name: "note".to_owned(),
+                    payload: json!(note),
+                    key,
+                    ..SendSignal::default()
+                };
                 let what = format!("signal {note} of `{}`", self.id);
                 self.outside
                     .ask(&what, &[], async |host| host.signal(&self.id, &signal).await)

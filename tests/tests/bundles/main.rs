@@ -99,7 +99,7 @@ async fn run(client: &Client, payments: &str, env: &Env) {
     for id in ["ask", "notes", "remote", "failing"] {
         until(client, env, id, InvocationState::Suspended).await;
     }
-    let note = SendSignal { name: "note".to_owned(), payload: json!(5), key: None };
+    let note = SendSignal { name: "note".to_owned(), payload: json!(5), ..SendSignal::default() };
     client.signal("notes", &note).await.expect("it takes signals");
     let failure =
         |message: &str| FailureView { code: 409, message: message.to_owned(), details: None };

@@ -100,7 +100,7 @@ impl Continuation<'_> {
         self.ends("tune-1", json!(["waltz", "one", "do", "mi"])).await;
         for (number, key) in [(2, "key-2"), (3, "key-3")] {
             let (name, payload) = ("note".to_owned(), json!(number));
-            let signal = SendSignal { name, payload, key: Some(key.to_owned()) };
+            let signal = SendSignal { name, payload, key: Some(key.to_owned()), start: None };
             self.client.signal("collect-1", &signal).await.expect("it takes signals");
         }
         // The second was sent before.

@@ -140,6 +140,7 @@ impl Workload<'_> {
                 name: "note".to_owned(),
                 payload: json!(number),
                 key: Some(format!("key-{number}")),
+                start: None,
             };
             self.client.signal("collect-1", &signal).await.expect("it takes signals");
         }

@@ -378,7 +378,7 @@ async fn an_update_that_is_not_answered_and_a_turn_are_no_places_for_a_fork() {
     let (name, input, key) = (Text::from("add"), Text::from("1"), None);
     let invocation = PromiseId::from("it");
     let update = Command::Update { invocation, name, input, key, records, signals: 0 };
-    assert_eq!(world.client(update).await, Reply::Signalled { n: 0 });
+    assert_eq!(world.client(update).await, Reply::signalled("it", 0));
     world.outcome("it").await;
     let journal = world.journal("it").await;
     let promise = world.promise("it").await.expect("it ended");

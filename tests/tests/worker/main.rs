@@ -10,6 +10,7 @@ mod commands;
 mod concurrency;
 mod damage;
 mod forks;
+mod generations;
 mod graphs;
 mod halts;
 mod journal;

@@ -44,7 +44,7 @@ async fn signals_sent_before_the_start_are_told_in_their_order() {
         let mut world = World::with(plan, &script).await;
         world.start("it", "wasm://m/flow", &json!(null)).await;
         for n in 0..3 {
-            assert_eq!(world.signal("it", "s", &json!(n)).await, Reply::Signalled { n });
+            assert_eq!(world.signal("it", "s", &json!(n)).await, Reply::signalled("it", n));
         }
         assert_eq!(world.outcome("it").await, (Verdict::Resolved, json!(["s=0", "s=1", "s=2"])));
         assert_eq!(
@@ -92,11 +92,11 @@ async fn a_signal_with_a_known_key_is_taken_once() {
         payload: segno_core::value::Value::of(payload.to_string().into_bytes()),
         key: Some(key.into()),
     };
-    assert_eq!(world.client(signal(1, "a")).await, Reply::Signalled { n: 0 });
+    assert_eq!(world.client(signal(1, "a")).await, Reply::signalled("it", 0));
     world.pass(SECOND).await;
-    assert_eq!(world.client(signal(2, "a")).await, Reply::Signalled { n: 0 });
+    assert_eq!(world.client(signal(2, "a")).await, Reply::signalled("it", 0));
     world.pass(SECOND).await;
-    assert_eq!(world.client(signal(3, "b")).await, Reply::Signalled { n: 1 });
+    assert_eq!(world.client(signal(3, "b")).await, Reply::signalled("it", 1));
     assert_eq!(world.outcome("it").await.1, json!(["s=1", "s=3"]));
 }
 

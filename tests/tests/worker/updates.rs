@@ -79,7 +79,7 @@ async fn updates_are_answered_in_order_and_one_that_is_refused_leaves_no_trace()
     for plan in [Plan::default(), cold()] {
         let mut world = begun(&adder(), plan).await;
         world.pass(SECOND).await;
-        assert_eq!(update(&world, 4, "a").await, Some(Reply::Signalled { n: 0 }));
+        assert_eq!(update(&world, 4, "a").await, Some(Reply::signalled("it", 0)));
         assert_eq!(answer(&world, 0).await, None);
         world.pass(SECOND).await;
         assert_eq!(answer(&world, 0).await, Some((Verdict::Resolved, json!(4))));
@@ -87,7 +87,7 @@ async fn updates_are_answered_in_order_and_one_that_is_refused_leaves_no_trace()
         assert_eq!(update(&world, 7, "b").await, None);
         world.pass(SECOND).await;
         assert_eq!(world.story("it").await, before);
-        assert_eq!(update(&world, 6, "c").await, Some(Reply::Signalled { n: 1 }));
+        assert_eq!(update(&world, 6, "c").await, Some(Reply::signalled("it", 1)));
         assert_eq!(world.outcome("it").await, (Verdict::Resolved, json!(10)));
         assert_eq!(answer(&world, 1).await, Some((Verdict::Resolved, json!(10))));
     }
@@ -98,7 +98,7 @@ async fn an_accepted_update_is_answered_after_a_crash_at_any_time() {
     for wait in [0, 1, 100, 499, 501, 700] {
         let mut world = begun(&adder(), Plan::default()).await;
         world.pass(SECOND).await;
-        assert_eq!(update(&world, 10, "a").await, Some(Reply::Signalled { n: 0 }));
+        assert_eq!(update(&world, 10, "a").await, Some(Reply::signalled("it", 0)));
         world.pass(Millis(wait)).await;
         world.crash();
         world.boot().await;
@@ -111,7 +111,7 @@ async fn an_accepted_update_is_answered_after_a_crash_at_any_time() {
             records: 0,
             signals: 0,
         };
-        assert_eq!(world.client(again).await, Reply::Signalled { n: 0 });
+        assert_eq!(world.client(again).await, Reply::signalled("it", 0));
         assert_eq!(world.outcome("it").await, (Verdict::Resolved, json!(10)), "after {wait} ms");
         assert_eq!(answer(&world, 0).await, Some((Verdict::Resolved, json!(10))));
     }
@@ -128,7 +128,7 @@ async fn an_update_that_nobody_answered_ends_with_its_workflow() {
         .validates(|_, _, _| Ok("null".to_owned()));
     let mut world = begun(&Arc::new(script), Plan::default()).await;
     world.pass(SECOND).await;
-    assert_eq!(update(&world, 1, "a").await, Some(Reply::Signalled { n: 0 }));
+    assert_eq!(update(&world, 1, "a").await, Some(Reply::signalled("it", 0)));
     world.outcome("it").await;
     world.pass(SECOND).await;
     assert_eq!(answer(&world, 0).await.map(|(verdict, _)| verdict), Some(Verdict::Canceled));

@@ -27,6 +27,8 @@ pub struct EngineMetrics {
     quarantines: Counter,
     compensation_failures: Counter,
     limit_admissions: Counter,
+    unread_signals: Counter,
+    unmade_promises: Counter,
 }
 
 impl EngineMetrics {
@@ -44,6 +46,8 @@ impl EngineMetrics {
             quarantines: Counter::default(),
             compensation_failures: Counter::default(),
             limit_admissions: Counter::default(),
+            unread_signals: Counter::default(),
+            unmade_promises: Counter::default(),
         };
         metrics.begin_at_zero();
         registry.register_with_unit(
@@ -99,6 +103,16 @@ impl EngineMetrics {
             "Executions that waited behind a limit and were admitted",
             metrics.limit_admissions.clone(),
         );
+        registry.register(
+            "unread_signals",
+            "Signals and updates that workflows had not read when they ended",
+            metrics.unread_signals.clone(),
+        );
+        registry.register(
+            "unmade_promises",
+            "Promises that were settled and that workflows had not made when they ended",
+            metrics.unmade_promises.clone(),
+        );
         metrics
     }
 
@@ -111,6 +125,12 @@ impl EngineMetrics {
         for cause in [RequeueCause::Expiry, RequeueCause::HostReset, RequeueCause::Reconcile] {
             drop(self.requeues.get_or_create(&[("cause", requeue(cause))]));
         }
+    }
+
+    /// Counts what a workflow that ended had not read of what it was sent.
+    pub fn unread(&self, signals: u32, promises: usize) {
+        self.unread_signals.inc_by(signals.into());
+        self.unmade_promises.inc_by(promises as u64);
     }
 
     /// Counts one effect of a commit.

@@ -9,7 +9,7 @@ mod promises;
 mod responses;
 
 pub use promises::{
-    code, failure, failure_value, function, input, outcome, param, param_of_arguments, payload,
-    payload_json, policy, standing, told, value, verdict,
+    code, failure, failure_value, function, input, outcome, param, param_again, param_of_arguments,
+    payload, payload_json, policy, standing, told, value, verdict,
 };
 pub use responses::{response, response_value};

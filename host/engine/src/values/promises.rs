@@ -59,6 +59,15 @@ pub fn param(function: &str, input: &Payload, mut headers: Tags) -> Value {
     Value { headers, data }
 }
 
+/// The parameter of an invocation of the same function with another input.
+pub fn param_again(before: &Value, input: &Payload) -> Value {
+    let function = function(before).unwrap_or_default();
+    let mut headers = before.headers.clone();
+    headers.remove(CONTENT_TYPE);
+    headers.remove(FUNCTION);
+    param(&function, input, headers)
+}
+
 /// The same for external workers, whose functions take several arguments: a JSON array is the
 /// argument list, `null` is the empty one.
 pub fn param_of_arguments(function: &str, input: &Payload, headers: Tags) -> Value {

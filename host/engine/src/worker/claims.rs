@@ -112,7 +112,8 @@ impl Claims {
             let (claim, ending) = match command {
                 Command::TaskRelease { claim, .. }
                 | Command::TaskSuspend { claim, .. }
-                | Command::TaskFulfill { claim, .. } => (claim, true),
+                | Command::TaskFulfill { claim, .. }
+                | Command::TaskHandOver { claim, .. } => (claim, true),
                 Command::TaskFence { claim, .. } => (claim, false),
                 _ => continue,
             };

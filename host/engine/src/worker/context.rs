@@ -94,7 +94,8 @@ impl WorkerContext {
         for (command, reply) in commands.iter().zip(replies) {
             let (Command::TaskFence { records, logs, .. }
             | Command::TaskSuspend { records, logs, .. }
-            | Command::TaskFulfill { records, logs, .. }) = command
+            | Command::TaskFulfill { records, logs, .. }
+            | Command::TaskHandOver { records, logs, .. }) = command
             else {
                 continue;
             };
@@ -102,7 +103,9 @@ impl WorkerContext {
                 continue;
             }
             metrics.processed(records.len());
-            if let (Command::TaskFulfill { .. }, Some(last)) = (command, records.last()) {
+            let ends =
+                matches!(command, Command::TaskFulfill { .. } | Command::TaskHandOver { .. });
+            if let (true, Some(last)) = (ends, records.last()) {
                 metrics.finished(last.seq + 1);
             }
             for line in logs {

@@ -118,6 +118,7 @@ fn hear(
         | Effect::TimerChanged { .. }
         | Effect::Outbox(_)
         | Effect::Wanted(_)
+        | Effect::Unread { .. }
         | Effect::Count(_) => {}
     }
 }

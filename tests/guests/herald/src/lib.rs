@@ -30,4 +30,23 @@ pub async fn relay(ctx: Context, count: u32) -> Result<Vec<String>> {
     Ok(heard)
 }
 
-segno::module!(announce, relay);
+/// Adds the numbers that it is sent. After `each` of them it continues as new, and pauses before that; `end` ends it, and whoever
+/// is named as `tell` is sent the sum.
+#[segno::workflow(signals)]
+pub async fn tally(ctx: Context, (each, mut sum, tell): (u32, u64, Option<String>)) -> Result<u64> {
+    let mut signals = ctx.signals();
+    for _ in 0..each {
+        let signal = signals.receive().await?;
+        if signal.name() == "end" {
+            if let Some(id) = &tell {
+                ctx.send_signal(id, "text", &sum.to_string()).await?;
+            }
+            return Ok(sum);
+        }
+        sum += signal.json::<u64>()?;
+    }
+    ctx.sleep(Duration::from_millis(20)).await?;
+    ctx.continue_as_new(&(each, sum, tell))
+}
+
+segno::module!(announce, relay, tally);

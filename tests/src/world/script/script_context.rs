@@ -12,9 +12,9 @@ use segno::guest::{
     HttpRequest, Level, Outcome, Panic, Payload, PromiseOptions, RunAnswer, SagaStep,
     SharedJournal, Signal,
     commands::{
-        Call, Cancel, ClearAllState, ClearState, GetState, Http, NewPromise, PeekObjectPromise,
-        Publish, Run, Send, SetState, Settle, SettleObjectPromise, Sleep, StateNames, StepCommand,
-        WaitObjectPromise,
+        Call, Cancel, ClearAllState, ClearState, ContinueAsNew, GetState, Http, NewPromise,
+        PeekObjectPromise, Publish, Run, Send, SetState, Settle, SettleObjectPromise, Sleep,
+        StateNames, StepCommand, Unread, WaitObjectPromise,
     },
 };
 
@@ -34,6 +34,7 @@ struct State {
     journal: Option<SharedJournal>,
     completed: BTreeMap<u32, Result>,
     order: VecDeque<u32>,
+    heard: u32,
     signals: VecDeque<(String, String)>,
     shared: String,
     cancelled: bool,
@@ -56,6 +57,7 @@ impl ScriptContext {
             journal: None,
             completed: BTreeMap::new(),
             order: VecDeque::new(),
+            heard: 0,
             signals: VecDeque::new(),
             shared: "null".to_owned(),
             cancelled: false,
@@ -296,6 +298,20 @@ impl ScriptContext {
         std::future::pending().await
     }
 
+    /// Ends this generation; the next one begins with this input, and with what was not read.
+    pub async fn continue_as_new(&self, input: &str) -> Result {
+        let signals: Vec<u32> = {
+            let state = self.state();
+            let unread = u32::try_from(state.signals.len()).expect("few");
+            (state.heard - unread..state.heard).collect()
+        };
+        if !signals.is_empty() {
+            self.command(Unread { signals });
+        }
+        self.command(ContinueAsNew { input: Payload::Json(input.into()), same_code: false });
+        std::future::pending().await
+    }
+
     /// Asks whatever the contract lets a guest ask; `None` once the guest was stopped.
     pub fn ask(&self, ask: Ask) -> Option<Answer> {
         let mut state = self.state();
@@ -346,6 +362,7 @@ impl ScriptContext {
                 state.order.push_back(command);
             }
             Event::Signal(Signal { name, payload }) => {
+                state.heard += 1;
                 state.signals.push_back((name, text(payload)));
             }
             Event::Cancelled => state.cancelled = true,

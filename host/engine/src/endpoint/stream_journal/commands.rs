@@ -162,6 +162,20 @@ impl StreamJournal {
                 self.attempt.clear_all_state("")?;
                 Begun::Silent
             }
+            // Nobody there can be told.
+            GuestCommand::Unread(_) => Begun::Silent,
+            GuestCommand::SendSignal(send) => Begun::Known(values::failed(
+                code::REFUSED,
+                format!(
+                    "the signal `{}` cannot be sent to `{}`: a runtime of services has no signals",
+                    send.name, send.invocation
+                ),
+            )),
+            GuestCommand::ContinueAsNew(_) => {
+                let message = "a runtime of services has no generations: what lasts is the state of an object";
+                self.finished = Some(values::failed(code::REFUSED, message.to_owned()));
+                Begun::Silent
+            }
         };
         match begun {
             Begun::Open(open) => {

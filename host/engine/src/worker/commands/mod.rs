@@ -14,6 +14,7 @@ mod publish;
 mod run;
 mod saga;
 mod settle;
+mod signals;
 mod site;
 mod sleep;
 mod state;
@@ -129,6 +130,9 @@ pub fn rules(command: &GuestCommand) -> &dyn Rules {
         GuestCommand::WaitObjectPromise(wait) => wait,
         GuestCommand::PeekObjectPromise(peek) => peek,
         GuestCommand::SettleObjectPromise(settle) => settle,
+        GuestCommand::SendSignal(send) => send,
+        GuestCommand::Unread(unread) => unread,
+        GuestCommand::ContinueAsNew(next) => next,
     }
 }
 

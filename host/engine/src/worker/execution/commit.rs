@@ -49,25 +49,31 @@ impl Execution {
         let (batch, finished, outcome) = closed.expect("only a finished workflow comes here");
         let claim = self.active.claim.clone();
         let Batch { mut records, logs, actions, .. } = batch;
-        let (verdict, value) = values::verdict(&outcome);
         let mut commands = Vec::with_capacity(2);
-        if actions.is_empty() {
+        let (records, logs) = if actions.is_empty() {
             records.push(finished);
-            commands.push(Command::TaskFulfill { claim, records, logs, verdict, value });
+            (records, logs)
         } else {
             commands.push(Command::TaskFence { claim: claim.clone(), records, logs, actions });
-            commands.push(Command::TaskFulfill {
-                claim,
-                records: vec![finished],
-                logs: Vec::new(),
-                verdict,
-                value,
-            });
-        }
+            (vec![finished], Vec::new())
+        };
+        let next = self.recorder().next_generation().map(|(next, unread)| {
+            let param = values::param_again(&self.promise.spec.param, &next.input);
+            (param, next.same_code, unread.to_vec())
+        });
+        commands.push(match next {
+            Some((param, same_module, unread)) => {
+                Command::TaskHandOver { claim, records, logs, param, same_module, unread }
+            }
+            None => {
+                let (verdict, value) = values::verdict(&outcome);
+                Command::TaskFulfill { claim, records, logs, verdict, value }
+            }
+        });
         let mut replies = writer.submit(commands).await?;
         let fulfilled = replies.pop();
         match (replies.pop(), fulfilled) {
-            (_, Some(Reply::Promise { .. })) => Ok(LiveEnd::Finished),
+            (_, Some(Reply::Promise { .. } | Reply::HandedOver { .. })) => Ok(LiveEnd::Finished),
             // The first refusal gives the reason; the refused batch cannot continue the journal.
             (Some(Reply::Refused(refusal)), _) | (_, Some(Reply::Refused(refusal))) => {
                 Err(ExecutionError::refused(refusal))

@@ -22,7 +22,9 @@ pub(super) fn misfit(kind: CommandKind, outcome: &Outcome) -> Option<String> {
             CommandKind::SetState
             | CommandKind::ClearState
             | CommandKind::ClearAllState
-            | CommandKind::Signal,
+            | CommandKind::Signal
+            | CommandKind::Unread
+            | CommandKind::ContinueAsNew,
             _,
         ) => "has no result: it is done with its record",
         (
@@ -39,13 +41,17 @@ pub(super) fn misfit(kind: CommandKind, outcome: &Outcome) -> Option<String> {
             outcome if is(outcome, Json::is_null) => return None,
             _ => "ends with null, or fails with 499 if it is cancelled",
         },
-        (CommandKind::Settle | CommandKind::Cancel | CommandKind::Publish, outcome) => {
-            match outcome {
-                Outcome::Failure(_) => return None,
-                outcome if is(outcome, Json::is_null) => return None,
-                Outcome::Success(_) => "ends with null, or fails",
-            }
-        }
+        (
+            CommandKind::Settle
+            | CommandKind::Cancel
+            | CommandKind::Publish
+            | CommandKind::SendSignal,
+            outcome,
+        ) => match outcome {
+            Outcome::Failure(_) => return None,
+            outcome if is(outcome, Json::is_null) => return None,
+            Outcome::Success(_) => "ends with null, or fails",
+        },
         (CommandKind::Send, outcome) => match outcome {
             Outcome::Failure(_) => return None,
             outcome if is(outcome, Json::is_string) => return None,

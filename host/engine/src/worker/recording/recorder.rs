@@ -18,7 +18,7 @@ use segno_core::{
     tags,
     time::Timestamp,
 };
-use segno_guest::{Completion, Event, Failure, Outcome, Signal, Stop};
+use segno_guest::{Completion, Event, Failure, Outcome, Signal, Stop, commands::ContinueAsNew};
 
 use super::{Batch, Found, Ledger, Lookup, ObjectState, OpenCommands};
 use crate::{values::journals, worker::commands::Identity};
@@ -52,6 +52,10 @@ pub struct Recorder {
     pub(super) lines: u32,
     pub(super) stored_lines: u32,
     pub(super) finished: Option<Outcome>,
+    /// Signals that the guest said it had not read, by number.
+    pub(super) unread: Vec<u32>,
+    /// What the guest hands over to, if it ended so.
+    pub(super) next: Option<ContinueAsNew>,
     pub(super) divergence: Option<Box<Divergence>>,
     /// Kept for a guest that repeats records of an invocation with another id.
     pub(super) ledger: Option<Ledger>,
@@ -97,6 +101,8 @@ impl Recorder {
             lines: 0,
             stored_lines: 0,
             finished: None,
+            unread: Vec::new(),
+            next: None,
             divergence: None,
             ledger: None,
             halt_at: None,
@@ -358,6 +364,11 @@ impl Recorder {
         let FenceAct::Create { new } = act else { return None };
         let Ok(Address::Http(url)) = Address::parse(tags::target(&new.tags)?) else { return None };
         self.identity.outbound.as_ref()?.allows(&self.identity.module, &url).err()
+    }
+
+    /// What the guest hands over to, if it ended so, and the signals that it said it had not read.
+    pub fn next_generation(&self) -> Option<(&ContinueAsNew, &[u32])> {
+        self.next.as_ref().map(|next| (next, self.unread.as_slice()))
     }
 
     /// The end of the invocation: the rest to be committed, the last record, and the outcome.

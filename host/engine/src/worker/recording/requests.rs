@@ -3,7 +3,7 @@
 use segno_core::{
     command::FenceAct,
     id::CommandIndex,
-    invocation::{self, Asked, CursorError, Ending, LogLine, RecordBody},
+    invocation::{self, Asked, CommandKind, CursorError, Ending, LogLine, RecordBody},
 };
 use segno_guest::{Answer, Ask, GuestCommand, Journal, Level, Outcome, Stop};
 
@@ -46,7 +46,18 @@ impl Journal for Recorder {
                 ))),
             },
             Ask::Finish { outcome } => self.finish(outcome),
-            Ask::Command(command) => self.command(&command),
+            Ask::Command(GuestCommand::ContinueAsNew(next)) => {
+                let answer = self.command(&next.clone().into())?;
+                self.finish(journals::null())?;
+                self.next = Some(next);
+                Ok(answer)
+            }
+            Ask::Command(command) => {
+                if let GuestCommand::Unread(unread) = &command {
+                    self.unread.clone_from(&unread.signals);
+                }
+                self.command(&command)
+            }
         }
     }
 }
@@ -88,7 +99,7 @@ impl Recorder {
         let acts = !completed && !self.read_only;
         let act = if acts { rules.act(&site)? } else { None };
         let completion = rules.completion(&site);
-        self.note_state(index, &completion, act.as_ref(), live, completed)?;
+        self.note_state(index, (asked.kind, &completion), act.as_ref(), live, completed)?;
         self.commands += 1;
         let promise = completion.promise();
         if let Some(id) = promise.filter(|id| **id != self.identity.id.command(CommandIndex(index)))
@@ -118,12 +129,17 @@ impl Recorder {
     fn note_state(
         &mut self,
         index: u32,
-        completion: &Completion,
+        (kind, completion): (CommandKind, &Completion),
         act: Option<&FenceAct>,
         live: bool,
         completed: bool,
     ) -> Result<(), Stop> {
-        let is_about_state = matches!(completion, Completion::State(_) | Completion::Record)
+        let writes = matches!(
+            kind,
+            CommandKind::SetState | CommandKind::ClearState | CommandKind::ClearAllState
+        );
+        let is_about_state = writes
+            || matches!(completion, Completion::State(_))
             || matches!(act, Some(FenceAct::ObjectPromise { .. }));
         let Some(state) = &mut self.state else {
             return match is_about_state {
