@@ -13,9 +13,11 @@ use segno_store::PromiseRow;
 use super::{
     Api, ApiError,
     body::{Body, Segment},
-    model::{Accepted, ReleaseTask, SendSignal, SignalAccepted},
+    model::{Accepted, ReleaseTask, SendSignal, SignalAccepted, StartInvocation},
     openapi::Refusals,
-    state::{promise_id, refused, unexpected},
+    start,
+    state::{new_id, promise_id, refused, unexpected},
+    target::Target,
     values::stored,
     wait::outcome,
 };
@@ -74,7 +76,7 @@ pub async fn halt(
     Segment(id): Segment,
     Body(Nothing {}, _room): Body<Nothing>,
 ) -> Result<Json<Accepted>, ApiError> {
-    let id = promise_id(id)?;
+    let id = api.generation(id).await?;
     let before = api.invocation(&id).await?;
     let halted = |row: &PromiseRow| row.task.as_ref().map(Task::status) == Some(TaskStatus::Halted);
     match api.execute(Command::TaskHalt { id: id.clone() }).await? {
@@ -99,7 +101,7 @@ pub async fn release(
     Segment(id): Segment,
     Body(ReleaseTask { version }, _room): Body<ReleaseTask>,
 ) -> Result<Json<Accepted>, ApiError> {
-    let id = promise_id(id)?;
+    let id = api.generation(id).await?;
     let row = api.invocation(&id).await?;
     let current = row.task.as_ref().map_or(Version(0), |task| task.version);
     let claim = Claim { id: id.clone(), version: version.map_or(current, Version) };
@@ -113,7 +115,7 @@ pub async fn release(
     }
 }
 
-/// Sends a signal to an invocation.
+/// Sends a signal to an invocation; with `start`, to one that is started in the same step if there is none.
 #[utoipa::path(
     post, path = "/v1/invocations/{id}/signals", tag = "invocations",
     params(("id" = String, Path, description = "The invocation; a slash is written %2F")),
@@ -129,16 +131,36 @@ pub async fn signal(
     if signal.name.is_empty() {
         return Err(ApiError::BadField { field: "name", reason: "is empty".to_owned() });
     }
-    let row = api.invocation(&id).await?;
-    api.check_signal(&row, &signal.name, &signal.payload).await?;
+    let start = match signal.start {
+        // One that is there is told, whatever it was started with.
+        Some(first) if api.host.store.read().promise(&id).await?.is_none() => {
+            let target = Target::parse(&first.target)?;
+            let resolved = api.resolve(&target.module, &target.function()).await?;
+            let function = &resolved.function;
+            api.check_signal_of(resolved.digest, function, &signal.name, &signal.payload)?;
+            let request = StartInvocation {
+                target: first.target.clone(),
+                input: first.input,
+                timeout_ms: first.timeout_ms,
+                labels: first.labels,
+                ..StartInvocation::default()
+            };
+            Some(start::to_be_made(&api, new_id(id.to_string())?, &request).await?)
+        }
+        Some(_) | None => None,
+    };
+    if start.is_none() {
+        let row = api.invocation(&id).await?;
+        api.check_signal(&row, &signal.name, &signal.payload).await?;
+    }
     // Without a key, sending the command again after an unknown outcome would send two signals.
     let key = signal.key.unwrap_or_else(|| format!("api:{:016x}", api.host.env.runtime.nonce()));
     let name = signal.name.clone();
-    let command = Command::Signal {
-        invocation: id.clone(),
-        name: Text::from(signal.name),
-        payload: stored(&signal.payload),
-        key: Some(Text::from(key)),
+    let (invocation, payload) = (id.clone(), stored(&signal.payload));
+    let (named, key) = (Text::from(signal.name), Some(Text::from(key)));
+    let command = match start {
+        Some(new) => Command::SignalStart { new, name: named, payload, key },
+        None => Command::Signal { invocation, name: named, payload, key },
     };
     let reply = api.execute(command).await?;
     if let Reply::Refused(Refusal::Conflict(Conflict::PromiseSettled(settled))) = &reply
@@ -153,7 +175,9 @@ pub async fn signal(
         });
     }
     match answered(&api, &id, reply).await? {
-        Reply::Signalled { n } => Ok(Json(SignalAccepted { id: id.to_string(), signal: n })),
+        Reply::Signalled { invocation, n, started } => {
+            Ok(Json(SignalAccepted { id: invocation.to_string(), signal: n, started }))
+        }
         other => Err(unexpected(&other)),
     }
 }

@@ -28,7 +28,7 @@ use super::{
     },
     openapi::Refusals,
     replay::{found, not_replayed},
-    state::{new_id, promise_id, refused, unexpected},
+    state::{new_id, refused, unexpected},
 };
 
 /// Maximum number of forks that are numbered for the client.
@@ -52,7 +52,7 @@ pub async fn fork(
     Segment(id): Segment,
     Body(request, _room): Body<ForkInvocation>,
 ) -> Result<(StatusCode, Json<Forked>), ApiError> {
-    let id = promise_id(id)?;
+    let id = api.generation(id).await?;
     let given = request.set.iter().map(given).collect::<Result<Vec<_>, _>>()?;
     let mut prefix = Prefix::read(&api.host, &id, request.at).await.map_err(not_forked)?;
     let pinned = prefix.row.task.as_ref().and_then(|task| task.module);

@@ -112,6 +112,23 @@ impl Api {
     }
 }
 
+/// That a workflow had not begun when the time was over that somebody waited for it.
+pub(super) fn not_begun(
+    id: &PromiseId,
+    (kind, name): (HandlerKind, &str),
+    limit_ms: u64,
+) -> ApiError {
+    let kind = kind.as_str();
+    ApiError::Refused {
+        status: StatusCode::SERVICE_UNAVAILABLE,
+        code: "not-begun",
+        reason: format!(
+            "`{id}` had not begun after {limit_ms} ms, so it was not asked about the {kind} `{name}`, and nothing was stored: send it \
+             again; `segno why {id}` says what it waits for"
+        ),
+    }
+}
+
 /// Why a workflow did not answer.
 pub(super) fn not_asked(error: AskError, (kind, name): (HandlerKind, &str)) -> ApiError {
     match error {

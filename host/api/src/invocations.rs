@@ -4,7 +4,12 @@ use std::collections::BTreeSet;
 
 use axum::{Json, extract::State};
 use segno_core::{
-    command::Command, id::PromiseId, promise::TaskStatus, reply::Reply, tags, time::Timestamp,
+    command::Command,
+    id::PromiseId,
+    promise::{Promise, Task, TaskStatus},
+    reply::Reply,
+    tags,
+    time::Timestamp,
 };
 use segno_engine::stuck::circle;
 use segno_store::{InvocationFilter, InvocationRow, Page, StateCounts, Store};
@@ -13,7 +18,9 @@ use super::{
     Api, ApiError, behind,
     body::{Query, Segment},
     fork,
-    model::{Invocation, InvocationCounts, InvocationPage, InvocationQuery, InvocationState},
+    model::{
+        Generation, Invocation, InvocationCounts, InvocationPage, InvocationQuery, InvocationState,
+    },
     openapi::Refusals,
     page,
     state::{promise_id, refused, unexpected},
@@ -136,7 +143,31 @@ pub async fn describe(
     State(api): State<Api>,
     Segment(id): Segment,
 ) -> Result<Json<Invocation>, ApiError> {
-    look_at(&api, &promise_id(id)?).await.map(Json)
+    look_at(&api, &api.generation(id).await?).await.map(Json)
+}
+
+/// Where it stands among the generations of its invocation; none: there is no other one.
+async fn generation(
+    api: &Api,
+    promise: &Promise,
+    task: &Task,
+) -> Result<Option<Generation>, ApiError> {
+    let id = promise.id();
+    let first = tags::continues(&promise.spec.tags).map_or_else(|| id.clone(), PromiseId::from);
+    let generations = match first == *id {
+        true => task.successors,
+        false => {
+            let row = api.host.store.read().promise(&first).await?;
+            row.and_then(|row| row.task).map_or(0, |task| task.successors)
+        }
+    };
+    if generations == 0 {
+        return Ok(None);
+    }
+    let number = id.generation_of().filter(|_| first != *id).map_or(1, |(_, number)| number);
+    let generations = generations.saturating_add(1);
+    let next = (number < generations).then(|| first.generation(number + 1).to_string());
+    Ok(Some(Generation { of: first.to_string(), number, generations, next }))
 }
 
 /// All that is known of an invocation, without its journal.
@@ -174,6 +205,8 @@ pub(super) async fn look_at(api: &Api, id: &PromiseId) -> Result<Invocation, Api
         version: task.version.0,
         cancel: view::cancel(task.cancel),
         signals: task.signals,
+        unread: view::unread(promise, task),
+        generation: generation(api, promise, task).await?,
         lease: view::lease(task),
         progress: view::progress(promise, task),
         retry_at_ms: view::retry_at(task),

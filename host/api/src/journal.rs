@@ -24,7 +24,6 @@ use super::{
     },
     openapi::Refusals,
     page::PageSize,
-    state::promise_id,
     values::json_of,
     view,
 };
@@ -43,7 +42,7 @@ pub async fn journal(
     Segment(id): Segment,
     Query(query): Query<RangeQuery>,
 ) -> Result<Json<JournalPage>, ApiError> {
-    let id = promise_id(id)?;
+    let id = api.generation(id).await?;
     let (from, limit) = range(&query)?;
     let store = api.look().await?;
     exists(&*store, &id).await?;
@@ -73,7 +72,7 @@ pub async fn logs(
     Segment(id): Segment,
     Query(query): Query<RangeQuery>,
 ) -> Result<Json<LogPage>, ApiError> {
-    let id = promise_id(id)?;
+    let id = api.generation(id).await?;
     let (from, limit) = range(&query)?;
     let store = api.look().await?;
     let row = exists(&*store, &id).await?;

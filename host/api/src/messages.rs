@@ -21,6 +21,17 @@ impl Api {
         payload: &Value,
     ) -> Result<(), ApiError> {
         let Some((module, function)) = self.described(row).await? else { return Ok(()) };
+        self.check_signal_of(module, &function, name, payload)
+    }
+
+    /// The same of a function.
+    pub(super) fn check_signal_of(
+        &self,
+        module: Digest,
+        function: &Function,
+        name: &str,
+        payload: &Value,
+    ) -> Result<(), ApiError> {
         let known = || function.messages.iter().filter(|known| known.kind == MessageKind::Signal);
         let message = known().find(|known| known.name == name);
         if !function.signals || (message.is_none() && known().next().is_some()) {
@@ -30,18 +41,27 @@ impl Api {
                 known: known().map(|known| known.name.clone()).collect(),
             });
         }
-        message.map_or(Ok(()), |message| self.check(module, &function, message, payload))
+        message.map_or(Ok(()), |message| self.check(module, function, message, payload))
     }
 
-    /// Checks the value of the promise `row`, if it is a named promise of an invocation.
-    pub(super) async fn check_value(
+    /// Checks the value of a promise that a workflow knows by a name, or will.
+    pub(super) async fn check_value(&self, id: &PromiseId, value: &Value) -> Result<(), ApiError> {
+        for (owner, name) in id.named_by() {
+            let Some(owner) = self.host.store.read().promise(&owner).await? else { continue };
+            if owner.task.is_some() {
+                return self.check_named(&owner, name, value).await;
+            }
+        }
+        Ok(())
+    }
+
+    async fn check_named(
         &self,
-        row: &PromiseRow,
+        owner: &PromiseRow,
+        name: &str,
         value: &Value,
     ) -> Result<(), ApiError> {
-        let Some((owner, name)) = named(row) else { return Ok(()) };
-        let Some(owner) = self.host.store.read().promise(owner).await? else { return Ok(()) };
-        let Some((module, function)) = self.described(&owner).await? else { return Ok(()) };
+        let Some((module, function)) = self.described(owner).await? else { return Ok(()) };
         let is_it = |known: &&Message| known.kind == MessageKind::Promise && known.name == name;
         let message = function.messages.iter().find(is_it);
         message.map_or(Ok(()), |message| self.check(module, &function, message, value))
@@ -80,11 +100,4 @@ impl Api {
             }),
         }
     }
-}
-
-/// The invocation that awaits the promise `row` by a name, and the name.
-fn named(row: &PromiseRow) -> Option<(&PromiseId, &str)> {
-    let owner = row.promise.spec.made_by.as_ref()?;
-    let below = row.promise.id().as_str().strip_prefix(owner.as_str())?;
-    Some((owner, below.strip_prefix("/p/")?))
 }

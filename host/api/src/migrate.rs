@@ -21,7 +21,7 @@ use super::{
     model::{ContinueInvocation, Continued, MoveInvocation, Moved},
     openapi::Refusals,
     replay,
-    state::{promise_id, refused},
+    state::refused,
     view,
 };
 
@@ -38,7 +38,7 @@ pub async fn proceed(
     Segment(id): Segment,
     Body(request, _room): Body<ContinueInvocation>,
 ) -> Result<Json<Continued>, ApiError> {
-    let id = promise_id(id)?;
+    let id = api.generation(id).await?;
     let (module, records) = match request.module {
         None => {
             act(&api, &id, Command::TaskContinue { id: id.clone() }).await?;
@@ -72,7 +72,7 @@ pub async fn relocate(
     Segment(id): Segment,
     Body(request, _room): Body<MoveInvocation>,
 ) -> Result<Json<Moved>, ApiError> {
-    let id = promise_id(id)?;
+    let id = api.generation(id).await?;
     let row = api.invocation(&id).await?;
     match row.task.as_ref().map(Task::status) {
         Some(TaskStatus::Acquired) => {

@@ -65,7 +65,7 @@ pub enum Refusals {
     #[response(status = 408, content_type = "application/problem+json")]
     Slow(Problem),
     /// The object's state does not allow the operation: `already-settled`, `wrong-state`,
-    /// `is-an-invocation`, `id-taken`, `no-journal`, `journal-damaged`, `resource-busy`, `object-busy`, `ran-already`,
+    /// `is-an-invocation`, `id-taken`, `no-journal`, `not-begun`, `journal-damaged`, `resource-busy`, `object-busy`, `ran-already`,
     /// `stale-token`, `not-a-graph-run`, `is-a-graph-run`, `already-sent`, `no-handlers`,
     /// `journal-grew`, `exists`, `no-such-record`, `no-such-command`, `no-fork-there`, `diverges`.
     #[response(status = 409, content_type = "application/problem+json")]

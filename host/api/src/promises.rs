@@ -215,7 +215,7 @@ pub async fn describe(
 }
 
 /// Resolves a promise with a value. A promise settles once: later attempts answer the first
-/// outcome.
+/// outcome. A named promise of a workflow (`ID/p/NAME`) may be settled before the workflow makes it.
 #[utoipa::path(
     post, path = "/v1/promises/{id}/resolve", tag = "promises",
     params(("id" = String, Path, description = "The promise; a slash is written %2F")),
@@ -228,11 +228,11 @@ pub async fn resolve(
     Body(body, _room): Body<ResolvePromise>,
 ) -> Result<Json<PromiseView>, ApiError> {
     let id = promise_id(id)?;
-    let row = find(&api, &id).await?;
-    if row.promise.is_pending() {
-        api.check_value(&row, &body.value).await?;
+    let row = api.host.store.read().promise(&id).await?;
+    if row.is_none_or(|row| row.promise.is_pending()) {
+        api.check_value(&id, &body.value).await?;
     }
-    settle(&api, row, Verdict::Resolved, stored(&body.value)).await
+    settle(&api, id, Verdict::Resolved, stored(&body.value)).await
 }
 
 /// Rejects a promise with a failure, or with any JSON value.
@@ -248,8 +248,7 @@ pub async fn reject(
     Body(body, _room): Body<RejectPromise>,
 ) -> Result<Json<PromiseView>, ApiError> {
     let value = rejection(body)?;
-    let row = find(&api, &promise_id(id)?).await?;
-    settle(&api, row, Verdict::Rejected, value).await
+    settle(&api, promise_id(id)?, Verdict::Rejected, value).await
 }
 
 /// The value of a promise that is rejected.
@@ -280,24 +279,26 @@ pub async fn cancel(
     Segment(id): Segment,
     Body(Nothing {}, _room): Body<Nothing>,
 ) -> Result<Json<PromiseView>, ApiError> {
-    let row = find(&api, &promise_id(id)?).await?;
-    settle(&api, row, Verdict::Canceled, Stored::default()).await
+    settle(&api, promise_id(id)?, Verdict::Canceled, Stored::default()).await
 }
 
 async fn settle(
     api: &Api,
-    row: PromiseRow,
+    id: PromiseId,
     verdict: Verdict,
     value: Stored,
 ) -> Result<Json<PromiseView>, ApiError> {
-    let id = row.promise.id().clone();
-    if row.promise.is_pending() && row.promise.target().is_some_and(address::is_internal) {
+    let row = api.host.store.read().promise(&id).await?;
+    let is_invocation = row.as_ref().is_some_and(|row| {
+        row.promise.is_pending() && row.promise.target().is_some_and(address::is_internal)
+    });
+    if is_invocation {
         return Err(ApiError::IsInvocation(id.to_string()));
     }
     let command = Command::PromiseSettle { id: id.clone(), verdict, value };
     match api.execute(command).await? {
         Reply::Promise { promise, changed } => {
-            let row = PromiseRow { promise, task: row.task };
+            let row = PromiseRow { promise, task: row.and_then(|row| row.task) };
             shown(api, &row, Some(changed)).await
         }
         Reply::Refused(Refusal::NotFound(missing)) => {

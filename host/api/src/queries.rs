@@ -1,19 +1,23 @@
 //! Asking workflows.
 
+use std::time::Duration;
+
 use axum::{Json, extract::State};
+use segno_engine::worker::{AskError, ReplayError};
 use serde_json::Value;
 
 use super::{
     Api, ApiError,
     body::{Body, Query, Segments},
-    handlers::{answer, not_asked},
+    handlers::{answer, not_asked, not_begun},
     model::{AskQuery, HandlerKind, QueryAnswer, SendQuery},
     openapi::Refusals,
-    state::promise_id,
+    updates::{PAUSE, paused},
+    wait::DEFAULT_WAIT_MS,
 };
 
-/// Asks a workflow, whatever it is doing: it may run, wait, be halted, or have ended. It sees what
-/// was committed, and nothing is changed.
+/// Asks a workflow, whatever it is doing: it may run, wait, be halted, or have ended; one that has not
+/// begun is waited for. It sees what was committed, and nothing is changed.
 #[utoipa::path(
     get, path = "/v1/invocations/{id}/queries/{name}", tag = "invocations",
     params(
@@ -60,7 +64,7 @@ async fn ask(
     name: String,
     SendQuery { input, at }: SendQuery,
 ) -> Result<QueryAnswer, ApiError> {
-    let id = promise_id(id)?;
+    let id = api.generation(id).await?;
     if at == Some(0) {
         let reason = "is 0: a journal begins with its first record".to_owned();
         return Err(ApiError::BadField { field: "at", reason });
@@ -68,8 +72,21 @@ async fn ask(
     let row = api.invocation(&id).await?;
     api.check_handler(&row, HandlerKind::Query, &name, &input).await?;
     let what = (HandlerKind::Query, name.as_str());
-    let answered = api.ask(&id, what, &input, at).await;
-    let answered = answered.map_err(|error| not_asked(error, what))?;
+    let (clock, limit) = (&api.host.env.clock, Duration::from_millis(DEFAULT_WAIT_MS));
+    let (began, mut pause) = (clock.elapsed(), PAUSE.0);
+    let answered = loop {
+        match api.ask(&id, what, &input, at).await {
+            Ok(answered) => break answered,
+            // It is about to begin, or waits for that.
+            Err(AskError::Replay(ReplayError::NoJournal(..))) if row.promise.is_pending() => {
+                if clock.elapsed().saturating_sub(began) >= limit {
+                    return Err(not_begun(&id, what, DEFAULT_WAIT_MS));
+                }
+                pause = paused(api, pause).await;
+            }
+            Err(error) => return Err(not_asked(error, what)),
+        }
+    };
     Ok(QueryAnswer {
         id: id.to_string(),
         value: answer(HandlerKind::Query, &name, &answered.outcome)?,

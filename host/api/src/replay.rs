@@ -21,7 +21,7 @@ use super::{
         DivergenceView, FieldDifference, Note, OpenPlaceView, Replay, ReplayRequest, ReplayVerdict,
     },
     openapi::Refusals,
-    state::{promise_id, refused, unexpected},
+    state::{refused, unexpected},
     view,
 };
 
@@ -38,7 +38,7 @@ pub async fn replay(
     Segment(id): Segment,
     Body(request, _room): Body<ReplayRequest>,
 ) -> Result<Json<Replay>, ApiError> {
-    let id = promise_id(id)?;
+    let id = api.generation(id).await?;
     let module = match &request.module {
         Some(name) => Some(api.digest(name).await?),
         None => None,

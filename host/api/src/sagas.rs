@@ -15,7 +15,6 @@ use super::{
     body::Segment,
     model::{SagaPage, SagaState, SagaStepState, SagaStepView, SagaView, UndoState, UndoView},
     openapi::Refusals,
-    state::promise_id,
     view,
 };
 
@@ -33,7 +32,7 @@ pub async fn sagas(
     State(api): State<Api>,
     Segment(id): Segment,
 ) -> Result<Json<SagaPage>, ApiError> {
-    let id = promise_id(id)?;
+    let id = api.generation(id).await?;
     let store = api.look().await?;
     let row = store.read().promise(&id).await?.filter(|row| row.task.is_some());
     let row = row.ok_or_else(|| ApiError::UnknownInvocation(id.to_string()))?;

@@ -213,6 +213,16 @@ async fn prepare(
     Ok(Prepared { new, module: digest, is_plain })
 }
 
+/// The promise of an invocation that another request makes.
+pub(super) async fn to_be_made(
+    api: &Api,
+    id: PromiseId,
+    request: &StartInvocation,
+) -> Result<NewPromise, ApiError> {
+    let target = Target::parse(&request.target)?;
+    Ok(prepare(api, id, &target, request).await?.new)
+}
+
 /// Labels as tags.
 pub(super) fn labelled(labels: &BTreeMap<String, String>) -> Result<Tags, ApiError> {
     let mut tags = Tags::new();

@@ -10,6 +10,7 @@ use axum::{
 use segno_core::{
     command::Command,
     id::{PromiseId, TooLong, fits},
+    promise::Task,
     reply::{Conflict, Refusal, Reply},
     time::Timestamp,
 };
@@ -144,6 +145,23 @@ impl Api {
     pub(super) async fn execute(&self, command: Command) -> Result<Reply, ApiError> {
         let _room = self.room().await?;
         Ok(self.host.attempt(command).await?)
+    }
+
+    /// The generation of an invocation that is meant by an id: the newest one, unless another one is named
+    /// (`ID/g/1` is the first).
+    pub(super) async fn generation(&self, id: String) -> Result<PromiseId, ApiError> {
+        let id = promise_id(id)?;
+        let task = async |id: &PromiseId| {
+            let row = self.host.store.read().promise(id).await?;
+            Ok::<_, ApiError>(row.and_then(|row| row.task))
+        };
+        if let Some(first) = id.as_str().strip_suffix("/g/1").map(PromiseId::from)
+            && task(&first).await?.is_some_and(|task| task.successors > 0)
+        {
+            return Ok(first);
+        }
+        let newest = task(&id).await?.as_ref().and_then(Task::newest);
+        Ok(newest.unwrap_or(id))
     }
 
     /// Reads an invocation: a promise that a function produces.

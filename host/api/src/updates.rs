@@ -21,7 +21,7 @@ use super::{
     Api, ApiError,
     admission::BodyRoom,
     body::{Body, Segments},
-    handlers::{answer, not_asked},
+    handlers::{answer, not_asked, not_begun},
     model::{
         FailureView, HandlerKind, SendUpdate, StartFirst, StartInvocation, UpdateAnswer,
         UpdateState, UpdateWait,
@@ -35,7 +35,7 @@ use super::{
 };
 
 /// The first pause before a workflow that was overtaken is asked again, and the longest.
-const PAUSE: (Millis, Millis) = (Millis(2), Millis(200));
+pub(super) const PAUSE: (Millis, Millis) = (Millis(2), Millis(200));
 
 /// Tells a workflow of an update, and waits until it is accepted or answered. The workflow is asked
 /// first whether it takes it; one that it refuses leaves no trace.
@@ -58,12 +58,12 @@ pub async fn send(
     if let Some(first) = update.start {
         start_first(&api, &id, first, (&name, &update.input), headers, room).await?;
     }
-    let row = api.invocation(&id).await?;
+    let row = api.invocation(&api.generation(id.to_string()).await?).await?;
     api.check_handler(&row, HandlerKind::Update, &name, &update.input).await?;
     let limit_ms = update.timeout_ms.unwrap_or(DEFAULT_WAIT_MS);
     let sent = Sent { id: &id, name: &name, input: &update.input, key: update.key.as_deref() };
-    let n = sent.accepted(&api, &row, limit_ms).await?;
-    let promise = id.answer(n);
+    let (invocation, n) = sent.accepted(&api, &row, limit_ms).await?;
+    let promise = invocation.answer(n);
     let read = || promises::find(&api, &promise);
     let answered = match update.wait {
         UpdateWait::Accepted => read().await?,
@@ -128,7 +128,7 @@ fn shown(id: &PromiseId, name: String, answered: &Promise) -> UpdateAnswer {
 }
 
 /// Waits for a while. Answers how long the next pause is.
-async fn paused(api: &Api, pause: Millis) -> Millis {
+pub(super) async fn paused(api: &Api, pause: Millis) -> Millis {
     api.host.env.runtime.sleep(pause).await;
     Millis(pause.0 * 2).min(PAUSE.1)
 }
@@ -143,23 +143,28 @@ struct Sent<'a> {
 
 /// How a try to have it accepted ended.
 enum Try {
-    Accepted(u32),
+    Accepted(PromiseId, u32),
     /// The workflow had not seen everything.
     Overtaken(Refusal),
 }
 
 impl Sent<'_> {
     /// Has the workflow asked, and the update accepted, as often as it takes: between the two the
-    /// workflow may have gone on. Answers which signal it is.
-    async fn accepted(&self, api: &Api, row: &PromiseRow, limit_ms: u64) -> Result<u32, ApiError> {
+    /// workflow may have gone on, or have continued as new. Answers which signal of which generation it is.
+    async fn accepted(
+        &self,
+        api: &Api,
+        row: &PromiseRow,
+        limit_ms: u64,
+    ) -> Result<(PromiseId, u32), ApiError> {
         // Without a key, sending the command again after an unknown outcome would send two.
         let nonce = || format!("api:{:016x}", api.host.env.runtime.nonce());
         let key = Text::from(self.key.map_or_else(nonce, str::to_owned));
         if self.key.is_some() || !row.promise.is_pending() {
             // One that was accepted already is not asked about again; an ended workflow takes none.
             let nothing_seen = (u32::MAX, u32::MAX);
-            if let Try::Accepted(n) = self.offer(api, &key, nothing_seen).await? {
-                return Ok(n);
+            if let Try::Accepted(id, n) = self.offer(api, self.id, &key, nothing_seen).await? {
+                return Ok((id, n));
             }
         }
         let (clock, limit) = (&api.host.env.clock, std::time::Duration::from_millis(limit_ms));
@@ -167,10 +172,19 @@ impl Sent<'_> {
         loop {
             let is_over = clock.elapsed().saturating_sub(began) >= limit;
             let what = (HandlerKind::Update, self.name);
-            let asked = match api.ask(self.id, what, self.input, None).await {
+            let id = &api.generation(self.id.to_string()).await?;
+            let now = api.invocation(id).await?;
+            if id != row.promise.id() {
+                // Another generation, which may have other code.
+                api.check_handler(&now, what.0, self.name, self.input).await?;
+            }
+            let asked = match api.ask(id, what, self.input, None).await {
                 Ok(asked) => asked,
-                // It is about to begin.
-                Err(AskError::Replay(ReplayError::NoJournal(..))) if !is_over => {
+                // It is about to begin, or waits for that.
+                Err(AskError::Replay(ReplayError::NoJournal(..))) if now.promise.is_pending() => {
+                    if is_over {
+                        return Err(not_begun(id, what, limit_ms));
+                    }
                     pause = paused(api, pause).await;
                     continue;
                 }
@@ -187,8 +201,8 @@ impl Sent<'_> {
                     ),
                 });
             }
-            match self.offer(api, &key, (asked.records, asked.signals)).await? {
-                Try::Accepted(n) => return Ok(n),
+            match self.offer(api, id, &key, (asked.records, asked.signals)).await? {
+                Try::Accepted(id, n) => return Ok((id, n)),
                 Try::Overtaken(refusal) if is_over => {
                     return Err(refused(self.id, refusal));
                 }
@@ -200,11 +214,12 @@ impl Sent<'_> {
     async fn offer(
         &self,
         api: &Api,
+        asked: &PromiseId,
         key: &Text,
         (records, signals): (u32, u32),
     ) -> Result<Try, ApiError> {
         let command = Command::Update {
-            invocation: self.id.clone(),
+            invocation: asked.clone(),
             name: Text::from(self.name),
             input: Text::from(self.input.to_string()),
             key: Some(key.clone()),
@@ -212,7 +227,7 @@ impl Sent<'_> {
             signals,
         };
         match api.execute(command).await? {
-            Reply::Signalled { n } => Ok(Try::Accepted(n)),
+            Reply::Signalled { invocation, n, .. } => Ok(Try::Accepted(invocation, n)),
             Reply::Refused(refusal @ Refusal::Conflict(Conflict::JournalGrew { .. })) => {
                 Ok(Try::Overtaken(refusal))
             }

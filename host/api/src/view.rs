@@ -8,7 +8,7 @@ use segno_core::{
     promise::{CancelState, Note as StoredNote, Promise, Task, TaskState, Verdict},
     tags,
     time::Timestamp,
-    transition::turn_in,
+    transition::{handed_to, turn_in},
     value::{Tags, Value},
 };
 use segno_engine::values;
@@ -18,7 +18,7 @@ use super::{
     fork,
     model::{
         CancelProgress, FailureView, InvocationOutcome, InvocationState, InvocationSummary, Lease,
-        Note, Progress, PromiseState, PromiseView, UnreadableRow, Wait, WaitKind,
+        Note, Progress, PromiseState, PromiseView, Unread, UnreadableRow, Wait, WaitKind,
     },
     values::{failure_of, json_of},
 };
@@ -199,6 +199,16 @@ pub fn labels(tags: &Tags) -> BTreeMap<String, String> {
             Some((name.strip_prefix(tags::LABEL_PREFIX)?.to_owned(), value.clone()))
         })
         .collect()
+}
+
+/// What it has not read of what it was sent; none: it has read everything, or another generation will.
+pub fn unread(promise: &Promise, task: &Task) -> Option<Unread> {
+    let handed_over = promise.settlement().is_some_and(|it| handed_to(it).is_some());
+    let is_workflow = task.module.is_some() && task.inbox.heard.is_some();
+    let signals = if is_workflow { task.unread_signals() } else { 0 };
+    let promises: Vec<String> = task.inbox.kept.iter().map(ToString::to_string).collect();
+    let is_read = signals == 0 && promises.is_empty();
+    (!handed_over && task.successors == 0 && !is_read).then_some(Unread { signals, promises })
 }
 
 /// The outcome of an invocation, for clients that wait for it.

@@ -11,7 +11,6 @@ use super::{
     invocations::look_at,
     model::{Invocation, InvocationState, Wait, WaitKind, Why, WhyLink, WhyReason},
     openapi::Refusals,
-    state::promise_id,
 };
 
 /// Executions in a chain.
@@ -25,7 +24,7 @@ const LONGEST: usize = 32;
 )]
 pub async fn why(State(api): State<Api>, Segment(id): Segment) -> Result<Json<Why>, ApiError> {
     let mut why = Why { chain: Vec::new(), cycle: Vec::new(), more: false };
-    let mut next = Some(promise_id(id)?);
+    let mut next = Some(api.generation(id).await?);
     while let Some(id) = next {
         if why.chain.len() == LONGEST {
             why.more = true;

@@ -293,6 +293,30 @@ pub struct InvocationOutcome {
     pub failure: Option<FailureView>,
 }
 
+/// What a workflow has not read of what it was sent. When it has ended, nobody will.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Unread {
+    /// Number of signals and updates.
+    pub signals: u32,
+    /// Names of promises that were settled and that it has not made.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub promises: Vec<String>,
+}
+
+/// One generation of a workflow that continued as new.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Generation {
+    /// The id of the invocation, by which the newest generation is found.
+    pub of: String,
+    /// Which one it is, from 1: `{of}/g/{number}`.
+    pub number: u32,
+    /// How many there are.
+    pub generations: u32,
+    /// The one to which it handed over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
 /// An invocation, without its journal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Invocation {
@@ -318,6 +342,12 @@ pub struct Invocation {
     pub cancel: CancelProgress,
     /// Number of signals sent so far.
     pub signals: u32,
+    /// What it has not read of what it was sent, if there is anything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unread: Option<Unread>,
+    /// Where it stands among the generations of its invocation, if it continued as new.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generation: Option<Generation>,
     /// The lease of the worker that executes the invocation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease: Option<Lease>,

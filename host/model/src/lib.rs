@@ -54,9 +54,9 @@ pub use handler::{
 };
 pub use health::{Health, Index, Readiness};
 pub use invocation::{
-    CancelProgress, Invocation, InvocationCounts, InvocationOutcome, InvocationPage,
-    InvocationState, InvocationSummary, Lease, Note, Progress, StuckView, UnreadableRow, Wait,
-    WaitKind,
+    CancelProgress, Generation, Invocation, InvocationCounts, InvocationOutcome, InvocationPage,
+    InvocationState, InvocationSummary, Lease, Note, Progress, StuckView, Unread, UnreadableRow,
+    Wait, WaitKind,
 };
 pub use journal::{JournalPage, JournalRecord, OutcomeView, RecordKind};
 pub use limit::{

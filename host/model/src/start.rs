@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::{BehindLimit, InvocationOutcome};
+use super::{BehindLimit, InvocationOutcome, StartFirst};
 
 /// The body of `POST /v1/invocations`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -87,15 +87,21 @@ pub struct SendSignal {
     /// A key for repetitions: the same key again sends nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
+    /// The invocation is started with this, in the same step, if there is none of this id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<StartFirst>,
 }
 
 /// The answer to a signal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SignalAccepted {
-    /// The id of the invocation.
+    /// The id of the invocation; of one that continued as new, that of its newest generation.
     pub id: String,
     /// The index of the signal in its invocation, from 0.
     pub signal: u32,
+    /// Whether the invocation was started by this request.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub started: bool,
 }
 
 /// The answer to a request that changes an object.

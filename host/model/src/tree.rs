@@ -68,6 +68,9 @@ pub struct TreeNode {
     /// Whether the node may outlive its parent.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub detached: bool,
+    /// Number of signals, and of promises that were settled early, that it has not read.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unread: u32,
     /// Number of children; 10,000 stands for that number or more.
     pub children: u32,
     /// Number of children omitted because of `width` or `depth`.

@@ -18,7 +18,8 @@ use super::{
 };
 use crate::{
     api::model::{
-        CancelProgress, Invocation, InvocationState, JournalRecord, SagaPage, Wait, WaitKind,
+        CancelProgress, Generation, Invocation, InvocationState, JournalRecord, SagaPage, Unread,
+        Wait, WaitKind,
     },
     client::{Client, ClientError},
 };
@@ -144,6 +145,10 @@ fn head(invocation: &Invocation, console: &mut Console) -> Result<(), CliError> 
     if let Some(from) = &invocation.forked_from {
         lines.push(("forked", show::forked_from(from)));
     }
+    lines.extend(invocation.generation.as_ref().map(|it| ("generation", generation(it))));
+    lines.extend(
+        invocation.unread.as_ref().map(|it| ("unread", console.paint(YELLOW, &unread(it)))),
+    );
     if let Some(schedule) = &invocation.schedule {
         lines.push(("schedule", plain(schedule)));
     }
@@ -166,6 +171,24 @@ fn head(invocation: &Invocation, console: &mut Console) -> Result<(), CliError> 
         lines.push(("failure", console.paint(RED, &failure_line(failure))));
     }
     facts(lines, console)
+}
+
+/// Which generation of its invocation it is, and what goes on in its place.
+fn generation(of: &Generation) -> String {
+    let Generation { of, number, generations, next } = of;
+    let next = next.as_ref().map(|next| format!("; handed over to {next}")).unwrap_or_default();
+    format!("{number} of {generations} of {of}{next}")
+}
+
+/// What nobody has read of what was sent.
+pub(super) fn unread(unread: &Unread) -> String {
+    let signals = match unread.signals {
+        0 => None,
+        1 => Some("1 signal".to_owned()),
+        more => Some(format!("{more} signals")),
+    };
+    let promises = unread.promises.iter().map(|name| format!("promise `{name}`"));
+    signals.into_iter().chain(promises).map(|part| plain(&part)).collect::<Vec<_>>().join(", ")
 }
 
 fn why(invocation: &Invocation, console: &mut Console) -> Result<(), CliError> {

@@ -56,8 +56,52 @@ async fn the_value_of_a_promise_that_its_workflow_could_not_read_is_refused() {
         assert_eq!(world.post(&path(id), yes.clone()).await.ok()["changed"], true);
     }
     // A rejection is no value.
-    world.gate("d/p/lost").await;
     world.post("/v1/promises/d%2Fp%2Flost/reject", json!({ "value": 5 })).await.ok();
+}
+
+#[tokio::test]
+async fn what_is_settled_before_its_workflow_makes_it_is_checked_and_kept() {
+    let world = World::new();
+    world.upload("desk", "wasm desk ship short").await;
+    let start = json!({ "id": "d", "target": "desk/desk", "input": null });
+    world.post("/v1/invocations", start).await.ok();
+    let path = "/v1/promises/d%2Fp%2Fapproved/resolve";
+    world.post(path, json!({ "value": "yes" })).await.problem(422, "invalid-input");
+    let kept = world.post(path, json!({ "value": true })).await.ok();
+    assert_eq!((&kept["id"], &kept["changed"]), (&json!("d/p/approved"), &json!(true)));
+    assert_eq!(world.post(path, json!({ "value": false })).await.ok()["changed"], false);
+    let seen = world.get("/v1/invocations/d").await.ok();
+    assert_eq!(seen["unread"], json!({ "signals": 0, "promises": ["approved"] }));
+    let made = json!({ "id": "d/p/other" });
+    let refused = world.post("/v1/promises", made).await.problem(422, "unprocessable");
+    assert!(refused.contains("settle it, also before that"), "{refused}");
+    world.acquire("d").await;
+    world.post("/v1/invocations/d/kill", json!({})).await.ok();
+    world
+        .post("/v1/promises/d%2Fp%2Flate/resolve", json!({}))
+        .await
+        .problem(404, "unknown-promise");
+}
+
+#[tokio::test]
+async fn a_signal_starts_the_workflow_that_it_is_sent_to() {
+    let world = World::new();
+    world.upload("desk", "wasm desk ship short").await;
+    let send = async |name: &str, target: &str| {
+        let start = json!({ "target": target, "input": null, "labels": { "of": "ada" } });
+        let signal = json!({ "name": name, "key": "k", "start": start });
+        world.post("/v1/invocations/d/signals", signal).await
+    };
+    // What cannot be told, or started, starts nothing.
+    send("clsoe", "desk/desk").await.problem(422, "unknown-signal");
+    send("close", "desk/nothing").await.problem(404, "unknown-function");
+    world.get("/v1/invocations/d").await.problem(404, "unknown-invocation");
+    let taken = send("close", "desk/desk").await.ok();
+    assert_eq!(taken, json!({ "id": "d", "signal": 0, "started": true }));
+    assert_eq!(send("close", "desk/desk").await.ok(), json!({ "id": "d", "signal": 0 }));
+    let seen = world.get("/v1/invocations/d").await.ok();
+    assert_eq!((&seen["labels"]["of"], &seen["signals"]), (&json!("ada"), &json!(1)));
+    assert_eq!(seen["unread"], json!({ "signals": 1 }));
 }
 
 #[tokio::test]

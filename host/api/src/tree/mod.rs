@@ -159,6 +159,10 @@ fn node(seen: &Seen) -> TreeNode {
         error: error(promise, task),
         forked_from: fork::origin(&spec.tags),
         detached: tags::is_detached(&spec.tags),
+        unread: task.and_then(|task| view::unread(promise, task)).map_or(0, |unread| {
+            let promises = u32::try_from(unread.promises.len()).unwrap_or(u32::MAX);
+            unread.signals.saturating_add(promises)
+        }),
         children: seen.children,
         left_out: seen.left_out,
         after_gap: seen.after_gap,

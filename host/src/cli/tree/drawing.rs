@@ -245,6 +245,9 @@ fn note(node: &TreeNode) -> String {
         | InvocationState::TimedOut => {}
     }
     notes.extend(node.forked_from.as_ref().map(|from| format!("forked {}", forked_from(from))));
+    if node.unread > 0 {
+        notes.push(format!("{} unread", node.unread));
+    }
     if node.detached {
         notes.push("detached".to_owned());
     }
