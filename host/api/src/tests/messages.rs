@@ -73,7 +73,8 @@ async fn what_is_settled_before_its_workflow_makes_it_is_checked_and_kept() {
     let seen = world.get("/v1/invocations/d").await.ok();
     assert_eq!(seen["unread"], json!({ "signals": 0, "promises": ["approved"] }));
     let made = json!({ "id": "d/p/other" });
-    let refused = world.post("/v1/promises", made).await.problem(422, "unprocessable");
+    let answer = world.post("/v1/promises", made).await;
+    let refused = answer.problem(422, "unprocessable");
     assert!(refused.contains("settle it, also before that"), "{refused}");
     world.acquire("d").await;
     world.post("/v1/invocations/d/kill", json!({})).await.ok();
