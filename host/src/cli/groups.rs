@@ -4,6 +4,12 @@ use std::fmt::Write as _;
 
 use clap::{Command, builder::StyledStr};
 
+use super::text::wrap;
+
+/// Columns of the help, and those before what a command does.
+const WIDTH: usize = 80;
+const INDENT: usize = 14;
+
 /// The groups in the order of the help, each with its commands in theirs.
 const GROUPS: [(&str, &[&str]); 8] = [
     ("Write and deploy", &["new", "build", "dev", "deploy", "undeploy", "modules"]),
@@ -39,6 +45,7 @@ fn template(command: &Command) -> StyledStr {
                 Some(command) => command.get_about().map(ToString::to_string).unwrap_or_default(),
                 None => "Print this help, or that of a command".to_owned(),
             };
+            let about = wrap(&about, WIDTH - INDENT).join(&format!("\n{:INDENT$}", ""));
             let _ = writeln!(text, "  {literal}{name:<12}{literal:#}{about}");
         }
     }
@@ -67,7 +74,8 @@ mod tests {
         assert_eq!(listed.len(), shown.len(), "a command is listed twice");
         let help = grouped(Cli::command()).render_help().to_string();
         assert!(help.contains("Find out:\n  list        "), "{help}");
-        for line in help.lines().skip_while(|line| !line.starts_with("Write and")) {
+        let grouped = help.lines().take_while(|line| *line != "Options:");
+        for line in grouped.skip_while(|line| !line.starts_with("Write and")) {
             assert!(line.chars().count() <= 80, "{line}");
         }
     }
