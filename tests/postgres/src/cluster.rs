@@ -67,10 +67,6 @@ impl Cluster {
     /// PostgreSQL is there and cannot be started.
     pub fn start(settings: &[(&str, &str)]) -> Option<Self> {
         let programs = programs()?;
-        let number = CLUSTERS.fetch_add(1, Ordering::Relaxed);
-        // A socket's path must be short, wherever temporary files are kept.
-        let folder = PathBuf::from(format!("/tmp/segno-pg-{}-{number}", std::process::id()));
-        let _ = fs::remove_dir_all(&folder);
         let fsync = std::env::var("SEGNO_PG_FSYNC").unwrap_or_else(|_| "on".to_owned());
         let known =
             [("fsync", fsync.as_str()), ("max_connections", "200"), ("listen_addresses", "")];
@@ -78,7 +74,7 @@ impl Cluster {
         let cluster = Self {
             settings: settings.map(|(name, value)| format!("{name}={value}")).collect(),
             programs,
-            folder,
+            folder: new_folder(),
             server: Mutex::new(None),
             databases: AtomicU32::new(0),
         };
@@ -86,6 +82,65 @@ impl Cluster {
             panic!("PostgreSQL does not start: {error}\n{}", cluster.log());
         }
         Some(cluster)
+    }
+
+    /// A standby that follows this server.
+    ///
+    /// # Panics
+    /// It cannot be made, or does not start.
+    pub fn standby(&self) -> Self {
+        let standby = Self {
+            programs: self.programs.clone(),
+            folder: new_folder(),
+            settings: self.settings.clone(),
+            server: Mutex::new(None),
+            databases: AtomicU32::new(1_000),
+        };
+        let made = standby.make_folder().and_then(|()| {
+            let mut command = self.programs.command(self.programs.path("pg_basebackup"));
+            command.args(["--no-sync", "-R", "-c", "fast", "-X", "stream", "-U", OWNER]);
+            command.arg("-h").arg(&self.folder).arg("-D").arg(standby.folder.join("data"));
+            done(command).map(drop)
+        });
+        if let Err(error) = made.and_then(|()| standby.up()) {
+            panic!("the standby does not start: {error}\n{}", standby.log());
+        }
+        standby
+    }
+
+    /// Waits until a standby has everything that this server committed.
+    ///
+    /// # Panics
+    /// It does not get there in time.
+    pub fn wait_for(&self, standby: &Self) {
+        let end = self.sql("postgres", "SELECT pg_current_wal_lsn()");
+        let (pause, times) = ASK;
+        let there = format!("SELECT pg_last_wal_replay_lsn() >= '{end}'");
+        for _ in 0..times {
+            if standby.sql("postgres", &there) == "t" {
+                return;
+            }
+            thread::sleep(pause);
+        }
+        panic!("the standby does not follow\n{}", standby.log());
+    }
+
+    /// Makes a standby a primary of its own.
+    ///
+    /// # Panics
+    /// It does not become one.
+    pub fn promote(&self) {
+        assert_eq!(self.sql("postgres", "SELECT pg_promote()"), "t", "{}", self.log());
+    }
+
+    /// Has the server refuse writes from now on, in open sessions too; or take them again.
+    ///
+    /// # Panics
+    /// It does not take the setting.
+    pub fn set_read_only(&self, read_only: bool) {
+        let value = if read_only { "on" } else { "off" };
+        self.sql("postgres", &format!("ALTER SYSTEM SET default_transaction_read_only = {value}"));
+        self.sql("postgres", "SELECT pg_reload_conf()");
     }
 
     /// A new, empty database.
@@ -176,7 +231,8 @@ impl Cluster {
             thread::sleep(pause);
             // The server writes its state into the last line of its pid file.
             let state = fs::read_to_string(data.join("postmaster.pid")).unwrap_or_default();
-            if state.lines().nth(7).is_some_and(|state| state.trim() == "ready") {
+            let is_up = |state: &str| matches!(state.trim(), "ready" | "standby");
+            if state.lines().nth(7).is_some_and(is_up) {
                 return Ok(());
             }
             if !started.is_running() {
@@ -191,9 +247,13 @@ impl Cluster {
         fs::read_to_string(self.folder.join("log")).unwrap_or_default()
     }
 
-    fn make(&self) -> io::Result<()> {
+    fn make_folder(&self) -> io::Result<()> {
         fs::create_dir(&self.folder)?;
-        self.programs.give(&self.folder)?;
+        self.programs.give(&self.folder)
+    }
+
+    fn make(&self) -> io::Result<()> {
+        self.make_folder()?;
         let mut command = self.programs.command(self.programs.path("initdb"));
         command.args(["--no-sync", "--auth=trust", "--locale=C", "--encoding=UTF8", "-U", OWNER]);
         command.arg("-D").arg(self.folder.join("data"));
@@ -285,6 +345,14 @@ impl Database<'_> {
         done(command).unwrap_or_else(|error| panic!("the dump is refused: {error}"));
         let _ = fs::remove_file(file);
     }
+}
+
+/// A folder of one's own: a socket's path must be short, wherever temporary files are kept.
+pub(crate) fn new_folder() -> PathBuf {
+    let number = CLUSTERS.fetch_add(1, Ordering::Relaxed);
+    let folder = PathBuf::from(format!("/tmp/segno-pg-{}-{number}", std::process::id()));
+    let _ = fs::remove_dir_all(&folder);
+    folder
 }
 
 /// PostgreSQL's programs. None, and a line on standard error that says so, where they are not

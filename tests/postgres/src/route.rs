@@ -1,0 +1,82 @@
+//! An address that can be led to another server, as a proxy, a floating address or a name does: new
+//! connections only.
+
+use std::{
+    fs, io,
+    os::unix::net::{UnixListener, UnixStream},
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, PoisonError},
+    thread,
+};
+
+use crate::cluster::{Cluster, new_folder};
+
+/// The socket's name in its folder.
+const SOCKET: &str = ".s.PGSQL.5432";
+
+/// A socket whose connections are passed on to a server. Open connections stay where they are.
+#[derive(Debug)]
+pub struct Route {
+    folder: PathBuf,
+    /// The socket that new connections are passed on to.
+    target: Arc<Mutex<PathBuf>>,
+}
+
+impl Route {
+    /// A route to `cluster`.
+    ///
+    /// # Panics
+    /// The socket cannot be made.
+    pub fn to(cluster: &Cluster) -> Self {
+        let folder = new_folder();
+        let made = fs::create_dir(&folder).and_then(|()| UnixListener::bind(folder.join(SOCKET)));
+        let listener = made.unwrap_or_else(|error| panic!("no route: {error}"));
+        let target = Arc::new(Mutex::new(cluster.socket().join(SOCKET)));
+        let (known, own) = (Arc::downgrade(&target), folder.clone());
+        thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                let Some(target) = known.upgrade() else { break };
+                let target = target.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                // A server that is not there: the client finds its connection closed.
+                if let Ok(server) = UnixStream::connect(target) {
+                    let _ = pass_on(&client, &server);
+                }
+            }
+            let _ = fs::remove_dir_all(own);
+        });
+        Self { folder, target }
+    }
+
+    /// Leads new connections to `cluster`.
+    pub fn lead_to(&self, cluster: &Cluster) {
+        let mut target = self.target.lock().unwrap_or_else(PoisonError::into_inner);
+        *target = cluster.socket().join(SOCKET);
+    }
+
+    /// How a client connects by this route to the database `name` of `cluster`.
+    pub fn url(&self, cluster: &Cluster, name: &str) -> String {
+        let folder = |path: &Path| path.display().to_string();
+        cluster.url(name).replace(&folder(cluster.socket()), &folder(&self.folder))
+    }
+}
+
+impl Drop for Route {
+    fn drop(&mut self) {
+        drop(std::mem::take(&mut self.target));
+        // The listener wakes, and finds nobody.
+        let _ = UnixStream::connect(self.folder.join(SOCKET));
+    }
+}
+
+fn pass_on(client: &UnixStream, server: &UnixStream) -> io::Result<()> {
+    for (from, to) in [(client, server), (server, client)] {
+        let (mut from, mut to) = (from.try_clone()?, to.try_clone()?);
+        thread::spawn(move || {
+            let _ = io::copy(&mut from, &mut to);
+            // The other direction ends as well.
+            let _ =
+                (from.shutdown(std::net::Shutdown::Both), to.shutdown(std::net::Shutdown::Both));
+        });
+    }
+    Ok(())
+}
