@@ -3,11 +3,11 @@
 //! A passive checkpoint takes no lock that the writer or a reader would wait for; it copies what it
 //! can.
 
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 
 use segno_core::time::Millis;
 use segno_env::Env;
-use sqlx::{Connection as _, Executor as _};
+use sqlx::{Connection as _, Executor as _, SqliteConnection};
 use tokio::sync::watch;
 
 use super::{open::DataDirectory, writer::Written};
@@ -21,23 +21,28 @@ pub(super) async fn run(
     env: Env,
     mut commits: watch::Receiver<Written>,
 ) {
-    let mut connection = None;
+    // The directory is ours to touch while the connection is open.
+    let mut held: Option<(SqliteConnection, Arc<DataDirectory>)> = None;
     while commits.changed().await.is_ok() {
-        env.runtime.sleep(PAUSE).await;
-        commits.mark_unchanged();
-        // The directory goes with the writer, and with it our right to touch it.
-        let Some(directory) = directory.upgrade() else { break };
-        if connection.is_none() {
-            connection = directory.connect().await.ok();
+        let ended = async { while commits.changed().await.is_ok() {} };
+        tokio::select! {
+            biased;
+            () = ended => break,
+            () = env.runtime.sleep(PAUSE) => {}
         }
-        let Some(open) = connection.as_mut() else { continue };
+        if held.is_none() {
+            // It goes with the writer.
+            let Some(directory) = directory.upgrade() else { break };
+            held = directory.connect().await.ok().map(|connection| (connection, directory));
+        }
+        let Some((open, _)) = held.as_mut() else { continue };
         if let Err(error) = open.execute("PRAGMA wal_checkpoint(PASSIVE)").await {
             // The writer's own checkpoint remains; it comes at 16,000 pages.
             tracing::warn!(%error, "a checkpoint failed");
-            connection = None;
+            held = None;
         }
     }
-    if let Some(connection) = connection {
+    if let Some((connection, _directory)) = held {
         let _ = connection.close().await;
     }
 }

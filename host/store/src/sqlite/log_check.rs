@@ -4,11 +4,21 @@
 //! ```text
 //! segno.db-wal   header of 32 bytes: magic, version, page size, sequence, salt (8 bytes), checksum (8)
 //!                frames: page number, size of the database after a commit or 0, salt (8), checksum (8), the page
-//! segno.db-shm   the log's index, shared by processes: among others how many frames were committed, under which salt
+//! segno.db-shm   the log's index, shared by processes: among others how many frames were committed, under which
+//!                salt, and how many of them were carried over into the database
 //! ```
 //!
-//! A commit is acknowledged after its frames were synced, so two things are no accident of a crash:
-//! a committed frame behind a broken one, and fewer frames than the index has seen of the same log.
+//! A commit is acknowledged after its frames were synced, so these are no accidents of a crash: a
+//! committed frame behind a broken one; fewer frames than the index has seen of the same log; a log
+//! that is gone, empty, unreadable or another one while the index has frames that were not carried
+//! over; a log that is gone while the mark of the database says that it has one
+//! ([`in_use`](super::in_use)). The index is written without a sync, so it is believed only while
+//! the machine has run on.
+//!
+//! Nothing tells these: a log that was cut between two commits or emptied, where the index is gone as
+//! well or the machine was started again; one that was removed after the host had stopped in good
+//! order.
+//!
 //! The formats are SQLite's, which keeps them stable ("WAL-mode File Format" in its documentation).
 
 use std::{
@@ -16,6 +26,8 @@ use std::{
     io::{self, BufReader},
     path::{Path, PathBuf},
 };
+
+use super::in_use::Mark;
 
 const HEADER: usize = 32;
 const FRAME_HEADER: usize = 24;
@@ -48,6 +60,24 @@ pub(super) enum Evidence {
         /// Frames.
         seen: u64,
     },
+    /// The log is not there, or has nothing of what it had.
+    Replaced {
+        /// What is in its place.
+        by: Instead,
+        /// Frames that were committed and not carried over; `None` if no index has their number.
+        missing: Option<u64>,
+    },
+}
+
+/// What is in the place of a log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Instead {
+    Nothing,
+    EmptyFile,
+    /// A file that does not begin as a log does.
+    Noise,
+    /// The log of another database, or of another time.
+    OtherLog,
 }
 
 impl std::fmt::Display for Loss {
@@ -62,6 +92,24 @@ impl std::fmt::Display for Loss {
                 )?;
             }
             Evidence::Cut { seen } => write!(out, "was cut off: {seen} frames were committed")?,
+            Evidence::Replaced { by, missing } => {
+                out.write_str(match by {
+                    Instead::Nothing => "is gone",
+                    Instead::EmptyFile => "is empty",
+                    Instead::Noise => "does not begin as a log does",
+                    Instead::OtherLog => "is another one",
+                })?;
+                match missing {
+                    Some(missing) => write!(
+                        out,
+                        ", and {missing} frames of it were committed and not carried over"
+                    )?,
+                    None => out.write_str(
+                        ", and the host that had it did not stop in good order (nothing is lost if another program, \
+                         such as sqlite3, opened the database since and carried the log over)",
+                    )?,
+                }
+            }
         }
         write!(
             out,
@@ -71,31 +119,49 @@ impl std::fmt::Display for Loss {
     }
 }
 
-/// What is missing from the log of `database`; nothing of a log that is whole, or that is not
-/// there.
+/// What is missing from the log of `database`, which has this mark; nothing of a log that is whole,
+/// or that was carried over.
 ///
 /// # Errors
 /// The files cannot be read.
-pub(super) fn loss(database: &Path) -> io::Result<Option<Loss>> {
+pub(super) fn loss(database: &Path, mark: Option<&Mark>) -> io::Result<Option<Loss>> {
     let file = log_of(database);
+    let index = Index::read(&beside(database, "-shm"))?;
+    let is_fresh = mark.is_some_and(Mark::is_of_this_boot);
+    let believed = index.filter(|_| mark.is_none() || is_fresh);
+    let replaced = |by: Instead, is_certain: bool| {
+        let missing = believed.map(Index::missing);
+        let is_lost = missing.map_or(is_certain, |missing| missing > 0);
+        let evidence = Evidence::Replaced { by, missing };
+        Ok(is_lost.then(|| Loss { file: file.clone(), readable: 0, evidence }))
+    };
     let mut log = match File::open(&file) {
         Ok(log) => BufReader::with_capacity(1 << 20, log),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return replaced(Instead::Nothing, mark.is_some());
+        }
         Err(error) => return Err(error),
     };
     let mut header = [0; HEADER];
-    // An empty log is one that was carried over.
     if !filled(&mut log, &mut header)? {
-        return Ok(None);
+        // It is empty as well once it was carried over and cut.
+        return match log.get_ref().metadata()?.len() {
+            0 => replaced(Instead::EmptyFile, false),
+            _ => replaced(Instead::Noise, true),
+        };
     }
-    let Some(frames) = Frames::of(&header) else { return Ok(None) };
+    let Some(frames) = Frames::of(&header) else { return replaced(Instead::Noise, true) };
+    // The index has the salt of a new log before the log has it, and no frames of it then.
+    if is_fresh && index.is_some_and(|index| index.salt != frames.salt && index.missing() > 0) {
+        return replaced(Instead::OtherLog, true);
+    }
     let read = frames.read(&mut log)?;
     let readable = read.committed;
     if let Some((broken, committed)) = read.broken.zip(read.committed_behind) {
         let evidence = Evidence::Damaged { broken, committed };
         return Ok(Some(Loss { file, readable, evidence }));
     }
-    let seen = seen_by_index(&beside(database, "-shm"), frames.salt)?;
+    let seen = index.filter(|index| index.salt == frames.salt).map(|index| index.committed);
     let cut = seen.filter(|seen| *seen > readable);
     Ok(cut.map(|seen| Loss { file, readable, evidence: Evidence::Cut { seen } }))
 }
@@ -105,7 +171,8 @@ pub(super) fn log_of(database: &Path) -> PathBuf {
     beside(database, "-wal")
 }
 
-fn beside(database: &Path, suffix: &str) -> PathBuf {
+/// A file that goes with a database.
+pub(super) fn beside(database: &Path, suffix: &str) -> PathBuf {
     let mut name = database.as_os_str().to_owned();
     name.push(suffix);
     name.into()
@@ -181,19 +248,41 @@ impl Frames {
     }
 }
 
-/// How many frames of the log with this salt the index has seen committed, if it is of that log.
-fn seen_by_index(index: &Path, salt: [u8; 8]) -> io::Result<Option<u64>> {
-    let mut header = [0; 48];
-    let whole = match File::open(index) {
-        Ok(mut index) => filled(&mut index, &mut header)?,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => false,
-        Err(error) => return Err(error),
-    };
-    // The salt stands as in the log, numbers as the machine has them.
-    let native = |at: usize| u32::from_ne_bytes(header[at..at + 4].try_into().expect("four bytes"));
-    let is_of_log = whole && header[12] != 0 && header[32..40] == salt;
-    let sum = summed((0, 0), &header[..40], cfg!(target_endian = "big"));
-    Ok((is_of_log && sum == (native(40), native(44))).then(|| native(16).into()))
+/// What the index of a log says of it.
+#[derive(Debug, Clone, Copy)]
+struct Index {
+    salt: [u8; 8],
+    /// Frames that were committed.
+    committed: u64,
+    /// Those of them that the database has.
+    carried_over: u64,
+}
+
+impl Index {
+    /// `None`: there is none, or it was not finished.
+    fn read(index: &Path) -> io::Result<Option<Self>> {
+        let mut header = [0; 100];
+        let whole = match File::open(index) {
+            Ok(mut index) => filled(&mut index, &mut header)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+            Err(error) => return Err(error),
+        };
+        // The salt stands as in the log, numbers as the machine has them.
+        let native =
+            |at: usize| u32::from_ne_bytes(header[at..at + 4].try_into().expect("four bytes"));
+        let sum = summed((0, 0), &header[..40], cfg!(target_endian = "big"));
+        let is_finished = whole && header[12] != 0 && sum == (native(40), native(44));
+        Ok(is_finished.then(|| Self {
+            salt: header[32..40].try_into().expect("eight bytes"),
+            committed: native(16).into(),
+            carried_over: native(96).into(),
+        }))
+    }
+
+    /// Frames that are in the log alone.
+    fn missing(self) -> u64 {
+        self.committed.saturating_sub(self.carried_over)
+    }
 }
 
 /// Fills `bytes`; false where the file ends before.
@@ -258,7 +347,8 @@ mod tests {
     }
 
     fn evidence(database: &Path) -> Option<Evidence> {
-        loss(database).expect("the files can be read").map(|loss| loss.evidence)
+        let mark = Mark::of(database);
+        loss(database, mark.as_ref()).expect("the files can be read").map(|loss| loss.evidence)
     }
 
     /// Rows that SQLite finds.
@@ -303,7 +393,7 @@ mod tests {
         };
         assert_eq!(broken, 8);
         assert!(committed > broken);
-        let said = loss(&database).expect("it can be read").expect("a loss").to_string();
+        let said = loss(&database, None).expect("it can be read").expect("a loss").to_string();
         assert!(said.contains("frame 8") && said.contains("segno doctor"), "{said}");
         assert!(rows(&database) < 20, "SQLite goes on with what is left");
     }
@@ -318,5 +408,73 @@ mod tests {
         change(&database, |log| log.truncate(HEADER + (frames - 4) * FRAME));
         assert_eq!(evidence(&database), Some(Evidence::Cut { seen: frames as u64 }));
         assert!(rows(&database) < 20, "SQLite goes on with what is left");
+    }
+
+    #[test]
+    fn a_log_that_is_gone_empty_or_another_one_is_said_while_the_index_misses_frames() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let other = std::fs::read(log_of(&killed(folder.path(), 3))).expect("a log");
+        for (by, marked) in [
+            (Instead::Nothing, false),
+            (Instead::EmptyFile, false),
+            (Instead::Noise, false),
+            (Instead::OtherLog, true),
+        ] {
+            let folder = tempfile::tempdir().expect("a folder");
+            let database = killed(folder.path(), 20);
+            if marked {
+                super::super::in_use::set(&database, false).expect("a mark");
+            }
+            match by {
+                Instead::Nothing => std::fs::remove_file(log_of(&database)).expect("it was there"),
+                Instead::EmptyFile => change(&database, Vec::clear),
+                Instead::Noise => change(&database, |log| log[..HEADER].fill(7)),
+                Instead::OtherLog => change(&database, |log| log.clone_from(&other)),
+            }
+            let Some(Evidence::Replaced { by: said, missing: Some(missing) }) = evidence(&database)
+            else {
+                panic!("nothing is said: {by:?}");
+            };
+            assert_eq!(said, by);
+            assert!(missing >= 20, "{missing}");
+        }
+    }
+
+    #[test]
+    fn a_log_that_is_gone_with_its_index_is_told_by_the_mark() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let database = killed(folder.path(), 20);
+        for suffix in ["-wal", "-shm"] {
+            std::fs::remove_file(beside(&database, suffix)).expect("it was there");
+        }
+        assert_eq!(evidence(&database), None, "as after an end in good order");
+        super::super::in_use::set(&database, true).expect("a mark");
+        let lost = Evidence::Replaced { by: Instead::Nothing, missing: None };
+        assert_eq!(evidence(&database), Some(lost));
+        super::super::in_use::clear(&database);
+        assert_eq!(evidence(&database), None);
+    }
+
+    #[test]
+    fn a_log_that_was_carried_over_is_not_missed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let live = folder.path().join("live.db");
+        killed(folder.path(), 20);
+        for mode in ["PASSIVE", "TRUNCATE"] {
+            let connection = Connection::open(&live).expect("it opens");
+            let row = "INSERT INTO t (text) VALUES ('x')";
+            connection.execute(row, []).expect("a row");
+            let checkpoint = format!("PRAGMA wal_checkpoint({mode})");
+            connection.query_row(&checkpoint, [], |_| Ok(())).expect("a checkpoint");
+            let dead = folder.path().join("dead.db");
+            for suffix in ["", "-wal", "-shm"] {
+                std::fs::copy(beside(&live, suffix), beside(&dead, suffix)).expect("a copy");
+            }
+            super::super::in_use::set(&dead, false).expect("a mark");
+            assert_eq!(evidence(&dead), None, "{mode}");
+            // What it held is in the database.
+            std::fs::remove_file(log_of(&dead)).expect("it was there");
+            assert_eq!(evidence(&dead), None, "{mode}");
+        }
     }
 }

@@ -13,6 +13,7 @@ mod connection;
 mod batch;
 mod checkpoint;
 mod components;
+mod in_use;
 mod journal_buffer;
 mod load;
 mod rest;

@@ -17,7 +17,7 @@ use sqlx::{
 use super::{
     SqliteConfig,
     connection::{Connection, Failed},
-    failure, log_check,
+    failure, in_use, log_check,
 };
 use crate::{archive::ArchiveError, error::BoxError, sql::Failure};
 
@@ -276,13 +276,16 @@ impl DataDirectory {
             if config.relaxed { SqliteSynchronous::Normal } else { SqliteSynchronous::Full };
         let files = Files { database: config.dir.join(DATABASE_FILE), synchronous };
         // SQLite would go on with what is left of a damaged log, and not say so.
-        match log_check::loss(&files.database) {
+        let mark = in_use::Mark::of(&files.database);
+        match log_check::loss(&files.database, mark.as_ref()) {
             Ok(None) => {}
             Ok(Some(loss)) => tracing::error!("{loss}"),
             Err(error) => tracing::warn!(%error, "the write-ahead log could not be looked at"),
         }
         let opened = Self { files, _lock: lock };
         opened.migrate().await?;
+        // Whatever the log had was carried over.
+        in_use::clear(&opened.files.database);
         Ok(opened)
     }
 
@@ -293,7 +296,15 @@ impl DataDirectory {
             _ => "FULL",
         };
         let pragmas = [("synchronous", synchronous), ("foreign_keys", "ON"), WRITER_CACHE];
-        Connection::open(&self.files.database, &[&pragmas[..], &PRAGMAS, &WRITER_PRAGMAS].concat())
+        let pragmas = [&pragmas[..], &PRAGMAS, &WRITER_PRAGMAS].concat();
+        let mut connection = Connection::open(&self.files.database, &pragmas)?;
+        // The first read makes the log.
+        connection.say("SELECT count(*) FROM sqlite_schema")?;
+        let sync = !matches!(self.files.synchronous, SqliteSynchronous::Normal);
+        if let Err(error) = in_use::set(&self.files.database, sync) {
+            tracing::debug!(%error, "the database could not be marked as in use");
+        }
+        Ok(connection)
     }
 
     /// A connection that may write, for what is done beside the writer.
@@ -363,6 +374,12 @@ impl DataDirectory {
                 OpenError::Database { file: file(), source: Box::new(sqlx::Error::from(other)) }
             }
         })
+    }
+}
+
+impl Drop for DataDirectory {
+    fn drop(&mut self) {
+        in_use::clear(&self.files.database);
     }
 }
 

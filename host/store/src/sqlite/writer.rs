@@ -100,12 +100,13 @@ pub(super) struct Writer {
 
 /// Where it writes, and what it knows of that.
 pub(super) struct Place {
-    pub(super) directory: Arc<DataDirectory>,
     pub(super) cached_promises: usize,
     pub(super) active_journals: Arc<ActiveJournals>,
     connection: Option<Connection>,
     /// None: to be read anew.
     writer_cache: Option<WriterCache>,
+    /// Given back after the connection has ended.
+    pub(super) directory: Arc<DataDirectory>,
 }
 
 /// Commands that are decided together or not at all, and who waits for it.
