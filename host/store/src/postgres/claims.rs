@@ -115,6 +115,11 @@ impl Claims {
         ids.for_each(|id| remembered.forget(id));
     }
 
+    /// Remembers nothing.
+    pub(super) fn forget_all(&self) {
+        *self.remembered() = Remembered::default();
+    }
+
     /// The remembered rows, locked against changes.
     pub(super) fn remembered(&self) -> MutexGuard<'_, Remembered> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)

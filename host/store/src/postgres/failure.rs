@@ -75,7 +75,8 @@ pub(super) fn cause(error: &Failure) -> Cause {
                 | sqlx::Error::PoolTimedOut
                 | sqlx::Error::WorkerCrashed
                 | sqlx::Error::BeginFailed,
-            ) => Cause::Away,
+            )
+            | Failure::NotPrimary(_) => Cause::Away,
             _ => Cause::Refused,
         };
     };

@@ -52,7 +52,8 @@ impl PostgresStore {
 
     async fn newest_incarnation(&self, node: &NodeName) -> Option<u64> {
         let query = sqlx::query(INCARNATION).bind(escape(node.as_str()));
-        let row = self.reader.pool.fetch_optional(query).await.ok()??;
+        let mut connection = self.reader.pool.acquire().await.ok()?;
+        let row = connection.fetch_optional(query).await.ok()??;
         row.try_get::<i64, _>(0).ok().map(i64::cast_unsigned)
     }
 }

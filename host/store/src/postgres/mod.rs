@@ -14,6 +14,10 @@ mod time;
 mod columns;
 mod fields;
 
+mod connections;
+mod held;
+mod primary;
+
 mod append;
 mod availability;
 mod batch;
@@ -64,7 +68,9 @@ use segno_env::Env;
 use self::{
     availability::Availability,
     claims::Claims,
+    connections::Connections,
     notify::Notifier,
+    primary::{MAX_AGE, Primary},
     reader::Reader,
     writer::{QUEUE, Request, Shared, Writer},
 };
@@ -72,6 +78,9 @@ use super::{
     CallTree, Due, Hints, Modules, Ready, Scan, Store, StoreError, WorkQueue, limits,
     sql::read::Leases, writing::Writing,
 };
+
+/// How long a read of due work may take; the database ends its statement before.
+const READ_TIMEOUT: Millis = Millis(25_000);
 
 /// A store in a database that other hosts use too.
 pub struct PostgresStore {
@@ -124,11 +133,12 @@ impl PostgresStore {
         let (queue, requests) = mpsc::channel(QUEUE);
         let (counted, written) = watch::channel(Written::default());
         let closed = CancellationToken::new();
+        let primary = Arc::new(Primary::new(env.clone()));
         let notifier = Notifier::new(
-            config.clone(),
+            &config,
             &engine,
             &opened.schema,
-            env.clone(),
+            primary.clone(),
             hints.clone(),
             closed.clone(),
         );
@@ -137,6 +147,7 @@ impl PostgresStore {
         let shared = Arc::new(Shared {
             notifications: notifier.notifications(),
             options: config.writer(),
+            primary: primary.clone(),
             config: engine,
             env,
             time,
@@ -147,7 +158,11 @@ impl PostgresStore {
             written: counted,
         });
         let order = config.spread.then(RandomState::new);
-        let reader = Reader::over(config.connection("reader"), config.readers);
+        let reader = |connection| {
+            Reader::over(Connections::to(&primary, connection, config.readers, MAX_AGE))
+        };
+        let for_clients = reader(config.clients(limits::CLIENT_READ));
+        let reader = reader(config.connection("reader"));
         let writer = Writer::new(shared.clone(), requests, config.writers);
         shared.env.runtime.spawn("store writer", Box::pin(writer.run()));
         let of = |reader, for_clients| Self {
@@ -160,7 +175,6 @@ impl PostgresStore {
             order: order.clone(),
             closed: closed.clone(),
         };
-        let for_clients = Reader::over(config.clients(limits::CLIENT_READ), config.readers);
         Ok(Arc::new(of(reader, Some(Arc::new(of(for_clients, None))))))
     }
 
@@ -170,7 +184,8 @@ impl PostgresStore {
     /// [`OpenError`] says why it cannot be used.
     pub async fn look(config: &PostgresConfig, env: &Env) -> Result<PostgresLook, OpenError> {
         open::open(config, env).await?;
-        Ok(PostgresLook { reader: Reader::over(config.connection("look"), 2) })
+        let connections = Connections::anywhere(config.connection("look"), 2);
+        Ok(PostgresLook { reader: Reader::over(connections) })
     }
 
     /// The time of this database, for everything that the host plans.
@@ -181,6 +196,16 @@ impl PostgresStore {
     /// What was written since the store was opened.
     pub fn written(&self) -> Written {
         *self.written.borrow()
+    }
+
+    /// The result of a read that the host repeats for ever: a server that vanished with its machine
+    /// must not hold it up until the network gives up.
+    async fn in_time<T>(
+        &self,
+        read: impl Future<Output = Result<T, StoreError>>,
+    ) -> Result<T, StoreError> {
+        let away = || StoreError::Away { reason: "no answer to a read in time".to_owned() };
+        self.shared.env.within(READ_TIMEOUT, read).await.unwrap_or_else(|| Err(away()))
     }
 
     async fn ask<T>(
@@ -229,6 +254,8 @@ impl Store for PostgresStore {
     }
 
     async fn check_writes(&self) -> Result<(), StoreError> {
+        // A commit a moment ago says nothing of the server that answers reads now.
+        self.shared.primary.check()?;
         self.shared.writing.check(self.reader.try_writing()).await
     }
 
@@ -261,7 +288,7 @@ impl WorkQueue for PostgresStore {
             true => Leases::Rest,
             false => Leases::End,
         };
-        let due = self.reader.due_with(now, limit, leases).await;
+        let due = self.in_time(self.reader.due_with(now, limit, leases)).await;
         match &due {
             Ok(_) => availability.is_here(machine),
             Err(error @ (StoreError::Away { .. } | StoreError::TooLong { .. })) => {
@@ -278,7 +305,7 @@ impl WorkQueue for PostgresStore {
         after: Option<i64>,
         limit: u32,
     ) -> Result<Vec<Ready>, StoreError> {
-        let mut page = self.reader.ready(now, after, limit).await?;
+        let mut page = self.in_time(self.reader.ready(now, after, limit)).await?;
         if let (Some(order), Some((_, others))) = (&self.order, page.split_last_mut()) {
             // The last one says where the next page begins.
             others.sort_by_key(|ready| order.hash_one(ready.cursor));
@@ -292,6 +319,6 @@ impl WorkQueue for PostgresStore {
         now: Timestamp,
         limit: u32,
     ) -> Result<Due, StoreError> {
-        self.reader.outbox_due(kind, now, limit).await
+        self.in_time(self.reader.outbox_due(kind, now, limit)).await
     }
 }

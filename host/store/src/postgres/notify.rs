@@ -20,19 +20,30 @@ use segno_core::{
 use segno_env::Env;
 use serde::{Deserialize, Serialize};
 use sqlx::{
-    Connection as _, Executor as _, PgConnection, PgPool,
-    postgres::{PgListener, PgPoolOptions},
+    Acquire as _, Executor as _,
+    postgres::{PgConnectOptions, PgListener},
 };
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::{config::PostgresConfig, fields::escape};
+use super::{
+    config::PostgresConfig,
+    connections::Connections,
+    fields::escape,
+    held::HeldConnection,
+    primary::{MAX_AGE, Primary},
+};
 use crate::{Hints, sql};
 
 /// Notifications of this length of time are sent together.
 const GATHER: Millis = Millis(5);
 /// The pause after a failure to send or to listen.
 const REST: Millis = Millis(1_000);
+/// The age at which the connection that looks is made anew, so that a primary that was left behind
+/// and still takes writes is found out soon.
+const LOOK_AGE: Millis = Millis(10_000);
+/// How long a look may take.
+const LOOK_TIMEOUT: Millis = Millis(25_000);
 /// PostgreSQL takes less than 8,000 bytes.
 const LONGEST: usize = 7_500;
 /// Watched promises read at a time.
@@ -106,13 +117,17 @@ impl Notifications {
 
 /// Sends and receives the notifications of one host.
 pub(super) struct Notifier {
-    config: PostgresConfig,
+    /// How the messenger connects.
+    messenger: PgConnectOptions,
+    /// Whether hosts tell each other what happened.
+    notify: bool,
+    primary: Arc<Primary>,
     env: Env,
     hints: Arc<dyn Hints>,
     notifications: Arc<Notifications>,
     channel: String,
     own: u64,
-    pool: PgPool,
+    connections: Connections,
     scan_period: Millis,
     closed: CancellationToken,
 }
@@ -120,25 +135,25 @@ pub(super) struct Notifier {
 impl Notifier {
     /// A notifier for the tables in `schema`, until `closed`.
     pub(super) fn new(
-        config: PostgresConfig,
+        config: &PostgresConfig,
         engine: &Config,
         schema: &str,
-        env: Env,
+        primary: Arc<Primary>,
         hints: Arc<dyn Hints>,
         closed: CancellationToken,
     ) -> Arc<Self> {
-        let pool = PgPoolOptions::new()
-            .max_connections(2)
-            .test_before_acquire(false)
-            .connect_lazy_with(config.connection("listener"));
+        let connections = Connections::to(&primary, config.connection("listener"), 2, LOOK_AGE);
+        let env = primary.env().clone();
         Arc::new(Self {
-            config,
+            messenger: config.connection("messenger"),
+            notify: config.notify,
+            primary,
             own: env.runtime.nonce(),
             env,
             hints,
             notifications: Arc::default(),
             channel: channel(schema),
-            pool,
+            connections,
             scan_period: engine.scan_period,
             closed,
         })
@@ -153,7 +168,7 @@ impl Notifier {
     pub(super) fn start(self: &Arc<Self>) {
         let runtime = self.env.runtime.clone();
         runtime.spawn("store look", Box::pin(self.clone().look()));
-        if self.config.notify {
+        if self.notify {
             runtime.spawn("store tell", Box::pin(self.clone().tell()));
             runtime.spawn("store listen", Box::pin(self.clone().listen()));
         }
@@ -161,7 +176,7 @@ impl Notifier {
 
     /// Sends what was added.
     async fn tell(self: Arc<Self>) {
-        let mut connection: Option<PgConnection> = None;
+        let mut held: Option<HeldConnection> = None;
         loop {
             tokio::select! {
                 biased;
@@ -170,18 +185,18 @@ impl Notifier {
             }
             self.env.runtime.sleep(GATHER).await;
             let text = self.written(self.notifications.take());
-            if connection.is_none() {
-                connection =
-                    PgConnection::connect_with(&self.config.connection("messenger")).await.ok();
+            held = held.filter(|held| held.is_current(&self.primary));
+            if held.is_none() {
+                held = HeldConnection::open(&self.messenger, &self.primary).await.ok();
             }
-            let sent = match connection.as_mut() {
-                Some(open) => {
-                    open.execute(sqlx::query(NOTIFY).bind(&self.channel).bind(text)).await.is_ok()
-                }
-                None => false,
+            let telling = async {
+                let connection = &mut held.as_mut()?.connection;
+                let query = sqlx::query(NOTIFY).bind(&self.channel).bind(text);
+                connection.execute(query).await.ok()
             };
-            if !sent {
-                connection = None;
+            let sent = self.env.within(LOOK_TIMEOUT, telling).await.flatten();
+            if sent.is_none() {
+                held = None;
                 self.env.runtime.sleep(REST).await;
             }
         }
@@ -199,25 +214,43 @@ impl Notifier {
         serde_json::to_string(&short).expect("texts and numbers are JSON")
     }
 
+    /// Listens, over a session that is made anew when the primary is another server, and from time
+    /// to time.
     async fn listen(self: Arc<Self>) {
-        while !self.closed.is_cancelled() {
-            if let Ok(mut listener) = PgListener::connect_with(&self.pool).await
-                && listener.listen(&self.channel).await.is_ok()
-            {
-                // Earlier notifications were missed.
-                self.hear(Message { ready: true, more: true, ..Message::default() }).await;
-                while let Ok(Some(told)) = listener.try_recv().await {
-                    match serde_json::from_str::<Message>(told.payload()) {
-                        Ok(message) if message.from == self.own => {}
-                        Ok(message) => self.hear(message).await,
-                        Err(error) => tracing::debug!(%error, "a message of another kind"),
-                    }
-                }
+        loop {
+            let epoch = self.primary.epoch();
+            tokio::select! {
+                biased;
+                () = self.closed.cancelled() => return,
+                () = self.primary.left(epoch) => continue,
+                () = self.env.runtime.sleep(MAX_AGE) => continue,
+                () = self.receive() => {}
             }
             tokio::select! {
                 biased;
                 () = self.closed.cancelled() => return,
                 () = self.env.runtime.sleep(REST) => {}
+            }
+        }
+    }
+
+    /// Hears what others tell until the session ends.
+    async fn receive(&self) {
+        let (_, pool) = self.connections.pool();
+        let Ok(mut listener) = PgListener::connect_with(&pool).await else { return };
+        let Ok(connection) = listener.acquire().await else { return };
+        if self.primary.examine(connection).await.is_err()
+            || listener.listen(&self.channel).await.is_err()
+        {
+            return;
+        }
+        // Earlier notifications were missed.
+        self.hear(Message { ready: true, more: true, ..Message::default() }).await;
+        while let Ok(Some(told)) = listener.try_recv().await {
+            match serde_json::from_str::<Message>(told.payload()) {
+                Ok(message) if message.from == self.own => {}
+                Ok(message) => self.hear(message).await,
+                Err(error) => tracing::debug!(%error, "a message of another kind"),
             }
         }
     }
@@ -241,7 +274,7 @@ impl Notifier {
         }
     }
 
-    /// Polls for promises that other hosts settled.
+    /// Polls for promises that other hosts settled, and for where the primary is.
     async fn look(self: Arc<Self>) {
         loop {
             tokio::select! {
@@ -251,15 +284,22 @@ impl Notifier {
             }
             self.look_once().await;
         }
-        self.pool.close().await;
+        self.connections.close().await;
     }
 
     async fn look_once(&self) {
+        // The primary is looked for whether anything is watched or not.
+        let mut connection = match self.connections.acquire().await {
+            Ok(connection) => connection,
+            Err(error) => return self.primary.is_away(&error),
+        };
         let watched = self.hints.watched();
         for page in watched.chunks(PAGE) {
             let ids: Vec<_> = page.iter().map(|id| escape(id.as_str()).into_owned()).collect();
             // Where that fails, the next look is soon.
-            let Ok(found) = self.pool.fetch_all(sqlx::query(SETTLED).bind(ids)).await else {
+            let found = connection.fetch_all(sqlx::query(SETTLED).bind(ids));
+            let Some(Ok(found)) = self.env.within(LOOK_TIMEOUT, found).await else {
+                connection.close_on_drop();
                 return;
             };
             let settled = found.iter().filter_map(|row| sql::id(row, 0).ok());

@@ -1,18 +1,15 @@
 //! The connections that read, and the few writes that need no batch.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
 use segno_core::{
     id::{Digest, PromiseId},
     time::Timestamp,
 };
-use sqlx::{
-    AssertSqlSafe, Executor as _, Postgres,
-    postgres::{PgConnectOptions, PgPoolOptions},
-};
+use sqlx::{AssertSqlSafe, Connection as _, Executor as _, Postgres, pool::PoolConnection};
 
-use super::{fields::escape, session::NoneUnmerged};
+use super::{connections::Connections, fields::escape, session::NoneUnmerged};
 use crate::{
     ModuleRow, Modules, NewModule, StoreError,
     sql::{
@@ -20,9 +17,6 @@ use crate::{
         read::{self, failed},
     },
 };
-
-/// The longest wait of a read for a connection: for a free one, or for a database that is away.
-const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A component once more is the same one.
 const PUT_COMPONENT: &str = "
@@ -42,29 +36,30 @@ const REMOVE_COMPONENT: &str = "
 pub(super) type Reader = read::Reader<Postgres>;
 
 impl Reader {
-    /// Connections are made when they are first needed.
-    pub(super) fn over(options: PgConnectOptions, connections: u32) -> Self {
-        let pool = PgPoolOptions::new()
-            .max_connections(connections)
-            .acquire_timeout(ACQUIRE_TIMEOUT)
-            .idle_timeout(Duration::from_secs(60))
-            .connect_lazy_with(options);
+    /// A reader over these.
+    pub(super) fn over(pool: Connections) -> Self {
         Self { pool, unmerged: NoneUnmerged }
+    }
+
+    /// A connection for the statement with this name.
+    async fn acquired(&self, name: &'static str) -> Result<PoolConnection<Postgres>, StoreError> {
+        self.pool.acquire().await.map_err(failed::<Postgres, _>(name))
     }
 
     /// Commits a row that says what it said before.
     pub(super) async fn try_writing(&self) -> Result<(), StoreError> {
-        self.pool
-            .execute(SAME_AS_BEFORE)
-            .await
-            .map(drop)
-            .map_err(failed::<Postgres, _>("try to write"))
+        let name = "try to write";
+        let mut connection = self.acquired(name).await?;
+        let written = connection.execute(SAME_AS_BEFORE).await;
+        written.map(drop).map_err(failed::<Postgres, _>(name))
     }
 
     /// Forgets everything but modules, aliases and hosts.
     pub(super) async fn wipe(&self) -> Result<(), StoreError> {
-        let failed = failed::<Postgres, sqlx::Error>("forget everything");
-        let mut transaction = self.pool.begin().await.map_err(&failed)?;
+        let name = "forget everything";
+        let failed = failed::<Postgres, sqlx::Error>(name);
+        let mut connection = self.acquired(name).await?;
+        let mut transaction = connection.begin().await.map_err(&failed)?;
         for statement in sql::wipe() {
             transaction.execute(AssertSqlSafe(statement)).await.map_err(&failed)?;
         }
@@ -84,7 +79,9 @@ impl Modules for Reader {
             .bind(shared)
             .bind(limits)
             .bind(runs);
-        self.pool.execute(query).await.map(drop).map_err(failed::<Postgres, _>("keep a component"))
+        let name = "keep a component";
+        let mut connection = self.acquired(name).await?;
+        connection.execute(query).await.map(drop).map_err(failed::<Postgres, _>(name))
     }
 
     async fn component(&self, digest: Digest) -> Result<Option<Arc<[u8]>>, StoreError> {
@@ -106,10 +103,12 @@ impl Modules for Reader {
     /// A reference that is made at the same time wins.
     async fn remove(&self, digest: Digest, before: Timestamp) -> Result<bool, StoreError> {
         let query = sqlx::query(REMOVE_COMPONENT).bind(digest.0.to_vec()).bind(before.0);
-        match self.pool.execute(query).await {
+        let name = "remove a component";
+        let mut connection = self.acquired(name).await?;
+        match connection.execute(query).await {
             Ok(done) => Ok(done.rows_affected() > 0),
             Err(sqlx::Error::Database(error)) if error.is_foreign_key_violation() => Ok(false),
-            Err(error) => Err(failed::<Postgres, _>("remove a component")(error)),
+            Err(error) => Err(failed::<Postgres, _>(name)(error)),
         }
     }
 }

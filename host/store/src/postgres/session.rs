@@ -5,13 +5,15 @@ use std::ops::ControlFlow;
 use futures::TryStreamExt as _;
 use segno_core::id::PromiseId;
 use sqlx::{
-    Executor as _, PgConnection, Pool, Postgres, Row as _, SqlStr, Transaction, TypeInfo as _,
-    ValueRef as _,
+    Executor as _, PgConnection, Postgres, Row as _, SqlSafeStr as _, SqlStr, Transaction,
+    TypeInfo as _, ValueRef as _,
+    pool::PoolConnection,
     postgres::{PgArguments, PgRow},
     query::Query,
 };
 
 use super::{
+    connections::Connections,
     failure::{self, Failed},
     fields::escape,
 };
@@ -38,16 +40,22 @@ pub(crate) struct NoneUnmerged;
 
 impl Dialect for Postgres {
     type Unmerged = NoneUnmerged;
+    type Pool = Connections;
+
+    async fn acquire(connections: &Connections) -> Result<PoolConnection<Self>, Failure> {
+        connections.acquire().await
+    }
 
     /// The transaction begins in a task of its own, so that dropping this future does not stop it
     /// half way. The driver counts a transaction only when it has read the server's answer to
     /// `BEGIN`: dropped before that, the connection would return to the pool inside an open
     /// transaction, and later reads on it would see an old snapshot.
     #[expect(clippy::disallowed_methods, reason = "the task is short and only reads")]
-    async fn snapshot(pool: &Pool<Self>) -> sqlx::Result<Transaction<'static, Self>> {
-        let pool = pool.clone();
-        let beginning = tokio::spawn(async move { pool.begin_with(SNAPSHOT).await });
-        beginning.await.unwrap_or(Err(sqlx::Error::WorkerCrashed))
+    async fn snapshot(connections: &Connections) -> Result<Transaction<'static, Self>, Failure> {
+        let connection = connections.acquire().await?;
+        let beginning = Transaction::begin(connection, Some(SNAPSHOT.into_sql_str()));
+        let begun = tokio::spawn(beginning).await;
+        Ok(begun.unwrap_or(Err(sqlx::Error::WorkerCrashed))?)
     }
 
     fn failed(statement: &'static str, source: Failure) -> StoreError {

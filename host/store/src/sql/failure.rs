@@ -17,6 +17,9 @@ pub(crate) enum Failure {
     /// The answer of a driver, or of the database behind it.
     #[error(transparent)]
     Driver(sqlx::Error),
+    /// The server that was reached is not the one that takes writes.
+    #[error("{0}")]
+    NotPrimary(String),
     /// A statement that always finds a row found none.
     #[error("no rows returned by a query that expected to return at least one row")]
     NoRow,

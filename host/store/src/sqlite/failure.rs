@@ -39,7 +39,7 @@ fn extended_code(error: &Failure) -> Option<i32> {
     match error {
         Failure::Sqlite { code, .. } => Some(*code),
         Failure::Driver(error) => error.as_database_error()?.code()?.parse().ok(),
-        Failure::Unreadable(_) | Failure::NoRow => None,
+        Failure::Unreadable(_) | Failure::NotPrimary(_) | Failure::NoRow => None,
     }
 }
 
@@ -94,7 +94,10 @@ pub(super) fn fault(error: &Failure) -> Fault {
         (Some(READ_ONLY | DISK | CORRUPT | FULL | CANNOT_OPEN | NO_MEMORY), _) => Fault::Medium,
         (Some(BUSY | LOCKED | INTERRUPTED | PROTOCOL | NOT_A_DATABASE), _) => Fault::Moment,
         (Some(_), _) | (None, Failure::Unreadable(_)) => Fault::Submission,
-        (None, Failure::Sqlite { .. } | Failure::Driver(_) | Failure::NoRow) => Fault::Moment,
+        (
+            None,
+            Failure::Sqlite { .. } | Failure::Driver(_) | Failure::NotPrimary(_) | Failure::NoRow,
+        ) => Fault::Moment,
     }
 }
 

@@ -6,6 +6,7 @@ use futures::TryStreamExt as _;
 use segno_core::id::PromiseId;
 use sqlx::{
     Pool, Row as _, SqlStr, Sqlite, SqliteConnection, Transaction, TypeInfo as _, ValueRef as _,
+    pool::PoolConnection,
     query::Query,
     sqlite::{SqliteArguments, SqliteRow},
 };
@@ -22,9 +23,15 @@ use crate::{
 };
 
 impl Dialect for Sqlite {
+    type Pool = Pool<Self>;
+
+    async fn acquire(pool: &Pool<Self>) -> Result<PoolConnection<Self>, Failure> {
+        Ok(pool.acquire().await?)
+    }
+
     /// The driver gives up by itself what nobody waits for any more.
-    async fn snapshot(pool: &Pool<Self>) -> sqlx::Result<Transaction<'static, Self>> {
-        pool.begin_with("BEGIN").await
+    async fn snapshot(pool: &Pool<Self>) -> Result<Transaction<'static, Self>, Failure> {
+        Ok(pool.begin_with("BEGIN").await?)
     }
 
     /// None: another process writes, and any journal may lack records.

@@ -21,11 +21,14 @@ use std::{
 
 use segno_core::{command::Command, config::Config, time::Millis};
 use segno_env::Env;
-use sqlx::{Connection as _, PgConnection, postgres::PgConnectOptions};
+use sqlx::{Connection as _, postgres::PgConnectOptions};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use self::submission::{Answer, Submission};
-use super::{availability::Availability, claims::Claims, notify::Notifications, time::Time};
+use super::{
+    availability::Availability, claims::Claims, held::HeldConnection, notify::Notifications,
+    primary::Primary, time::Time,
+};
 use crate::{Hints, StoreError, writing::Writing};
 
 /// A batch takes no further submission once it has this many commands.
@@ -63,6 +66,7 @@ pub struct Written {
 /// What all batches share.
 pub(super) struct Shared {
     pub(super) options: PgConnectOptions,
+    pub(super) primary: Arc<Primary>,
     pub(super) config: Config,
     pub(super) env: Env,
     pub(super) time: Arc<Time>,
@@ -89,7 +93,7 @@ pub(super) struct Writer {
 }
 
 /// A place for one connection; none while it is closed.
-type ConnectionSlot = Option<PgConnection>;
+type ConnectionSlot = Option<HeldConnection>;
 
 struct Finished {
     slot: ConnectionSlot,
@@ -117,6 +121,7 @@ impl Writer {
         // Runs while something could begin that is not worth it.
         let mut patience = None;
         let mut late = false;
+        let mut epoch = self.shared.primary.epoch();
         loop {
             while closing.is_none() && self.pending.len() < LOOK {
                 match self.queue.try_recv() {
@@ -147,6 +152,12 @@ impl Writer {
                     Some(request) => closing = self.take(request),
                     None => closing = Some(None),
                 },
+                () = self.shared.primary.left(epoch) => {
+                    epoch = self.shared.primary.epoch();
+                    self.idle.iter_mut().for_each(|slot| drop(slot.take()));
+                    // The numbers of transactions that are remembered are the former server's.
+                    self.shared.claims.forget_all();
+                }
                 () = async { patience.as_mut().expect("it runs").await }, if patience.is_some() => {
                     patience = None;
                     late = true;
@@ -159,7 +170,7 @@ impl Writer {
         }
         for slot in self.idle.into_iter().flatten() {
             // The database notices by itself where this does not reach it.
-            let _ = self.shared.env.within(Millis(1_000), slot.close()).await;
+            let _ = self.shared.env.within(Millis(1_000), slot.connection.close()).await;
         }
         if let Some(Some(answer)) = closing {
             let _ = answer.send(());

@@ -3,7 +3,6 @@
 
 use segno_core::{command::Command, footprint::Footprint, time::Millis};
 use segno_env::Clock as _;
-use sqlx::{Connection as _, PgConnection};
 
 use super::{ConnectionSlot, Shared, batch_error::BatchError, submission::Submission};
 use crate::{
@@ -13,13 +12,12 @@ use crate::{
         append::Appends,
         batch::{Batch, Committed, FootprintedCommand, NotCommitted},
         failure::{Cause, Failed},
+        held::HeldConnection,
     },
 };
 
 /// How long one transaction may take before its connection is given up.
 const TRANSACTION_TIMEOUT: Millis = Millis(30_000);
-/// How long a connection may take to be made.
-const CONNECT_TIMEOUT: Millis = Millis(3_000);
 /// How long a submission waits for a database that is away before it is told so.
 const AWAY_TIMEOUT: Millis = Millis(5_000);
 /// Lost races in a row after which a submission is told so.
@@ -34,6 +32,9 @@ impl Shared {
         batch: Vec<Submission>,
         waiting: usize,
     ) -> ConnectionSlot {
+        if slot.as_ref().is_some_and(|held| !held.is_current(&self.primary)) {
+            slot = None;
+        }
         let short = batch.iter().all(|each| each.claim.is_some());
         let left = if short { self.append(&mut slot, batch, waiting).await } else { batch };
         if left.is_empty() { slot } else { self.execute(slot, left, waiting).await }
@@ -59,20 +60,20 @@ impl Shared {
         let mut changes = Changes::watched_by(&*self.hints);
         changes.add_ids(appends.ids());
         let appending = async {
-            let connection = match slot {
+            let held = match slot {
                 Some(open) => open,
                 None => slot.insert(self.connect().await?),
             };
-            appends.commit(connection, &self.claims).await
+            appends.commit(&mut held.connection, &self.claims).await
         };
         let appended = match self.env.within(TRANSACTION_TIMEOUT, appending).await {
             Some(Ok(appended)) => appended,
             // The append may have happened: the next decision sees whether.
             failed => {
-                let lost =
-                    |failed: &Failed| matches!(failed.cause(), Cause::Away | Cause::ReadOnly);
-                if failed.is_none_or(|failed| failed.as_ref().is_err_and(lost)) {
-                    *slot = None;
+                match failed.map(|failed| failed.map_err(|failed| failed.cause())) {
+                    None => *slot = None,
+                    Some(Err(cause @ (Cause::Away | Cause::ReadOnly))) => self.give_up(slot, cause),
+                    Some(_) => {}
                 }
                 self.claims.forget(appends.ids());
                 return batch;
@@ -195,7 +196,7 @@ impl Shared {
                     self.jitter(Millis(1 << races.min(6)))
                 }
                 Some(failed) => {
-                    *slot = None;
+                    self.give_up(slot, failed.cause());
                     self.writing.failed(&failed);
                     self.availability.is_away(self.env.clock.now(), &failed);
                     if waited >= AWAY_TIMEOUT {
@@ -220,10 +221,11 @@ impl Shared {
         commands: &[&[FootprintedCommand]],
         also: &Footprint,
     ) -> Result<Committed, NotCommitted> {
-        let connection = match slot {
+        let held = match slot {
             Some(open) => open,
             None => slot.insert(self.connect().await?),
         };
+        let connection = &mut held.connection;
         let changes = Changes::watched_by(&*self.hints);
         let batch = Batch::new(connection, &self.config, &self.time, &self.claims, changes);
         let done = self.env.within(TRANSACTION_TIMEOUT, batch.run(commands, also)).await;
@@ -235,10 +237,18 @@ impl Shared {
         done.unwrap_or_else(|| Err(NotCommitted::Unknown(late())))
     }
 
-    async fn connect(&self) -> Result<PgConnection, Failed> {
-        let connecting = PgConnection::connect_with(&self.options);
-        let connected = self.env.within(CONNECT_TIMEOUT, connecting).await;
-        connected.unwrap_or(Err(sqlx::Error::PoolTimedOut)).map_err(Failed::of("connect"))
+    async fn connect(&self) -> Result<HeldConnection, Failed> {
+        let held = HeldConnection::open(&self.options, &self.primary).await;
+        held.map_err(Failed::of("connect"))
+    }
+
+    /// Gives a connection up, and all others with it if its server takes no writes.
+    fn give_up(&self, slot: &mut ConnectionSlot, cause: Cause) {
+        if let Some(held) = slot.take()
+            && cause == Cause::ReadOnly
+        {
+            self.primary.refused_writes(held.epoch);
+        }
     }
 
     /// Something between half of `wait` and all of it, so that those who were in each other's way

@@ -42,7 +42,7 @@ use segno_core::{
     time::Timestamp,
     value::{Payload, Text},
 };
-use sqlx::{Pool, Transaction, pool::PoolConnection};
+use sqlx::{Transaction, pool::PoolConnection};
 
 pub(crate) use self::{
     due::Leases,
@@ -67,14 +67,14 @@ use crate::{
 /// The connections that read.
 #[derive(Debug)]
 pub(crate) struct Reader<D: Dialect> {
-    pub(crate) pool: Pool<D>,
+    pub(crate) pool: D::Pool,
     pub(crate) unmerged: D::Unmerged,
 }
 
 impl<D: Dialect> Reader<D> {
     /// A connection, for a read with this name.
     async fn connection(&self, name: &'static str) -> Result<PoolConnection<D>, StoreError> {
-        self.pool.acquire().await.map_err(failed::<D, _>(name))
+        D::acquire(&self.pool).await.map_err(failed::<D, _>(name))
     }
 
     /// A transaction that sees one instant, for a read with this name.

@@ -8,7 +8,7 @@
 use std::ops::ControlFlow;
 
 use segno_core::id::PromiseId;
-use sqlx::{AssertSqlSafe, Pool, SqlSafeStr as _, SqlStr, Transaction};
+use sqlx::{AssertSqlSafe, SqlSafeStr as _, SqlStr, Transaction, pool::PoolConnection};
 
 use crate::{
     StoreError, archive,
@@ -126,11 +126,20 @@ pub(crate) trait Session: Send {
 
 /// A database whose reads are written here.
 pub(crate) trait Dialect: sqlx::Database<Connection: Session> {
+    /// The connections that read.
+    type Pool: Send + Sync + 'static;
+
+    /// A connection for a read.
+    fn acquire(
+        pool: &Self::Pool,
+    ) -> impl Future<Output = Result<PoolConnection<Self>, Failure>> + Send;
+
     /// Begins a transaction that sees one instant. Whoever stops waiting for it leaves no connection
     /// behind that sees an older instant than the reads to come.
     fn snapshot(
-        pool: &Pool<Self>,
-    ) -> impl Future<Output = sqlx::Result<Transaction<'static, Self>>> + Send;
+        pool: &Self::Pool,
+    ) -> impl Future<Output = Result<Transaction<'static, Self>, Failure>> + Send;
+
     /// Says which journals may have records that the table `journal` lacks.
     type Unmerged: Unmerged;
 

@@ -9,6 +9,7 @@ mod interrupted;
 mod opening;
 mod retention;
 mod several;
+mod switch_over;
 mod tables;
 mod waiting;
 

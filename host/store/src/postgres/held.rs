@@ -1,0 +1,43 @@
+//! A connection that one task keeps for long.
+
+use std::time::Duration;
+
+use segno_core::time::Millis;
+use sqlx::{Connection as _, PgConnection, postgres::PgConnectOptions};
+
+use super::primary::{MAX_AGE, Primary};
+use crate::sql::Failure;
+
+/// How long a connection may take to be made.
+const CONNECT_TIMEOUT: Millis = Millis(3_000);
+
+/// A connection to the primary, as long as it is current.
+pub(super) struct HeldConnection {
+    pub(super) connection: PgConnection,
+    /// The epoch in which it was made.
+    pub(super) epoch: u64,
+    made_at: Duration,
+}
+
+impl HeldConnection {
+    /// Connects.
+    ///
+    /// # Errors
+    /// No server answers in time, or one that is not the primary.
+    pub(super) async fn open(
+        options: &PgConnectOptions,
+        primary: &Primary,
+    ) -> Result<Self, Failure> {
+        let env = primary.env();
+        let connected = env.within(CONNECT_TIMEOUT, PgConnection::connect_with(options)).await;
+        let mut connection = connected.unwrap_or(Err(sqlx::Error::PoolTimedOut))?;
+        let epoch = primary.examine(&mut connection).await?;
+        Ok(Self { connection, epoch, made_at: env.clock.elapsed() })
+    }
+
+    /// Whether it need not be replaced yet.
+    pub(super) fn is_current(&self, primary: &Primary) -> bool {
+        let age = primary.env().clock.elapsed().saturating_sub(self.made_at);
+        self.epoch == primary.epoch() && age < Duration::from_millis(MAX_AGE.0.unsigned_abs())
+    }
+}
