@@ -14,7 +14,7 @@ use segno_core::{
     reply::Reply,
     time::Millis,
 };
-use segno_env::{DebugClock, Env};
+use segno_env::{DebugClock, Env, Reach};
 use segno_guest::{
     Compiler, ComponentSource, Gate, GuestError, HttpClient, HttpLimits, Limits, PolicySource,
     Wasm, WasmConfig,
@@ -58,6 +58,8 @@ pub struct BootConfig {
     pub retention: Retention,
     /// The key with which requests to deployments of services are signed, if they are.
     pub identity: Option<RequestIdentity>,
+    /// The deployments of services that may be called, by their addresses.
+    pub reach: Reach,
 }
 
 /// The kind of store and its settings.
@@ -143,7 +145,7 @@ pub async fn boot(config: BootConfig, env: Env) -> Result<(Running, Arc<Wasm>), 
     })?);
     let outbound = Arc::new(Gate::new(policy, HttpClient::new(HttpLimits::default())?));
     let host = Host::new(env, config.engine, store, wasm.clone(), outbound, notifier);
-    let connector = HttpConnector::new(config.identity, host.env.clock.clone())?;
+    let connector = HttpConnector::new(config.reach, config.identity, host.env.clone())?;
     host.services.connect(Arc::new(connector));
     let running = start_keeping(host, config.node.clone(), config.worker, config.retention).await?;
     if let Some(database) = shared {

@@ -1,6 +1,10 @@
 //! The HTTP clients of a host: all with the same cryptography, name and manners.
 
+use std::sync::Arc;
+
 use rustls::crypto::ring::default_provider;
+
+use super::Reach;
 
 /// Which proxies a client uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,9 +15,10 @@ pub enum Proxies {
     None,
 }
 
-/// A client that follows no redirect: whoever is posted to or asked is the server that was named.
+/// A client for servers that the operator, or the user of a command, names. Follows no redirect:
+/// whoever is posted to or asked is the server that was named.
 ///
-/// Limits of time, and what names may resolve to, are the caller's.
+/// Limits of time are the caller's.
 pub fn http_client(proxies: Proxies) -> reqwest::ClientBuilder {
     provide_tls();
     let client = reqwest::Client::builder()
@@ -25,9 +30,113 @@ pub fn http_client(proxies: Proxies) -> reqwest::ClientBuilder {
     }
 }
 
+/// A client for servers that the clients of a host name: what a name resolves to is checked against
+/// `reach`, and no proxy resolves it elsewhere. An address without a name is resolved by nobody: the
+/// caller checks it before each request ([`Reach::allows`]).
+pub fn http_client_within(reach: Reach) -> reqwest::ClientBuilder {
+    http_client(Proxies::None).dns_resolver(Arc::new(reach))
+}
+
 /// Names the cryptography that every client of this process uses; reqwest has to be told before the
 /// first client.
 fn provide_tls() {
     // The first provider installed stays; a second attempt is refused, which is as good.
     let _ = default_provider().install_default();
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        collections::BTreeSet,
+        fs,
+        path::{Path, PathBuf},
+    };
+
+    /// The crates of the host.
+    const HOST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+
+    /// Ways to make a connection, or what makes connections.
+    const CONNECTORS: [&str; 16] = [
+        "http_client(",
+        "http_client_within(",
+        "Client::builder()",
+        "reqwest::Client::new()",
+        "reqwest::get(",
+        "TcpStream::connect",
+        "TcpSocket::new",
+        "UnixStream::connect",
+        "UdpSocket::bind",
+        "default_hooks()",
+        "lookup_host(",
+        "to_socket_addrs(",
+        "PgConnection::connect",
+        "PgListener::connect",
+        "PgPoolOptions::new()",
+        "hyper_util::client",
+    ];
+
+    /// Each file of the host that makes connections, and who names the server. A new line has to be
+    /// judged: an address that a client names belongs to [`super::http_client_within`].
+    const JUDGED: &[(&str, &str)] = &[
+        ("api/src/resonate/push.rs", "a client: within reach"),
+        ("engine/src/services/http.rs", "a client: within reach"),
+        ("env/src/reach.rs", "the check itself"),
+        ("env/src/http_client.rs", "the clients themselves"),
+        ("client/src/http.rs", "the user of a command"),
+        ("engine/src/events/push.rs", "the operator: the routes of events"),
+        ("engine/src/traces/exporter.rs", "the operator: the receiver of traces"),
+        ("guest/src/activity/wasi.rs", "the operator: the policy, asked before each request"),
+        ("guest/src/http.rs", "the operator: the policy, asked before each request"),
+        ("store/src/postgres/archive.rs", "the operator: the store"),
+        ("store/src/postgres/connections.rs", "the operator: the store"),
+        ("store/src/postgres/held.rs", "the operator: the store"),
+        ("store/src/postgres/notify.rs", "the operator: the store"),
+        ("store/src/postgres/open.rs", "the operator: the store"),
+    ];
+
+    /// Programs of their own, which speak to a host that they were told of or started.
+    const TOOLS: [&str; 2] = ["bench", "demo"];
+
+    /// The source files below, without those that hold tests alone.
+    fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(folder).expect("it can be read") {
+            let path = entry.expect("it can be read").path();
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            if path.is_dir() && !matches!(name, "tests" | "target" | "node_modules") {
+                sources(&path, found);
+            } else if name.ends_with(".rs") && !matches!(name, "tests.rs" | "plans.rs") {
+                found.push(path);
+            }
+        }
+    }
+
+    #[test]
+    fn whoever_makes_connections_is_listed_with_the_one_who_names_the_server() {
+        let mut files = Vec::new();
+        for crate_folder in fs::read_dir(HOST).expect("there are crates") {
+            let crate_folder = crate_folder.expect("it can be read").path();
+            let name = crate_folder.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            let source = crate_folder.join("src");
+            if name == "src" {
+                sources(&crate_folder, &mut files);
+            } else if source.is_dir() && !TOOLS.contains(&name) {
+                sources(&source, &mut files);
+            }
+        }
+        let connects = |path: &PathBuf| {
+            let text = fs::read_to_string(path).expect("it is text");
+            let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+            let is_comment = |line: &&str| line.trim_start().starts_with("//");
+            let mut lines = code.lines().filter(|line| !is_comment(line));
+            lines.any(|line| CONNECTORS.iter().any(|connector| line.contains(connector)))
+        };
+        let name = |path: &PathBuf| {
+            let inside = path.strip_prefix(HOST).expect("it is inside");
+            inside.display().to_string()
+        };
+        let found: BTreeSet<String> =
+            files.iter().filter(|path| connects(path)).map(name).collect();
+        let judged: BTreeSet<String> = JUDGED.iter().map(|(file, _)| (*file).to_owned()).collect();
+        assert_eq!(found, judged, "judge who names the server in the files that differ");
+    }
 }

@@ -6,6 +6,7 @@
 
 mod debug;
 mod http_client;
+mod reach;
 mod system;
 
 use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
@@ -13,7 +14,8 @@ use std::{future::Future, pin::Pin, sync::Arc, time::Duration};
 use segno_core::time::{Millis, Timestamp};
 
 pub use debug::DebugClock;
-pub use http_client::{Proxies, http_client};
+pub use http_client::{Proxies, http_client, http_client_within};
+pub use reach::{Private, Reach};
 pub use system::{SystemClock, SystemRuntime, clock_jumps};
 
 /// A boxed future that a [`Runtime`] runs or returns.

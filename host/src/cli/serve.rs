@@ -182,6 +182,7 @@ impl Serve {
         let mut interrupt = signal(SignalKind::interrupt())?;
         let debug = self.resonate.debug_clock();
         let identity = self.restate.identity()?;
+        let reach = self.resonate.reach(address, &access);
         let node = self.node_name(&store, &data)?;
         let config = BootConfig {
             node: NodeName::from(node.as_str()),
@@ -193,13 +194,13 @@ impl Serve {
             debug: debug.clone(),
             retention,
             identity,
+            reach,
             worker: self.worker(&store),
             store,
         };
         let place = place(&config.store);
         let (running, wasm) =
             boot(config, Env::system()).await.map_err(|error| other("not-started", &error))?;
-        let reach = self.resonate.reach(address, &access);
         let mut api = Api::new(running.host.clone(), wasm, access, component_limit);
         api.reach = reach;
         api.connections = self.connections + self.resonate.streams();

@@ -17,7 +17,7 @@ use segno_engine::{
     host::Host,
     metrics::Pushed,
 };
-use segno_env::{Proxies, http_client};
+use segno_env::http_client_within;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// Maximum number of messages being posted to one server.
@@ -74,8 +74,7 @@ pub(super) struct NotTaken {
 
 impl Push {
     pub(super) fn new(host: Host, reach: Reach) -> Result<Self, reqwest::Error> {
-        // A proxy would resolve names itself, and the reach of messages could not be checked.
-        let http = http_client(Proxies::None).dns_resolver(Arc::new(reach)).build()?;
+        let http = http_client_within(reach).build()?;
         let in_all = Arc::new(Semaphore::new(IN_ALL));
         let offers = Arc::new(Semaphore::new(OFFERS));
         Ok(Self { host, http, reach, in_all, offers, known: Arc::default() })

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context as _, bail};
 use segno_engine::services::{AttemptRequest, Connector as _, Endpoint, HttpConnector};
-use segno_env::Env;
+use segno_env::{Env, Reach};
 use segno_restate::{
     ProtocolVersion, Start,
     immutable::{Input, Message, Notification},
@@ -29,7 +29,7 @@ impl Bare {
     /// # Errors
     /// The client cannot be set up.
     pub fn new(url: &str, env: &Env) -> anyhow::Result<Self> {
-        let connector = HttpConnector::new(None, env.clock.clone())?;
+        let connector = HttpConnector::new(Reach { private: true }, None, env.clone())?;
         let endpoint = Endpoint { uri: url.to_owned(), headers: BTreeMap::new(), http11: false };
         Ok(Self { connector, endpoint })
     }

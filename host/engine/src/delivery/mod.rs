@@ -7,8 +7,7 @@
 pub mod backoff;
 mod channel;
 mod channels;
-mod reach;
 
 pub use channel::{Channel, Delivered};
 pub use channels::Channels;
-pub use reach::{Private, Reach};
+pub use segno_env::{Private, Reach};

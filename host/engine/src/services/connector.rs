@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use bytes::Bytes;
 use segno_core::time::Millis;
+use segno_env::Private;
 use tokio::sync::mpsc;
 
 /// Where a deployment is, and how it is called.
@@ -97,6 +98,14 @@ pub enum ConnectError {
         uri: String,
         /// Why.
         reason: String,
+    },
+    /// Clients may not have this host reach it.
+    #[error("the deployment `{uri}` is not reached: {private}")]
+    Private {
+        /// Its address.
+        uri: String,
+        /// Why.
+        private: Private,
     },
     /// It refused the request.
     #[error("the deployment `{uri}` answered {path} with status {status}{}", said(.body))]

@@ -1,14 +1,14 @@
 //! Deployments over HTTP: HTTP/2 without negotiation, where both sides send at the same time, or HTTP/1.1, one
 //! request and one answer.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
-use reqwest::{Body, Client, RequestBuilder, Response};
+use reqwest::{Body, Client, RequestBuilder, Response, Url};
 use segno_core::time::Millis;
-use segno_env::{Clock, Proxies, http_client};
+use segno_env::{Env, Private, Reach, http_client_within};
 use tokio::sync::mpsc;
 
 use super::{
@@ -26,6 +26,10 @@ const KEEP_ALIVE: (Duration, Duration) = (Duration::from_secs(40), Duration::fro
 const MANIFEST: usize = 8 << 20;
 /// The most characters of an error's body that are kept.
 const EXCERPT: usize = 200;
+/// The most bytes that are read for them.
+const EXCERPT_BYTES: usize = 4 * EXCERPT;
+/// How long they are waited for.
+const EXCERPT_WAIT: Millis = Millis(5_000);
 /// Frames on their way to the connection.
 const WINDOW: usize = 64;
 /// The header by which SDKs name themselves.
@@ -35,17 +39,18 @@ const SERVER: &str = "x-restate-server";
 pub struct HttpConnector {
     http2: Client,
     http11: Client,
+    reach: Reach,
     identity: Option<RequestIdentity>,
-    clock: Arc<dyn Clock>,
+    env: Env,
 }
 
 impl HttpConnector {
-    /// A connector that signs its requests, if it is given a key.
+    /// A connector to the addresses in `reach`; it signs its requests, if it is given a key.
     ///
     /// # Errors
     /// The clients cannot be set up.
-    pub fn new(identity: Option<RequestIdentity>, clock: Arc<dyn Clock>) -> reqwest::Result<Self> {
-        let client = || http_client(Proxies::None).connect_timeout(CONNECT);
+    pub fn new(reach: Reach, identity: Option<RequestIdentity>, env: Env) -> reqwest::Result<Self> {
+        let client = || http_client_within(reach).connect_timeout(CONNECT);
         let (every, within) = KEEP_ALIVE;
         let http2 = client()
             .http2_prior_knowledge()
@@ -53,16 +58,16 @@ impl HttpConnector {
             .http2_keep_alive_interval(every)
             .http2_keep_alive_timeout(within)
             .build()?;
-        Ok(Self { http2, http11: client().http1_only().build()?, identity, clock })
+        Ok(Self { http2, http11: client().http1_only().build()?, reach, identity, env })
     }
 
     fn client(&self, endpoint: &Endpoint) -> &Client {
         if endpoint.http11 { &self.http11 } else { &self.http2 }
     }
 
-    fn asked<'a>(&self, endpoint: &'a Endpoint, path: &'a str) -> Asked<'a> {
-        let token = self.identity.as_ref().map(|key| key.token(path, self.clock.now()));
-        Asked { endpoint, path, token }
+    fn asked<'a>(&'a self, endpoint: &'a Endpoint, path: &'a str) -> Asked<'a> {
+        let token = self.identity.as_ref().map(|key| key.token(path, self.env.clock.now()));
+        Asked { endpoint, path, connector: self, token }
     }
 }
 
@@ -137,6 +142,7 @@ fn streamed(first: Bytes, receiver: mpsc::Receiver<Bytes>) -> Body {
 struct Asked<'a> {
     endpoint: &'a Endpoint,
     path: &'a str,
+    connector: &'a HttpConnector,
     /// Who asks.
     token: Option<String>,
 }
@@ -147,6 +153,12 @@ impl Asked<'_> {
     }
 
     async fn send(&self, mut request: RequestBuilder) -> Result<Response, ConnectError> {
+        // It may have been registered under other settings, and no resolver sees an address without
+        // a name.
+        let url = Url::parse(&self.endpoint.uri).ok();
+        if let Some(Err(private)) = url.map(|url| self.connector.reach.allows(&url)) {
+            return Err(ConnectError::Private { uri: self.endpoint.uri.clone(), private });
+        }
         for (name, value) in &self.endpoint.headers {
             request = request.header(name, value);
         }
@@ -163,13 +175,13 @@ impl Asked<'_> {
         let retry_after = header(&response, RETRY_AFTER.as_str())
             .and_then(|seconds| seconds.parse().ok())
             .map(Millis::seconds);
-        let body = response.text().await.unwrap_or_default();
+        let body = excerpt(&self.connector.env, response).await;
         Err(ConnectError::Status {
             uri: self.endpoint.uri.clone(),
             path: self.path.to_owned(),
             status,
             retry_after,
-            body: body.chars().take(EXCERPT).collect(),
+            body,
         })
     }
 
@@ -196,11 +208,29 @@ fn header(response: &Response, name: &str) -> Option<String> {
     value.to_str().ok().map(str::to_owned)
 }
 
+/// The beginning of the body of an error, as far as it comes in time.
+async fn excerpt(env: &Env, mut response: Response) -> String {
+    let mut body = Vec::new();
+    let reading = async {
+        while body.len() < EXCERPT_BYTES
+            && let Ok(Some(bytes)) = response.chunk().await
+        {
+            body.extend_from_slice(&bytes[..bytes.len().min(EXCERPT_BYTES - body.len())]);
+        }
+    };
+    // The status says what counts.
+    let _ = env.within(EXCERPT_WAIT, reading).await;
+    String::from_utf8_lossy(&body).chars().take(EXCERPT).collect()
+}
+
 /// The whole chain of causes: the first one seldom says anything.
 fn unreachable(uri: &str, error: &reqwest::Error) -> ConnectError {
     let mut reason = error.to_string();
     let mut cause = std::error::Error::source(error);
     while let Some(inner) = cause {
+        if let Some(private) = inner.downcast_ref::<Private>() {
+            return ConnectError::Private { uri: uri.to_owned(), private: private.clone() };
+        }
         reason = inner.to_string();
         cause = inner.source();
     }

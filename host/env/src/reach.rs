@@ -1,6 +1,9 @@
-//! Which servers messages may be posted to. A client names the address, and the host can reach
-//! servers that the client cannot: an address that only this machine or a private network reaches
-//! needs the operator's permission.
+//! The servers that clients of a host may have it reach. A client names the address, and the host
+//! can reach servers that the client cannot: an address that only this machine or a private network
+//! reaches needs the operator's permission.
+//!
+//! An address is judged twice: by its text, where it is named and before each request, and by what
+//! its name resolves to, when a connection is made ([`http_client_within`](super::http_client_within)).
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -9,14 +12,14 @@ use reqwest::{
     dns::{Addrs, Name, Resolve, Resolving},
 };
 
-/// The addresses to which messages may be posted.
+/// The addresses that clients may have a host reach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reach {
     /// Whether loopback and private addresses are allowed.
     pub private: bool,
 }
 
-/// An address to which messages may not be posted.
+/// An address that the host does not reach for its clients.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is an address of this machine or of a private network, which `--allow-private-targets` allows"
@@ -24,7 +27,7 @@ pub struct Reach {
 pub struct Private(String);
 
 impl Reach {
-    /// Whether messages may be posted to `url`, judging by its text: names are checked when they
+    /// Whether `url` is reached, judging by its text: names are checked when they
     /// are resolved.
     ///
     /// # Errors
