@@ -43,13 +43,20 @@ impl Destination {
     }
 }
 
-/// Refuses addresses that cannot be a target: allowed are external workers and functions of
-/// modules.
+/// Refuses addresses that cannot be a target: allowed are external workers, functions of modules and
+/// handlers of services. What is built into the host acts with the rights of a module, or of every
+/// module (`["*"]` of the policy, with its secrets), and a client is none: workflows call it, and
+/// graphs are started by the API.
 ///
 /// # Errors
 /// 400, naming the expected form.
 pub fn check_target(reach: Reach, address: &str) -> Result<(), ProtocolError> {
     let parsed = Address::parse(address).map_err(|error| ProtocolError::bad(error.to_string()))?;
+    if let Address::BuiltIn(_) = parsed {
+        return Err(ProtocolError::bad(format!(
+            "`{address}` is built into the host, and no target of a client: call it from a workflow of a module"
+        )));
+    }
     if parsed.is_internal() && address.contains(':') {
         return Ok(());
     }
@@ -125,10 +132,19 @@ mod tests {
 
     #[test]
     fn functions_of_modules_are_targets_too() {
-        for address in ["wasm://shop/order", "poll://any@g", "segno:http"] {
+        for address in ["wasm://shop/order", "restate://Greeter/greet", "poll://any@g"] {
             assert!(check_target(ANY, address).is_ok(), "{address}");
         }
-        for address in ["", "default", "wasm://shop", "gcps://p/t", "poll://g"] {
+        for address in [
+            "",
+            "default",
+            "wasm://shop",
+            "gcps://p/t",
+            "poll://g",
+            "segno:http",
+            "segno:graph",
+            "segno:graph.run",
+        ] {
             assert_eq!(check_target(ANY, address).expect_err(address).status, 400);
         }
     }

@@ -125,6 +125,36 @@ async fn every_operation_is_refused_for_every_id_beyond_the_prefix_that_it_names
 }
 
 #[tokio::test]
+async fn what_is_built_into_the_host_is_no_target_of_any_client() {
+    let world = world();
+    let version =
+        done(&world, &of("a:"), "task.create", task("a:0")).await["task"]["version"].clone();
+    for target in ["segno:http", "segno:graph", "segno:graph.run", "segno:other"] {
+        let create = || create("a:1", target);
+        let of_schedule = json!({
+            "id": "a:s", "cron": "* * * * *", "promiseId": "{{.id}}:{{.timestamp}}", "promiseTimeout": 1_000,
+            "promiseTags": { "resonate:target": target },
+        });
+        let under = json!({ "id": "a:0", "version": version, "action": action("promise.create", create()) });
+        let taken =
+            json!({ "pid": "w", "ttl": 60_000, "action": action("promise.create", create()) });
+        for token in [of("a:"), admin(), HOST.to_owned()] {
+            for (kind, data) in [
+                ("promise.create", create()),
+                ("task.create", taken.clone()),
+                ("task.fence", under.clone()),
+                ("schedule.create", of_schedule.clone()),
+            ] {
+                let (status, said) = ask(&world, &token, kind, data).await;
+                assert_eq!(status, 400, "{kind} {target}: {said}");
+                let said = said.as_str().expect("a sentence");
+                assert!(said.contains("built into the host"), "{kind} {target}: {said}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
 async fn every_operation_is_done_within_the_prefix() {
     let world = world();
     let token = of("a:");

@@ -96,7 +96,7 @@ const EXACT: &str =
     "wasm://sha256:0707070707070707070707070707070707070707070707070707070707070707/order";
 const GONE: &str =
     "wasm://sha256:0909090909090909090909090909090909090909090909090909090909090909/order";
-const TARGETS: [&str; 14] = [
+const TARGETS: [&str; 13] = [
     "poll://any@g",
     "poll://any@g",
     "poll://any@g",
@@ -107,7 +107,6 @@ const TARGETS: [&str; 14] = [
     "https://h/y",
     "wasm://shop/order",
     EXACT,
-    "segno:http",
     "wasm://gone/x",
     "wasm:///own",
     GONE,
