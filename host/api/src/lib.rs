@@ -69,7 +69,7 @@ mod why;
 pub use access::{Access, AccessError, Jwt, KeyError, Rights};
 pub use admission::{Admission, AdmissionLimits};
 pub use connection::EndsWithClient;
-pub use endpoint::{Identity, InvalidKey, endpoint_router, serve_endpoint};
+pub use endpoint::{Callers, Identity, InvalidKey, endpoint_router, serve_endpoint};
 pub use error::{ApiError, Misfit};
 pub use inspector::{ComponentInspector, Rejected};
 pub use local::LocalApi;

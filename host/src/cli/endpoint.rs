@@ -24,7 +24,7 @@ use super::{
     serve::{limits, taken},
 };
 use crate::{
-    api::{Identity, serve_endpoint},
+    api::{Access, Callers, Identity, serve_endpoint},
     build::Project,
     client::Client,
     endpoint::{Endpoint as Served, Offer},
@@ -68,6 +68,9 @@ pub struct Endpoint {
     /// Allow listening beyond this machine without an identity key
     #[arg(long)]
     insecure: bool,
+    /// Further host name of this endpoint, for callers without an identity key; may be repeated
+    #[arg(long = "name", value_name = "HOST")]
+    names: Vec<String>,
     /// Policy for the module (TOML; without one its functions reach nothing)
     #[arg(long, value_name = "FILE")]
     policy: Option<PathBuf>,
@@ -131,7 +134,14 @@ impl Endpoint {
                 _ = interrupt.recv() => tracing::info!("interrupted: stopping"),
             }
         };
-        serve_endpoint(listener, endpoint, identity, stop).await?;
+        let callers = match identity.is_required() {
+            true => Callers::Signed(identity),
+            false => Callers::Anybody(
+                Access::new(address, None, self.insecure, self.names.clone())
+                    .map_err(|error| CliError::Usage(error.to_string()))?,
+            ),
+        };
+        serve_endpoint(listener, endpoint, callers, stop).await?;
         Ok(Exit::Done)
     }
 

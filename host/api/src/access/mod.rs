@@ -138,12 +138,12 @@ impl Access {
     pub(crate) fn check_sender(&self, request: &Request, allowed: bool) -> Result<(), ApiError> {
         let headers = request.headers();
         let unreadable = |()| ApiError::ForeignHost("(none, or several)".to_owned());
-        let host =
-            only(headers, &header::HOST).map_err(unreadable)?.ok_or(()).map_err(unreadable)?;
+        let authority = request.uri().authority().map(Authority::as_str);
+        // A request of HTTP/2 names its host in its address alone.
+        let host = only(headers, &header::HOST).map_err(unreadable)?.or(authority);
+        let host = host.ok_or(()).map_err(unreadable)?;
         self.check_host(host)?;
-        if let Some(authority) = request.uri().authority() {
-            self.check_host(authority.as_str())?;
-        }
+        authority.map_or(Ok(()), |authority| self.check_host(authority))?;
         let origin = only(headers, &header::ORIGIN)
             .map_err(|()| ApiError::ForeignOrigin("(several)".to_owned()))?;
         match origin {

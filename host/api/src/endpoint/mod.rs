@@ -27,6 +27,7 @@ use segno_restate::{ProtocolVersion, manifest::ManifestVersion};
 use tokio::net::TcpListener;
 
 pub use self::identity::{Identity, InvalidKey};
+use crate::Access;
 
 /// The header by which a deployment names what it runs on.
 const SERVER: HeaderName = HeaderName::from_static("x-restate-server");
@@ -38,7 +39,17 @@ const GRACE: Millis = Millis(10_000);
 #[derive(Clone)]
 struct Served {
     endpoint: Arc<Endpoint>,
-    identity: Arc<Identity>,
+    callers: Arc<Callers>,
+}
+
+/// Who may call an endpoint.
+#[derive(Debug)]
+pub enum Callers {
+    /// Runtimes that sign their requests with one of these keys.
+    Signed(Identity),
+    /// Everybody who reaches it under one of its names, but no page of a browser: as a host without a
+    /// token does.
+    Anybody(Access),
 }
 
 /// Serves until `stop` completes, and attempts have had time to suspend.
@@ -48,10 +59,10 @@ struct Served {
 pub async fn serve_endpoint(
     listener: TcpListener,
     endpoint: Arc<Endpoint>,
-    identity: Identity,
+    callers: Callers,
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
-    let router = endpoint_router(endpoint.clone(), identity);
+    let router = endpoint_router(endpoint.clone(), callers);
     let (env, draining) = (endpoint.env.clone(), endpoint.draining.clone());
     let stopping = draining.clone();
     // A frame is sent when it is written: otherwise the second of two waits for the other side.
@@ -74,9 +85,9 @@ pub async fn serve_endpoint(
     }
 }
 
-/// The routes of an endpoint, for requests of a runtime with one of these identities.
-pub fn endpoint_router(endpoint: Arc<Endpoint>, identity: Identity) -> Router {
-    let served = Served { endpoint, identity: Arc::new(identity) };
+/// The routes of an endpoint, for requests of these callers.
+pub fn endpoint_router(endpoint: Arc<Endpoint>, callers: Callers) -> Router {
+    let served = Served { endpoint, callers: Arc::new(callers) };
     Router::new()
         .route("/discover", get(discover))
         .route("/invoke/{service}/{handler}", post(invoke))
@@ -89,12 +100,22 @@ pub fn endpoint_router(endpoint: Arc<Endpoint>, identity: Identity) -> Router {
         .with_state(served)
 }
 
-/// Lets requests of known runtimes through.
+/// Lets requests of callers through that may call.
 async fn guard(State(served): State<Served>, request: Request, next: Next) -> Response {
-    let now = served.endpoint.env.clock.now();
-    match served.identity.check(request.headers(), request.uri().path(), now) {
+    let checked = match &*served.callers {
+        Callers::Signed(identity) => {
+            let now = served.endpoint.env.clock.now();
+            let checked = identity.check(request.headers(), request.uri().path(), now);
+            checked.map_err(|reason| (StatusCode::UNAUTHORIZED, reason.to_string()))
+        }
+        Callers::Anybody(access) => {
+            let checked = access.check_sender(&request, false);
+            checked.map_err(|reason| (StatusCode::FORBIDDEN, reason.to_string()))
+        }
+    };
+    match checked {
         Ok(()) => next.run(request).await,
-        Err(reason) => refused(StatusCode::UNAUTHORIZED, &reason.to_string()),
+        Err((status, reason)) => refused(status, &reason),
     }
 }
 

@@ -49,7 +49,9 @@ fn endpoint() -> Arc<Endpoint> {
 }
 
 fn open() -> Router {
-    endpoint_router(endpoint(), Identity::default())
+    let address = "127.0.0.1:9080".parse().expect("an address");
+    let access = Access::new(address, None, false, vec!["worker".to_owned()]);
+    endpoint_router(endpoint(), Callers::Anybody(access.expect("only this machine reaches it")))
 }
 
 async fn asked(
@@ -61,6 +63,9 @@ async fn asked(
     let mut request = Request::builder().method(method).uri(path);
     for (name, value) in headers {
         request = request.header(name, *value);
+    }
+    if headers.iter().all(|(name, _)| *name != header::HOST) {
+        request = request.header(header::HOST, "localhost:9080");
     }
     let request = request.body(Body::empty()).expect("a request");
     let response = router.oneshot(request).await.expect("it answers");
@@ -128,11 +133,40 @@ async fn an_attempt_without_a_journal_ends_with_an_error_in_its_frames() {
 
 #[tokio::test]
 async fn whoever_does_not_sign_is_refused_where_a_key_is_named() {
-    let router = || endpoint_router(endpoint(), Identity::new([KEY]).expect("a key"));
+    let router =
+        || endpoint_router(endpoint(), Callers::Signed(Identity::new([KEY]).expect("a key")));
     for (method, path) in [(Method::GET, "/discover"), (Method::POST, "/invoke/shop/order")] {
         let (status, ..) = asked(router(), method, path, &[(header::CONTENT_TYPE, V6)]).await;
         assert_eq!(status, StatusCode::UNAUTHORIZED, "{path}");
     }
     let (status, ..) = asked(router(), Method::GET, "/health", &[]).await;
     assert_eq!(status, StatusCode::OK, "it says nothing");
+}
+
+#[tokio::test]
+async fn a_page_of_another_site_is_refused_where_no_key_is_named() {
+    use header::{HOST, ORIGIN};
+    for (headers, status) in [
+        (&[(HOST, "localhost:9080")][..], StatusCode::OK),
+        (&[(HOST, "127.0.0.1:9080"), (ORIGIN, "http://127.0.0.1:9080")], StatusCode::OK),
+        (&[(HOST, "worker:9080")], StatusCode::OK),
+        (&[(HOST, "evil.example")], StatusCode::FORBIDDEN),
+        (&[(HOST, "localhost:9080"), (ORIGIN, "http://evil.example")], StatusCode::FORBIDDEN),
+        (&[(HOST, "localhost:9080"), (ORIGIN, "null")], StatusCode::FORBIDDEN),
+    ] {
+        let answered = asked(open(), Method::GET, "/discover", headers).await;
+        assert_eq!(answered.0, status, "{headers:?}");
+        let mut headers = headers.to_vec();
+        headers.push((header::CONTENT_TYPE, V6));
+        let answered = asked(open(), Method::POST, "/invoke/shop/order", &headers).await;
+        assert_eq!(answered.0, status, "{headers:?}");
+    }
+    // HTTP/2: the name is in the address alone.
+    for (host, status) in
+        [("localhost:9080", StatusCode::OK), ("evil.example", StatusCode::FORBIDDEN)]
+    {
+        let request = Request::get(format!("http://{host}/discover")).body(Body::empty());
+        let answered = open().oneshot(request.expect("a request")).await.expect("it answers");
+        assert_eq!(answered.status(), status, "{host}");
+    }
 }
