@@ -16,7 +16,7 @@ use segno_core::{
 };
 use segno_engine::{delivery::Reach, host::Host};
 use segno_store::PromiseRow;
-use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -36,6 +36,9 @@ use super::{
 pub const CONNECTIONS: usize = 4_096;
 /// Default maximum number of open connections from one address other than this machine's.
 pub const CONNECTIONS_OF_A_PEER: usize = 3_072;
+
+/// This many queries of tools are answered at a time.
+const QUERIES: usize = 4;
 
 /// Everything behind the routes. Cheap to clone.
 #[derive(Clone)]
@@ -60,6 +63,8 @@ pub struct Api {
     pub admission: Admission,
     /// Permits for reads of clients.
     pub reads: Reads,
+    /// Permits for queries of tools: each has its tables in memory.
+    pub(crate) queries: Arc<Semaphore>,
     /// Routes beside the API's own, with their own guards.
     pub beside: Router,
     pub(super) catalog: Arc<Catalog>,
@@ -88,6 +93,7 @@ impl Api {
             connections_of_a_peer: CONNECTIONS_OF_A_PEER,
             admission: Admission::new(AdmissionLimits::default()),
             reads: Reads::new(AdmissionLimits::default()),
+            queries: Arc::new(Semaphore::new(QUERIES)),
             beside: Router::new(),
             catalog: Arc::default(),
             sessions: Arc::default(),

@@ -2,7 +2,7 @@
 
 use axum::{
     Json,
-    http::{HeaderName, HeaderValue, StatusCode},
+    http::{HeaderName, HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
 use segno_core::reply::Refusal;
@@ -72,7 +72,10 @@ impl IntoResponse for IngressError {
         if !self.metadata.is_empty() {
             body["metadata"] = Json_::Object(self.metadata);
         }
-        let mut response = (self.status, Json(body)).into_response();
+        let mut response = match self.by_invocation {
+            true => (self.status, Json(body)).into_response(),
+            false => answered(self.status, body),
+        };
         if let Some(id) = self.id.and_then(|id| HeaderValue::from_str(&id).ok()) {
             response.headers_mut().insert(ID_HEADER, id);
         }
@@ -135,8 +138,17 @@ impl AdminError {
 impl IntoResponse for AdminError {
     fn into_response(self) -> Response {
         let body = json!({ "message": self.message, "restate_code": self.code });
-        (self.status, Json(body)).into_response()
+        answered(self.status, body)
     }
+}
+
+/// The answer; what is too much at the moment is asked again later.
+fn answered(status: StatusCode, body: Json_) -> Response {
+    let mut response = (status, Json(body)).into_response();
+    if status == StatusCode::SERVICE_UNAVAILABLE {
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+    }
+    response
 }
 
 impl From<UnknownHandler> for AdminError {

@@ -32,6 +32,9 @@ const DISCOVERY: &str = "META0003";
 const CHANGED: &str = "META0004";
 /// The same of a service that is of another kind now.
 const KIND: &str = "META0006";
+/// The most handlers of a deployment, over all of its services: lists and descriptions of all
+/// functions are answered as wholes.
+const HANDLERS: usize = 5_000;
 
 /// What is registered.
 #[derive(Deserialize)]
@@ -173,6 +176,7 @@ async fn discovered(api: &Api, endpoint: &Endpoint) -> Result<Deployment, AdminE
     let found = found.map_err(|error| {
         let status = match error {
             ConnectError::Unreachable { .. } => 500,
+            ConnectError::Private { .. } => 403,
             _ => 400,
         };
         AdminError::new(status, error.to_string()).with_code(DISCOVERY)
@@ -187,6 +191,12 @@ async fn discovered(api: &Api, endpoint: &Endpoint) -> Result<Deployment, AdminE
         Manifest::read(&found.body, version).map_err(|error| invalid(error.to_string()))?;
     if manifest.services.is_empty() {
         return Err(invalid("it has no services".to_owned()));
+    }
+    let handlers: usize = manifest.services.iter().map(|service| service.handlers.len()).sum();
+    if handlers > HANDLERS {
+        return Err(invalid(format!(
+            "it has {handlers} handlers, and {HANDLERS} are taken: register its services as several deployments"
+        )));
     }
     let deployment = Deployment::new(endpoint, found.server, manifest);
     deployment

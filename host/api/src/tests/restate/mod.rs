@@ -76,6 +76,11 @@ impl Connector for Fixed {
         if !is("small") {
             services.extend(others);
         }
+        if is("many") {
+            let handlers = (0..5_001).map(|n| json!({ "name": format!("h{n}") }));
+            let handlers: Vec<_> = handlers.collect();
+            services.push(json!({ "name": "Many", "ty": "SERVICE", "handlers": handlers }));
+        }
         let manifest = json!({
             "protocolMode": "BIDI_STREAM", "minProtocolVersion": 5, "maxProtocolVersion": 6,
             "services": services,

@@ -363,3 +363,21 @@ async fn invocations_stand_elsewhere_in_the_other_table_of_them() {
     let open = "SELECT COUNT(*) AS n FROM sys_invocation_status WHERE status IN ('invoked', 'paused') AND target <> 'Greeter/part'";
     assert_eq!(services.rows(open).await, json!([{ "n": 5 }]));
 }
+
+#[tokio::test]
+async fn a_query_waits_a_bounded_time_for_others_and_is_told_when_to_come_again() {
+    let services = Services::new().await;
+    let queries = services.world.api.queries.clone();
+    let all = u32::try_from(queries.available_permits()).expect("there are few");
+    let others = queries.acquire_many_owned(all).await.expect("nobody closes it");
+    let request = || {
+        let request = Request::post("/query").header(header::HOST, "localhost");
+        request.body(Body::from("{\"query\":\"SELECT name FROM sys_service\"}")).expect("a request")
+    };
+    let refused = services.admin.clone().oneshot(request()).await.expect("an answer");
+    assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(refused.headers()[header::RETRY_AFTER], "1");
+    drop(others);
+    let answered = services.admin.clone().oneshot(request()).await.expect("an answer");
+    assert_eq!(answered.status(), StatusCode::OK);
+}

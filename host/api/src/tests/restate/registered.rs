@@ -1,8 +1,14 @@
+use std::sync::Arc;
+
 use axum::http::StatusCode;
 use segno_core::promise::Verdict;
+use segno_engine::{delivery::Reach, services::HttpConnector};
+use segno_env::Env;
 use serde_json::json;
+use tokio::net::TcpListener;
 
-use super::Services;
+use super::{Services, World, ask};
+use crate::restate::admin_router;
 
 #[tokio::test]
 async fn a_service_is_changed_for_what_begins_from_now_on() {
@@ -197,4 +203,40 @@ async fn what_tools_say_nothing_of_may_be_null_and_a_deployment_is_described_wit
     assert_eq!(status, StatusCode::NOT_FOUND);
     let (_, version) = services.admin("GET", "/version", None).await;
     assert_eq!((&version["features"], &version["max_admin_api_version"]), (&json!({}), &json!(4)));
+}
+
+#[tokio::test]
+async fn an_address_is_judged_by_what_its_name_resolves_to() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    let reach = Reach { private: false };
+    let world = World::new().reaching(reach);
+    let connector = HttpConnector::new(reach, None, Env::system()).expect("a connector");
+    world.api.host.services.connect(Arc::new(connector));
+    let admin = admin_router(world.api.clone());
+    for host in ["localhost", "LOCALHOST", "127.0.0.1", "[::1]", "0x7f.1"] {
+        for http11 in [true, false] {
+            let body = json!({ "uri": format!("http://{host}:{port}"), "use_http_11": http11 });
+            let (status, body) = ask(&admin, "POST", "/deployments", Some(body)).await;
+            assert_eq!(status, StatusCode::FORBIDDEN, "{host}: {body}");
+            let said = body["message"].as_str().expect("a message");
+            assert!(said.contains("--allow-private-targets"), "{host}: {said}");
+        }
+    }
+    let nobody = tokio::select! {
+        biased;
+        _ = listener.accept() => false,
+        () = std::future::ready(()) => true,
+    };
+    assert!(nobody, "it was connected to");
+}
+
+#[tokio::test]
+async fn a_deployment_with_too_many_handlers_is_refused_with_their_number() {
+    let services = Services::new().await;
+    let many = json!({ "uri": "http://localhost:9082/many" });
+    let (status, body) = services.admin("POST", "/deployments", Some(many)).await;
+    assert_eq!(status, StatusCode::BAD_REQUEST, "{body}");
+    let said = body["message"].as_str().expect("a message");
+    assert!(said.contains("5006 handlers, and 5000 are taken"), "{said}");
 }

@@ -37,16 +37,17 @@ use axum::{
     http::{HeaderMap, header},
     response::{IntoResponse, Response},
 };
+use segno_core::time::Millis;
 use serde::Deserialize;
 use serde_json::json;
-use tokio::sync::Semaphore;
 
 use self::{loader::Loader, statement::Statement};
 use super::{super::error::AdminError, body};
-use crate::Api;
+use crate::{Api, admission};
 
-/// This many queries are answered at a time in a process, because each has its tables in memory.
-static ANSWERED: Semaphore = Semaphore::const_new(4);
+/// How long a query waits for others that are answered; each takes a few seconds at most.
+const PATIENCE: Millis = Millis(2_000);
+const FULL: &str = "as many queries as are answered at a time are going on";
 
 /// What is asked.
 #[derive(Deserialize)]
@@ -61,14 +62,18 @@ pub async fn query(api: Api, request: Request) -> Result<Response, AdminError> {
     let now = api.host.env.clock.now();
     let statement = Statement::read(&asked.query, now)
         .map_err(|refused| AdminError::new(400, refused.to_string()))?;
-    let _place = ANSWERED.acquire().await.expect("nobody closes it");
+    let place = admission::place(&api.queries, PATIENCE, &api.host.env, FULL).await?;
     let mut loader = Loader::new(&statement)?;
     for loaded in &statement.sources {
         loader.begin(loaded);
         tables::load(&api, &loaded.source, &mut loader).await?;
     }
     let database = loader.loaded();
-    let answering = tokio::task::spawn_blocking(move || database.answer(&statement));
+    let answering = tokio::task::spawn_blocking(move || {
+        // It goes on when nobody waits for the answer any more.
+        let _place = place;
+        database.answer(&statement)
+    });
     let answer = answering.await.map_err(|error| AdminError::new(500, error.to_string()))??;
     if as_json {
         return Ok(Json(json!({ "rows": answer.json() })).into_response());
