@@ -15,6 +15,9 @@ pub trait Gate {
 
     /// The number of records that a read of a journal shows.
     fn shown(&self) -> u32;
+
+    /// Takes note of the bytes of promises that one read answered.
+    fn seen(&self, _bytes: u64) {}
 }
 
 /// Implements every part of [`segno::store::Store`] that reads, and the modules.
@@ -29,12 +32,12 @@ macro_rules! gated_reads {
                 Counts, Due, EventPlace, EventRow, Examined, Found, GatherError, GatherSink,
                 History, InvocationFilter, InvocationRow, LimitFilter, LimitRow, LogRow, ModuleRow,
                 Modules, NewModule, ObjectFilter, ObjectRow, Page, PartitionFilter, PromiseFilter,
-                PromiseRow, Read, Ready, Scan, ScheduleFilter, SchedulePage, Selection, SizeReport,
-                StateCounts, StateSize, StoreError, Waits, WorkQueue,
+                PromiseRow, PromiseSize, Read, Ready, Scan, ScheduleFilter, SchedulePage,
+                Selection, SizeReport, StateCounts, StateSize, StoreError, Waits, WorkQueue,
                 archive::{ArchiveError, ArchiveSink},
             };
             use segno_core::{
-                graph::NodeRow,
+                graph::{NodeEvent, NodeRow},
                 id::{Digest, ObjectId, PromiseId, ScheduleId},
                 invocation::Record,
                 limit::{Limit, LimitName, Partition, PartitionId, Place},
@@ -58,7 +61,14 @@ macro_rules! gated_reads {
                     ids: &[PromiseId],
                 ) -> Result<Vec<Option<PromiseRow>>, StoreError> {
                     self.pass().await?;
-                    self.behind().read().promises(ids).await
+                    let rows = self.behind().read().promises(ids).await?;
+                    let bytes = |row: &PromiseRow| {
+                        let value = row.promise.settlement().and_then(|it| it.value.as_ref());
+                        let value = value.map_or(0, |value| value.data.len());
+                        (row.promise.spec.param.data.len() + value) as u64
+                    };
+                    self.seen(rows.iter().flatten().map(bytes).sum());
+                    Ok(rows)
                 }
 
                 async fn journal(
@@ -115,6 +125,22 @@ macro_rules! gated_reads {
                 ) -> Result<Vec<(Text, NodeRow)>, StoreError> {
                     self.pass().await?;
                     self.behind().read().graph_nodes(run).await
+                }
+
+                async fn graph_history(
+                    &self,
+                    run: &PromiseId,
+                ) -> Result<Vec<NodeEvent>, StoreError> {
+                    self.pass().await?;
+                    self.behind().read().graph_history(run).await
+                }
+
+                async fn promise_sizes(
+                    &self,
+                    ids: &[PromiseId],
+                ) -> Result<Vec<PromiseSize>, StoreError> {
+                    self.pass().await?;
+                    self.behind().read().promise_sizes(ids).await
                 }
 
                 async fn object_state(

@@ -81,6 +81,13 @@ impl<'g, T> Output<'g, T> {
         self
     }
 
+    /// Has the node, a call of an activity or a request, begin once only, because its effect may not be
+    /// repeated: if its worker is lost, the node fails with code 520, for nobody knows whether it acted.
+    pub fn once(self) -> Self {
+        self.graph.set(self.node, "once", json!(true));
+        self
+    }
+
     /// The time from the node's beginning to its deadline, at which it fails with code 408.
     pub fn timeout(self, length: Duration) -> Self {
         self.graph.set(self.node, "timeout", json!(written(length)));

@@ -127,6 +127,7 @@ pub enum Refusals {
         graphs::check,
         graphs::describe,
         graphs::plan,
+        graphs::history,
         graphs::retry,
         control::cancel,
         control::kill,

@@ -48,6 +48,7 @@ pub fn router(api: Api) -> Router {
         .route("/graphs/check", post(graphs::check))
         .route("/graphs/{id}", get(graphs::describe))
         .route("/graphs/{id}/plan", get(graphs::plan))
+        .route("/graphs/{id}/history", get(graphs::history))
         .route("/graphs/{id}/retry", post(graphs::retry))
         .route("/objects", get(objects::list))
         .route("/objects/{module}/{object}/{key}", get(objects::describe).patch(objects::change))

@@ -237,7 +237,7 @@ impl World {
                 acts.push(FenceAct::Settle { id, verdict, value });
             }
             let row = NodeRow { state: *state, attempt: 0 };
-            acts.push(FenceAct::Node { node: Text::from(*node), row });
+            acts.push(FenceAct::Node { node: Text::from(*node), row, reset: None });
         }
         let actions = (0..).zip(acts);
         let actions = actions.map(|(index, act)| FenceAction { index: CommandIndex(index), act });

@@ -1,6 +1,9 @@
 //! Requests about graphs.
 
-use segno_model::{GraphChecked, GraphQuery, GraphRun, GraphStarted, RetryGraph, StartGraph};
+use segno_model::{
+    GraphChecked, GraphHistory, GraphHistoryQuery, GraphQuery, GraphRun, GraphStarted, RetryGraph,
+    StartGraph,
+};
 use serde_json::Value;
 
 use super::{Client, ClientError};
@@ -36,6 +39,18 @@ impl Client {
     /// See [`ClientError`].
     pub async fn graph_plan(&self, id: &str) -> Result<Value, ClientError> {
         self.get(&["v1", "graphs", id, "plan"], &()).await
+    }
+
+    /// Reads a page of the history of a run.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn graph_history(
+        &self,
+        id: &str,
+        query: &GraphHistoryQuery,
+    ) -> Result<GraphHistory, ClientError> {
+        self.get(&["v1", "graphs", id, "history"], query).await
     }
 
     /// Starts a run that takes over what another has completed.

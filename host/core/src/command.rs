@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use crate::{
     fork::Fork,
-    graph::NodeRow,
+    graph::{NodeRow, Reset},
     id::{
         Claim, CommandIndex, Digest, Holder, NodeName, ObjectId, PromiseId, ResourceName,
         ScheduleId, Version,
@@ -485,6 +485,8 @@ pub enum FenceAct {
         node: Text,
         /// What is known of it from now on.
         row: NodeRow,
+        /// Of a node that is begun again, why.
+        reset: Option<Reset>,
     },
     /// Writes the state of the object whose turn the claim's invocation has.
     State(StateWrite),

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
-    graph::NodeRow,
+    graph::{NodeFact, NodeFactKey, NodeRow},
     id::{Digest, NodeName, ObjectId, PromiseId, ResourceName, ScheduleId, Version},
     invocation::{JournalHead, LogLine, Record},
     limit::{Limit, LimitName, Partition, PartitionId, Place},
@@ -58,6 +58,8 @@ pub struct Delta {
     pub facts: BTreeMap<(PromiseId, FactKey), Fact>,
     /// Nodes of graph runs, by run and name. A stored row that says more stays.
     pub graph_nodes: BTreeMap<(PromiseId, Text), NodeRow>,
+    /// Facts about nodes of graph runs. A stored one stays.
+    pub graph_facts: BTreeMap<NodeFactKey, NodeFact>,
     /// Lines of objects.
     pub lines: BTreeMap<ObjectId, Option<Line>>,
     /// Objects whose whole state goes, before the rest of it is written.
@@ -107,6 +109,7 @@ impl Delta {
             && self.resource_leases.is_empty()
             && self.facts.is_empty()
             && self.graph_nodes.is_empty()
+            && self.graph_facts.is_empty()
             && self.lines.is_empty()
             && self.cleared.is_empty()
             && self.state.is_empty()
@@ -155,6 +158,7 @@ impl Delta {
             resource_leases,
             facts,
             graph_nodes,
+            graph_facts,
             lines,
             cleared,
             state,
@@ -180,6 +184,7 @@ impl Delta {
             && resource_leases.is_empty()
             && facts.is_empty()
             && graph_nodes.is_empty()
+            && graph_facts.is_empty()
             && lines.is_empty()
             && cleared.is_empty()
             && state.is_empty()
@@ -224,6 +229,9 @@ impl Delta {
         for (node, row) in later.graph_nodes {
             self.put_graph_node(node, row);
         }
+        for (key, fact) in later.graph_facts {
+            self.graph_facts.entry(key).or_insert(fact);
+        }
     }
 
     /// Writes a node of a graph run, unless what is written of it says more.
@@ -261,6 +269,7 @@ impl Delta {
         self.signal_keys.retain(|(id, _), _| !gone.contains(id));
         self.facts.retain(|(id, _), _| !gone.contains(id));
         self.graph_nodes.retain(|(id, _), _| !gone.contains(id));
+        self.graph_facts.retain(|(id, ..), _| !gone.contains(id));
         self.places.retain(|id, _| !gone.contains(id));
     }
 }

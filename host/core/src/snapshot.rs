@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    graph::NodeRow,
+    graph::{NodeFact, NodeFactKey, NodeRow},
     id::{Digest, NodeName, ObjectId, PromiseId, ResourceName, ScheduleId, Version},
     invocation::{JournalHead, Record},
     limit::{Limit, LimitName, Partition, PartitionId, Place},
@@ -56,6 +56,9 @@ pub struct Snapshot {
     /// Nodes of graph runs, by run and name.
     #[serde(default, with = "rows")]
     pub graph_nodes: BTreeMap<(PromiseId, Text), NodeRow>,
+    /// Facts about nodes of graph runs.
+    #[serde(default, with = "rows")]
+    pub graph_facts: BTreeMap<NodeFactKey, NodeFact>,
     /// Lines of objects.
     #[serde(default)]
     pub lines: BTreeMap<ObjectId, Line>,
@@ -127,6 +130,7 @@ impl Snapshot {
                 .graph_nodes()
                 .map(|(run, node, row)| ((run.clone(), node.clone()), *row))
                 .collect(),
+            graph_facts: state.graph_facts().map(|(key, fact)| (key, *fact)).collect(),
             lines: state.lines().map(|(object, line)| (object.clone(), line.clone())).collect(),
             state: state.states().map(|(key, value)| (key.clone(), value.clone())).collect(),
             limits: state.limits().map(|(name, limit)| (name.clone(), limit.clone())).collect(),

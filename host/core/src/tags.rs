@@ -53,6 +53,9 @@ pub const FORK: &str = "segno:fork";
 pub const CONTINUES: &str = "segno:continues";
 /// The alias of the module whose functions a graph run names without a module.
 pub const MODULE: &str = "segno:module";
+/// The mark of what is begun once only: a claim that is lost ends it, for nobody knows whether it
+/// acted. `true`: as a failure; `output`: as a value that says so.
+pub const ONCE: &str = "segno:once";
 /// The names above but those that begin with `segno:`: where tags are exchanged with others, these carry a prefix that
 /// says whose they are.
 pub const RESERVED: [&str; 14] = [

@@ -149,6 +149,60 @@ pub struct GraphRun {
     pub next: Option<String>,
 }
 
+/// The query of `GET /v1/graphs/{id}/history`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct GraphHistoryQuery {
+    /// Only facts after this one: the `next` of the page before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<u64>,
+    /// How many facts, 1 to 10000; absent: 1000.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+}
+
+/// The history of a run: a page of its facts, in the order in which they were written.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct GraphHistory {
+    /// The id of the run.
+    pub id: String,
+    /// The facts. Runs of hosts before histories were kept have none of what happened then.
+    pub facts: Vec<GraphFact>,
+    /// Where the next page begins, if there are more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<u64>,
+}
+
+/// A fact of a run: a node came to a state. Facts are only ever added.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct GraphFact {
+    /// When it was written.
+    pub at_ms: i64,
+    /// The node.
+    pub node: String,
+    /// Its attempt, from 0.
+    pub attempt: u32,
+    /// The state: `pending` is that of a node that is begun again.
+    pub state: GraphNodeState,
+    /// Of a node that is begun again: why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reset: Option<GraphReset>,
+    /// Of a node that is begun again: when, at the earliest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub begins_at_ms: Option<i64>,
+}
+
+/// The reason why a node is begun again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum GraphReset {
+    /// Its attempt was cancelled from outside.
+    Cancelled,
+    /// Its attempt failed, and the plan wants another one.
+    Failed,
+}
+
 /// Where a node stands.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, ToSchema,

@@ -45,8 +45,8 @@ pub use fork::{
     LeftOutCommand,
 };
 pub use graph::{
-    GraphChecked, GraphNode, GraphNodeState, GraphPersistence, GraphQuery, GraphRun, GraphStarted,
-    RetryGraph, StartGraph,
+    GraphChecked, GraphFact, GraphHistory, GraphHistoryQuery, GraphNode, GraphNodeState,
+    GraphPersistence, GraphQuery, GraphReset, GraphRun, GraphStarted, RetryGraph, StartGraph,
 };
 pub use handler::{
     AskQuery, Handler, HandlerKind, QueryAnswer, SendQuery, SendUpdate, StartFirst, UpdateAnswer,

@@ -44,8 +44,8 @@ pub use modules::{Modules, NewModule};
 pub use objects::{ObjectFilter, ObjectRow, StateSize};
 pub use query::{
     COUNTED, Counts, Due, EventPlace, EventRow, History, InvocationFilter, InvocationRow, LogRow,
-    ModuleRow, Page, PromiseFilter, PromiseRow, Ready, ScheduleFilter, SchedulePage, Standing,
-    StateCounts, Unreadable, Waits, Wake,
+    ModuleRow, Page, PromiseFilter, PromiseRow, PromiseSize, Ready, ScheduleFilter, SchedulePage,
+    Standing, StateCounts, Unreadable, Waits, Wake,
 };
 pub use read::Read;
 pub use scan::{Examined, Found, Scan};

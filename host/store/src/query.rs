@@ -22,6 +22,15 @@ pub struct PromiseRow {
     pub task: Option<Task>,
 }
 
+/// The size of a promise, in bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PromiseSize {
+    /// Its parameter.
+    pub param: u64,
+    /// Its value; 0 if it has none.
+    pub value: u64,
+}
+
 /// What is due, and when to look again.
 #[derive(Debug, Clone, Default)]
 pub struct Due {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use async_trait::async_trait;
 use segno_core::{
-    graph::NodeRow,
+    graph::{NodeEvent, NodeRow},
     id::{ObjectId, PromiseId, ScheduleId},
     invocation::Record,
     limit::{Limit, LimitName, Partition, PartitionId, Place},
@@ -16,7 +16,7 @@ use segno_core::{
 
 use super::{
     Counts, EventPlace, EventRow, History, InvocationFilter, InvocationRow, LimitFilter, LimitRow,
-    LogRow, ObjectFilter, ObjectRow, Page, PartitionFilter, PromiseFilter, PromiseRow,
+    LogRow, ObjectFilter, ObjectRow, Page, PartitionFilter, PromiseFilter, PromiseRow, PromiseSize,
     ScheduleFilter, SchedulePage, StateCounts, StateSize, StoreError, Waits,
 };
 
@@ -56,6 +56,13 @@ pub trait Read: Send + Sync {
 
     /// What is known of the nodes of a graph run, by node.
     async fn graph_nodes(&self, run: &PromiseId) -> Result<Vec<(Text, NodeRow)>, StoreError>;
+
+    /// The history of a graph run, by node, attempt and state; nothing for what happened before
+    /// histories were kept.
+    async fn graph_history(&self, run: &PromiseId) -> Result<Vec<NodeEvent>, StoreError>;
+
+    /// The sizes of these promises, in the order of `ids`; nothing for one that does not exist.
+    async fn promise_sizes(&self, ids: &[PromiseId]) -> Result<Vec<PromiseSize>, StoreError>;
 
     /// These parts of an object's state, as far as it has them.
     async fn object_state(

@@ -32,6 +32,7 @@ impl Footprint {
         differ("signal", &before.signal_keys, &after.signal_keys, changed);
         differ("fact", &before.facts, &after.facts, changed);
         differ("node", &before.graph_nodes, &after.graph_nodes, changed);
+        differ("fact of a node", &before.graph_facts, &after.graph_facts, changed);
         differ("line", &before.lines, &after.lines, changed);
         differ("state", &before.state, &after.state, changed);
         differ("limit", &before.limits, &after.limits, changed);

@@ -49,6 +49,8 @@ pub struct Faults {
     /// How many records of a journal are shown, if not all.
     shown: AtomicU32,
     submitted: Mutex<Vec<Vec<Command>>>,
+    /// The most bytes of promises that one read answered.
+    largest_read: AtomicU64,
 }
 
 type Refuse = Box<dyn Fn(&Command) -> bool + Send>;
@@ -57,6 +59,11 @@ impl Faults {
     /// Fails at commit `number`, from 0.
     pub fn at(number: u64, fault: Fault) -> Self {
         Self { at: Some((number, fault)), ..Self::default() }
+    }
+
+    /// The most bytes of promises that one read of a host answered.
+    pub fn largest_read(&self) -> u64 {
+        self.largest_read.load(Ordering::Relaxed)
     }
 
     /// Commits so far.
@@ -235,6 +242,10 @@ impl Store for FaultyStore {
 }
 
 impl Gate for FaultyStore {
+    fn seen(&self, bytes: u64) {
+        self.faults.largest_read.fetch_max(bytes, Ordering::Relaxed);
+    }
+
     async fn pass(&self) -> Result<(), StoreError> {
         self.alive().await;
         Ok(())

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use segno::{runtime::Clock as _, store::Store as _};
 use segno_core::{
     command::Command,
-    graph::NodeState,
+    graph::{NodeEvent, NodeState},
     id::PromiseId,
     promise::{TaskStatus, Verdict},
     reply::{Refusal, Reply},
@@ -240,15 +240,327 @@ async fn a_cancelled_run_stops_its_nodes() {
 async fn an_attempt_that_was_cancelled_is_made_again_but_not_for_ever() {
     let start = nodes(json!({ "a": { "promise": true } }));
     let (mut world, _) = world(&start, Plan::default()).await;
-    for attempt in 0..10 {
+    for attempt in 0..11 {
+        assert!(world.promise("g").await.is_some_and(|run| run.is_pending()), "attempt {attempt}");
         world.pass(SECOND).await;
         world.settle(&format!("g/n/a/{attempt}"), Verdict::Canceled, &json!(null)).await;
+        // What was counted is known to the next life of the host.
+        world.crash();
+        world.boot().await;
     }
     let (verdict, value) = world.outcome("g").await;
     assert_eq!(
         (verdict, &value["details"]["failed"]["a"]["code"]),
         (Verdict::Rejected, &json!(499))
     );
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_cancellation_is_no_failed_attempt_and_a_failed_attempt_no_cancellation() {
+    let retry = json!({ "max_attempts": 14, "initial": "10ms", "factor": 1.0 });
+    let start = nodes(json!({ "a": { "call": "poll://any@g", "function": "f", "retry": retry } }));
+    let (mut world, _) = world(&start, Plan::default()).await;
+    let failed = json!({ "code": 500, "message": "no" });
+    for attempt in 0..14 {
+        let verdict = if attempt == 12 { Verdict::Canceled } else { Verdict::Rejected };
+        world
+            .until("the attempt", async |world| {
+                world.promise(&format!("g/n/a/{attempt}")).await.is_some()
+            })
+            .await;
+        world.settle(&format!("g/n/a/{attempt}"), verdict, &failed).await;
+    }
+    // Thirteen failures and a cancellation: one attempt is left.
+    world.until("the last", async |world| world.promise("g/n/a/14").await.is_some()).await;
+    world.settle("g/n/a/14", Verdict::Rejected, &failed).await;
+    let (verdict, value) = world.outcome("g").await;
+    assert_eq!(
+        (verdict, &value["details"]["failed"]["a"]["code"]),
+        (Verdict::Rejected, &json!(500))
+    );
+}
+
+/// The history of a run, as text.
+async fn history(world: &World, id: &str) -> Vec<String> {
+    let read = world.memory.read().graph_history(&PromiseId::from(id)).await;
+    let mut history = read.expect("memory answers");
+    history.sort_by_key(|event| event.fact.at);
+    let line = |event: &NodeEvent| {
+        format!("{} {} {}", event.node, event.row.attempt, event.row.state.name())
+    };
+    history.iter().map(line).collect()
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn every_kind_of_node_runs_on_a_host() {
+    let inner =
+        json!({ "nodes": { "x": { "call": "echo" }, "y": { "call": "lap", "needs": ["x"] } } });
+    let start = json!({ "plan": { "nodes": {
+        "own": { "call": "echo", "input": 1 },
+        "other": { "call": "wasm://m/echo", "input": 2 },
+        "workflow": { "call": "lap", "input": 3 },
+        "worker": { "call": "poll://any@g", "function": "f", "input": 4 },
+        "request": { "http": {
+            "method": "POST", "url": { "$from": "input", "at": "/url" },
+            "headers": { "x-shop": { "$from": "input", "at": "/shop" } },
+            "body": { "amount": { "$from": "own" }, "base64": "AA==" },
+        }, "needs": ["own"] },
+        "look": { "http": { "url": "http://pay/charges" } },
+        "nap": { "sleep": "1s" },
+        "person": { "promise": true },
+        "told": { "signal": "go" },
+        "inner": { "graph": inner, "input": 5 },
+        "offered": { "graph": "lap", "input": 6 },
+        "left_out": { "call": "fail", "when": { "from": "input", "at": "/url", "exists": false } },
+        "end": { "call": "echo", "needs": ["request"], "input": { "$from": "request", "at": "/status" } },
+        "bad": { "http": { "url": { "$from": "own" } }, "needs": ["own"] },
+    } }, "input": { "url": "http://pay/charges", "shop": "north" } });
+    let (mut world, _) = world(&start, Plan::default()).await;
+    world
+        .until("a task for a worker", async |world| world.promise("g/n/worker/0").await.is_some())
+        .await;
+    assert_eq!(world.promise("g/n/worker/0").await.expect("it").target(), Some("poll://any@g"));
+    world.resolve("g/n/worker/0", &json!("worked")).await;
+    world.resolve("g/n/person/0", &json!("yes")).await;
+    world.client(signal("g", "go", &json!("gone"))).await;
+    let (verdict, value) = world.outcome("g").await;
+    assert_eq!(verdict, Verdict::Rejected, "{value}");
+    assert_eq!(
+        value["details"]["failed"],
+        json!({ "bad": { "code": 400, "message": "the url of the request is no text: 1" } })
+    );
+    let states = states(&world, "g").await;
+    for (node, state) in states {
+        let expected = match &*node {
+            "bad" => NodeState::Failed,
+            "left_out" => NodeState::Skipped,
+            _ => NodeState::Completed,
+        };
+        assert_eq!(state, expected, "{node}");
+    }
+    let lines = world.ledger.lines();
+    let asked = &lines["g/n/request/0"];
+    assert_eq!((&*asked.path, asked.requests), ("/charges", 1));
+    assert_eq!(asked.body, json!({ "amount": 1, "base64": "AA==" }));
+    assert!(lines.contains_key("g/n/look/0"));
+    let end = world.promise("g/n/end/0").await.expect("an attempt");
+    assert_eq!(end.spec.param.data.as_slice(), br#"{"func":"echo","args":[200]}"#);
+    let inner = history(&world, "g/n/inner/0").await;
+    assert_eq!(inner, ["x 0 running", "x 0 completed", "y 0 running", "y 0 completed"]);
+}
+
+/// The command that starts a run without a module.
+fn run_of_no_module(id: &str, start: &Json) -> Command {
+    let Command::PromiseCreate(mut new) = run(id, start) else {
+        unreachable!("it makes a promise")
+    };
+    new.tags.remove(tags::MODULE);
+    Command::PromiseCreate(new)
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_run_without_a_module_does_what_needs_none() {
+    let (script, _) = functions(1_000);
+    let mut world = World::scripted(&script).await;
+    let start = nodes(json!({
+        "nap": { "sleep": "1s" },
+        "other": { "call": "wasm://m/echo", "needs": ["nap"], "input": 1 },
+        "person": { "promise": true, "needs": ["other"] },
+        "own": { "call": "echo" },
+        "request": { "http": { "url": "http://pay/charges" } },
+    }));
+    world.client(run_of_no_module("g", &start)).await;
+    world.until("it asks", async |world| world.promise("g/n/person/0").await.is_some()).await;
+    world.resolve("g/n/person/0", &json!(1)).await;
+    let (_, value) = world.outcome("g").await;
+    let failed = &value["details"]["failed"];
+    let told = failed["own"]["message"].as_str().unwrap_or_default();
+    assert!(told.contains("names no module") || told.contains("module"), "{told}");
+    let told = failed["request"]["message"].as_str().unwrap_or_default();
+    assert!(told.contains("start the run with one"), "{told}");
+    assert_eq!(failed.as_object().map(serde_json::Map::len), Some(2), "{failed}");
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_run_halts_at_a_promise_of_somebody_else_with_a_module_or_without() {
+    for run in [run, run_of_no_module] {
+        let (script, _) = functions(1_000);
+        let mut world = World::scripted(&script).await;
+        let stranger = run("g", &nodes(json!({ "x": { "promise": true } })));
+        world.client(stranger).await;
+        let mut taken = run("g/n/x/0", &json!(null));
+        if let Command::PromiseCreate(new) = &mut taken {
+            new.tags.clear();
+        }
+        world.client(taken).await;
+        world.stands("g", TaskStatus::Halted).await;
+        world.resolve("g/n/x/0", &json!("not mine")).await;
+        world.pass(SECOND).await;
+        assert_eq!(world.task("g").await.status(), TaskStatus::Halted);
+    }
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_plan_of_who_has_rights_over_some_ids_sends_no_requests() {
+    let (script, _) = functions(1_000);
+    let mut world = World::scripted(&script).await;
+    let request = json!({ "http": { "url": "http://pay/charges" } });
+    let inner = json!({ "nodes": { "x": request } });
+    let start = nodes(json!({ "a": request, "b": { "graph": inner }, "c": { "call": "echo" } }));
+    let Command::PromiseCreate(mut new) = run("g", &start) else { unreachable!("a promise") };
+    new.tags.insert(tags::RIGHTS.to_owned(), "g".to_owned());
+    world.client(Command::PromiseCreate(new)).await;
+    let (_, value) = world.outcome("g").await;
+    let failed = &value["details"]["failed"];
+    assert_eq!(failed["a"]["code"], 403, "{value}");
+    assert!(
+        failed["b"]["message"].as_str().is_some_and(|told| told.contains("rights over some ids"))
+    );
+    assert_eq!(
+        (failed.as_object().map(serde_json::Map::len), world.ledger.lines().len()),
+        (Some(2), 0)
+    );
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn one_by_one_a_run_ends_between_two_facts_and_in_a_wave_after_them() {
+    for (persist, b) in [("each", NodeState::Running), ("wave", NodeState::Completed)] {
+        let mut start = nodes(json!({ "a": { "promise": true }, "b": { "promise": true } }));
+        start["plan"]["on_failure"] = json!("fail-fast");
+        start["persist"] = json!(persist);
+        let (mut world, _) = world(&start, Plan::default()).await;
+        world.pass(SECOND).await;
+        world.crash();
+        world.settle("g/n/a/0", Verdict::Rejected, &json!({ "code": 500, "message": "no" })).await;
+        world.resolve("g/n/b/0", &json!(1)).await;
+        assert_eq!(world.outcome("g").await.0, Verdict::Rejected);
+        let states = states(&world, "g").await;
+        assert_eq!((states["a"], states["b"]), (NodeState::Failed, b), "{persist}");
+    }
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_host_that_comes_back_looks_at_what_settled_before_it_begins_anything() {
+    let mut start = nodes(json!({
+        "x": { "promise": true }, "f": { "promise": true }, "b": { "call": "echo", "needs": ["x"] },
+    }));
+    start["plan"]["on_failure"] = json!("fail-fast");
+    start["persist"] = json!("each");
+    let mut tried = 0;
+    for commit in 0.. {
+        let plan = Plan { faults: Faults::at(commit, Fault::CrashAfter), ..Plan::default() };
+        let (script, begun) = functions(1_000);
+        let mut world = World::with(plan, &script).await;
+        world.client(run("g", &start)).await;
+        let mut is_asked = false;
+        let died = world
+            .until_it_dies(async |world| {
+                if !is_asked && world.promise("g/n/x/0").await.is_some() {
+                    is_asked = true;
+                    world.resolve("g/n/x/0", &json!(1)).await;
+                }
+                world.promise("g/n/b/0").await.is_some()
+            })
+            .await;
+        if !died {
+            break;
+        }
+        if states(&world, "g").await.get("x") == Some(&NodeState::Completed) {
+            tried += 1;
+            world
+                .settle("g/n/f/0", Verdict::Rejected, &json!({ "code": 1, "message": "no" }))
+                .await;
+            assert_eq!(world.outcome("g").await.0, Verdict::Rejected);
+            assert_eq!(begun_of(&begun), BTreeMap::new(), "commit {commit}");
+            assert!(world.promise("g/n/b/0").await.is_none(), "commit {commit}");
+        }
+    }
+    assert!(tried > 0, "some commit is between the fact and what it begins");
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn the_pause_before_a_repetition_survives_a_crash() {
+    let retry = json!({ "max_attempts": 2, "initial": "1h", "factor": 1.0 });
+    let mut start = nodes(json!({
+        "a": { "promise": true, "needs": ["s"] },
+        "s": { "signal": "go" },
+        "z": { "call": "poll://any@g", "function": "f", "retry": retry },
+    }));
+    start["plan"]["max_parallel"] = json!(1);
+    let (mut world, _) = world(&start, Plan::default()).await;
+    world.pass(SECOND).await;
+    world.crash();
+    // Both are there at once: `a` takes the place of `z`, which fails.
+    world.client(signal("g", "go", &json!(1))).await;
+    world.settle("g/n/z/0", Verdict::Rejected, &json!({ "code": 500, "message": "no" })).await;
+    world.boot().await;
+    world.pass(SECOND).await;
+    let now = states(&world, "g").await;
+    assert_eq!((now["a"], now["z"]), (NodeState::Running, NodeState::Pending));
+    world.crash();
+    world.boot().await;
+    world.resolve("g/n/a/0", &json!(1)).await;
+    world.until("the repetition", async |world| world.promise("g/n/z/1").await.is_some()).await;
+    let again = world.promise("g/n/z/1").await.expect("an attempt");
+    let pause = tags::delay(&again.spec.tags).map(|begins| begins.0 - again.spec.created_at.0);
+    assert!(pause.is_some_and(|pause| pause > 2_000_000), "{pause:?}");
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn what_is_begun_once_is_not_begun_again_when_its_host_dies() {
+    for (once, verdict) in [(json!(true), Verdict::Rejected), (json!("output"), Verdict::Resolved)]
+    {
+        let start = nodes(json!({
+            "pay": { "call": "slow", "once": once },
+            "ask": {
+                "call": "echo", "needs": ["pay"], "input": { "$from": "pay", "at": "/unknown" },
+                "when": { "from": "pay", "at": "/unknown", "exists": true },
+            },
+        }));
+        let (mut world, begun) = world(&start, Plan::default()).await;
+        world.pass(SECOND).await;
+        assert_eq!(begun_of(&begun), BTreeMap::from([("g/n/pay/0".to_owned(), 1)]));
+        world.crash();
+        let (ended, value) = world.outcome("g").await;
+        assert_eq!(ended, verdict, "{value}");
+        assert_eq!(begun_of(&begun).get("g/n/pay/0"), Some(&1), "it was begun once");
+        let told = match verdict {
+            Verdict::Resolved => &value["ask"],
+            _ => &value["details"]["failed"]["pay"]["message"],
+        };
+        assert!(
+            told.as_str().is_some_and(|it| it.contains("nobody knows whether it acted")),
+            "{value}"
+        );
+    }
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn parts_of_large_outputs_are_taken_one_output_after_the_other() {
+    let (script, _) = functions(1_000);
+    let mut world = World::scripted(&script).await;
+    let mut plan: serde_json::Map<String, Json> =
+        (0..4).map(|n| (format!("l{n}"), json!({ "call": "large" }))).collect();
+    let needs: Vec<String> = plan.keys().cloned().collect();
+    let [none, other] = ["l0", "l2"].map(|from| json!({ "$from": from, "at": "/none" }));
+    let one = json!({ "$from": "l1" });
+    plan.insert(
+        "little".into(),
+        json!({ "call": "echo", "needs": needs, "input": [none, other, 1] }),
+    );
+    plan.insert("one".into(), json!({ "call": "slow", "needs": needs, "input": one }));
+    plan.insert("whole".into(), json!({ "call": "echo", "needs": needs }));
+    plan.insert("end".into(), json!({ "call": "echo", "needs": ["one"], "input": 7 }));
+    let outputs = json!(["end", "little"]);
+    world.client(run("g", &json!({ "plan": { "nodes": plan, "outputs": outputs } }))).await;
+    let (_, value) = world.outcome("g").await;
+    let failed = value["details"]["failed"].as_object().expect("failures");
+    assert_eq!(failed.keys().collect::<Vec<_>>(), ["whole"], "{failed:?}");
+    assert_eq!(failed["whole"]["code"], 413);
+    let little = world.promise("g/n/little/0").await.expect("an attempt");
+    assert_eq!(little.spec.param.data.as_slice(), br#"{"func":"echo","args":[[null,null,1]]}"#);
+    let most = world.faults.largest_read();
+    assert!(most < 30 << 20, "{most} bytes were read at once");
 }
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]
@@ -347,7 +659,7 @@ async fn only_the_holder_of_the_claim_writes() {
     world.pass(SECOND).await;
     let claim = segno_core::id::Claim { id: "g".into(), version: world.task("g").await.version };
     let row = segno_core::graph::NodeRow { state: NodeState::Skipped, attempt: 0 };
-    let act = segno_core::command::FenceAct::Node { node: "a".into(), row };
+    let act = segno_core::command::FenceAct::Node { node: "a".into(), row, reset: None };
     let action = segno_core::command::FenceAction { index: segno_core::id::CommandIndex(0), act };
     let (records, logs) = (Vec::new(), Vec::new());
     let refused =

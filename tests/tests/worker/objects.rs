@@ -263,3 +263,16 @@ async fn an_execution_goes_on_from_every_record_byte_for_byte() {
         reruns_from_every_place(&*script(), &world, id).await;
     }
 }
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_node_of_a_graph_calls_a_function_of_an_object() {
+    let mut world = world().await;
+    let nodes = json!({
+        "own": { "call": "Cart@ada/add", "input": 2 },
+        "named": { "call": "wasm://m/Cart@ada/add", "input": 3, "needs": ["own"] },
+        "total": { "call": "Cart@ada/total", "needs": ["named"] },
+    });
+    world.client(tests::graphs::run("g", &json!({ "plan": { "nodes": nodes } }))).await;
+    let ended = world.outcome("g").await;
+    assert_eq!(ended, (Verdict::Resolved, json!({ "total": 5 })));
+}

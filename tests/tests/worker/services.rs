@@ -364,3 +364,22 @@ async fn what_cannot_be_done_fails_the_attempt_and_then_waits_for_a_person() {
     let (verdict, failure) = world.outcome("fails").await;
     assert_eq!((verdict, &failure["code"]), (Verdict::Rejected, &json!(402)));
 }
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_node_of_a_graph_calls_a_handler() {
+    let deployment = Arc::new(deployment());
+    let mut world = world(&deployment, 5, Faults::default()).await;
+    let nodes = json!({
+        "a": { "call": "restate://Order/echo", "input": { "n": 1 } },
+        "b": { "call": "restate://Stock/tea/reserve", "needs": ["a"], "input": { "$from": "a", "at": "/n" } },
+        "c": { "call": "restate://Order/fail", "needs": ["b"] },
+    });
+    world.client(tests::graphs::run("g", &json!({ "plan": { "nodes": nodes } }))).await;
+    let (_, value) = world.outcome("g").await;
+    let failed = &value["details"]["failed"];
+    assert_eq!(failed["c"]["code"], 402, "{value}");
+    assert_eq!(failed.as_object().map(serde_json::Map::len), Some(1), "{value}");
+    let reserved = world.promise("g/n/b/0").await.expect("an attempt");
+    let reserved = reserved.settlement().and_then(|settlement| settlement.value.clone());
+    assert_eq!(reserved.expect("a value").data.as_slice(), b"1");
+}

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use serde_json::{Value, json};
 
-use super::{Call, CheckedPlan, Condition, Kind, Node, Retry, SubGraph, Test};
+use super::{Call, CheckedPlan, Condition, Kind, Node, Once, Retry, SubGraph, Test};
 use crate::{state::FailurePolicy, topology::NodeIndex};
 
 /// The fields of an object, each in its canonical form already.
@@ -39,7 +39,9 @@ pub fn text(plan: &CheckedPlan) -> String {
 
 fn node(node: &Node) -> Fields {
     let (key, what) = match &node.kind {
-        Kind::Call(Call::Own(text) | Call::Module(text)) => ("call", canonical(&json!(text))),
+        Kind::Call(Call::Own(text) | Call::Module(text) | Call::Service(text)) => {
+            ("call", canonical(&json!(text)))
+        }
         Kind::Call(Call::Worker { address, .. }) => ("call", canonical(&json!(address))),
         Kind::Http(http) => {
             let mut request = json!({"method": http.method, "url": http.url});
@@ -66,10 +68,18 @@ fn node(node: &Node) -> Fields {
         ("input", node.input.as_deref().cloned()),
         ("retry", node.retry.as_deref().map(retry)),
         ("timeout", node.timeout.map(duration)),
+        ("once", node.once.map(once)),
     ];
     let given = others.iter().filter_map(|(key, value)| Some((*key, canonical(value.as_ref()?))));
     fields.extend(given);
     fields
+}
+
+fn once(once: Once) -> Value {
+    match once {
+        Once::Fails => json!(true),
+        Once::Tells => json!("output"),
+    }
 }
 
 fn retry(retry: &Retry) -> Value {

@@ -1,11 +1,17 @@
 //! A plan in which nothing is wrong.
 
-use std::sync::{Arc, OnceLock};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, OnceLock},
+};
 
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::{INPUT, Kind, Node, canonical, template::fill};
+use super::{
+    INPUT, Kind, Node, canonical,
+    template::{fill, sources},
+};
 use crate::{
     relation::Relation,
     state::FailurePolicy,
@@ -86,7 +92,18 @@ impl CheckedPlan {
         run_input: &'a Value,
         outputs: impl Fn(NodeIndex) -> Option<&'a Value>,
     ) -> Value {
-        let source = |name: &str| self.source(name, run_input, &outputs);
+        self.input_of_parts(node, run_input, |node, at| outputs(node)?.pointer(at))
+    }
+
+    /// The same of an input for which `parts` knows the parts of outputs by their JSON pointers: those
+    /// that [`CheckedPlan::sources`] names.
+    pub fn input_of_parts<'a>(
+        &self,
+        node: NodeIndex,
+        run_input: &'a Value,
+        parts: impl Fn(NodeIndex, &str) -> Option<&'a Value>,
+    ) -> Value {
+        let source = |name: &str, at: &str| self.source(name, at, run_input, &parts);
         let Node { kind, input, .. } = self.node(node);
         if let Kind::Http(http) = kind {
             return json!({
@@ -104,7 +121,7 @@ impl CheckedPlan {
             return run_input.clone();
         }
         let named = needs.iter().filter_map(|need| {
-            Some((self.topology.name(*need).to_string(), outputs(*need)?.clone()))
+            Some((self.topology.name(*need).to_string(), parts(*need, "")?.clone()))
         });
         Value::Object(named.collect::<Map<_, _>>())
     }
@@ -116,8 +133,43 @@ impl CheckedPlan {
         run_input: &'a Value,
         outputs: impl Fn(NodeIndex) -> Option<&'a Value>,
     ) -> bool {
-        let source = |name: &str| self.source(name, run_input, &outputs);
+        self.wanted_by_parts(node, run_input, |node, at| outputs(node)?.pointer(at))
+    }
+
+    /// The same by parts of outputs, as for [`CheckedPlan::input_of_parts`].
+    pub fn wanted_by_parts<'a>(
+        &self,
+        node: NodeIndex,
+        run_input: &'a Value,
+        parts: impl Fn(NodeIndex, &str) -> Option<&'a Value>,
+    ) -> bool {
+        let source = |name: &str, at: &str| self.source(name, at, run_input, &parts);
         self.node(node).when.as_ref().is_none_or(|condition| condition.holds(&source))
+    }
+
+    /// The parts of the outputs of other nodes that decide whether a node is wanted, and those of which
+    /// its input is made: nodes with JSON pointers, each once.
+    pub fn sources(&self, node: NodeIndex) -> [BTreeSet<(NodeIndex, &str)>; 2] {
+        let Node { kind, input, when, .. } = self.node(node);
+        let (mut condition, mut taken) = (BTreeSet::new(), BTreeSet::new());
+        if let Some(when) = when {
+            when.sources(&mut condition);
+        }
+        match (kind, input) {
+            (Kind::Http(http), _) => {
+                for template in [&http.url, &http.headers, &http.body] {
+                    sources(template, &mut taken);
+                }
+            }
+            (_, Some(input)) => sources(input, &mut taken),
+            (Kind::Sleep(_) | Kind::Signal(_), None) => {}
+            (Kind::Call(_) | Kind::Promise | Kind::Graph(_), None) => {
+                let needs = self.topology.predecessors(node).iter();
+                taken.extend(needs.map(|need| (self.topology.name(*need).as_str(), "")));
+            }
+        }
+        let index = |(name, at)| Some((self.topology.index_of(name)?, at));
+        [condition, taken].map(|named| named.into_iter().filter_map(index).collect())
     }
 
     /// The plan as JSON, in one form whatever the order of keys and the layout it was written in:
@@ -149,13 +201,14 @@ impl CheckedPlan {
     fn source<'a>(
         &self,
         name: &str,
+        at: &str,
         run_input: &'a Value,
-        outputs: &impl Fn(NodeIndex) -> Option<&'a Value>,
+        parts: &impl Fn(NodeIndex, &str) -> Option<&'a Value>,
     ) -> Option<&'a Value> {
         if name == INPUT {
-            return Some(run_input);
+            return run_input.pointer(at);
         }
-        self.topology.index_of(name).and_then(outputs)
+        parts(self.topology.index_of(name)?, at)
     }
 }
 

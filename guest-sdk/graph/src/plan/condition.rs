@@ -1,7 +1,7 @@
 //! Conditions: whether a node is wanted. Every condition is true or false of any data: a comparison
 //! with what is missing or has another type is false.
 
-use std::cmp::Ordering;
+use std::{cmp::Ordering, collections::BTreeSet};
 
 use serde_json::{Number, Value};
 
@@ -45,15 +45,25 @@ pub enum Test {
 }
 
 impl Condition {
-    /// Whether it holds; `source` knows outputs by the name of their node.
-    pub fn holds<'a>(&self, source: &impl Fn(&str) -> Option<&'a Value>) -> bool {
+    /// Whether it holds; `source` knows the parts of outputs by the name of their node and a JSON
+    /// pointer.
+    pub fn holds<'a>(&self, source: &impl Fn(&str, &str) -> Option<&'a Value>) -> bool {
         match self {
-            Self::Value { from, at, test } => {
-                test.holds(source(from).and_then(|value| value.pointer(at)))
-            }
+            Self::Value { from, at, test } => test.holds(source(from, at)),
             Self::All(all) => all.iter().all(|one| one.holds(source)),
             Self::Any(any) => any.iter().any(|one| one.holds(source)),
             Self::Not(one) => !one.holds(source),
+        }
+    }
+
+    /// Adds the parts of outputs that it is about: names of nodes with JSON pointers.
+    pub fn sources<'c>(&'c self, found: &mut BTreeSet<(&'c str, &'c str)>) {
+        match self {
+            Self::Value { from, at, .. } => drop(found.insert((from, at))),
+            Self::All(several) | Self::Any(several) => {
+                several.iter().for_each(|one| one.sources(found));
+            }
+            Self::Not(one) => one.sources(found),
         }
     }
 }
@@ -152,7 +162,7 @@ mod tests {
             (Condition::Not(Box::new(yes.clone())), false),
             (Condition::Not(Box::new(no.clone())), true),
         ] {
-            let source = |name: &str| (name == "a").then_some(&one);
+            let source = |name: &str, at: &str| one.pointer(at).filter(|_| name == "a");
             assert_eq!(condition.holds(&source), holds, "{condition:?}");
         }
     }

@@ -27,6 +27,7 @@ mod draw;
 mod fault;
 mod node;
 mod read;
+mod request;
 mod schema;
 mod template;
 mod tree;
@@ -37,7 +38,8 @@ pub use checked::CheckedPlan;
 pub use condition::{Condition, Test};
 pub use draw::{dot, mermaid};
 pub use fault::{PlanErrors, PlanFault};
-pub use node::{Call, Http, Kind, Node, Retry, SubGraph};
+pub use node::{Call, Http, Kind, Node, Once, Retry, SubGraph};
+pub use request::{NotARequest, Request};
 pub use schema::{SCHEMA, json_schema};
 
 use tree::Tree;

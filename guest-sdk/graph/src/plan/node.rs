@@ -19,6 +19,18 @@ pub struct Node {
     pub retry: Option<Box<Retry>>,
     /// How long an attempt may take.
     pub timeout: Option<Duration>,
+    /// Whether it is begun once only, because its effect may not be repeated.
+    pub once: Option<Once>,
+}
+
+/// The end of a node that is begun once and whose worker was lost, so that nobody knows whether it
+/// acted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Once {
+    /// It fails.
+    Fails,
+    /// It completes with an output that says so, for the conditions of other nodes.
+    Tells,
 }
 
 /// What a node does.
@@ -41,10 +53,12 @@ pub enum Kind {
 /// A function to call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Call {
-    /// One of the plan's own module.
+    /// One of the plan's own module: its name, or of an object `OBJECT@KEY/FUNCTION`.
     Own(Box<str>),
     /// `wasm://MODULE/FUNCTION`; the whole address.
     Module(Box<str>),
+    /// A handler of a service, `restate://SERVICE/HANDLER`; the whole address.
+    Service(Box<str>),
     /// One that a worker offers.
     Worker {
         /// `poll://…`, `http://…` or `https://…`.

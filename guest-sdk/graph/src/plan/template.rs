@@ -1,19 +1,21 @@
 //! Inputs with places to fill in: an object with the key `$from`, and perhaps `at`, and no other,
 //! stands for the output of that node, or for what a JSON pointer leads to in it.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Map, Value};
 
 const FROM: &str = "$from";
 const AT: &str = "at";
 
-/// The value with its places filled in from `source`, which knows outputs by the name of their node.
-/// What is missing is null.
-pub fn fill<'a>(template: &Value, source: &impl Fn(&str) -> Option<&'a Value>) -> Value {
+/// The value with its places filled in from `source`, which knows the parts of outputs by the name of
+/// their node and a JSON pointer. What is missing is null.
+pub fn fill<'a>(template: &Value, source: &impl Fn(&str, &str) -> Option<&'a Value>) -> Value {
     match template {
         Value::Object(object) => match object.get(FROM) {
             Some(from) => {
                 let at = object.get(AT).and_then(Value::as_str).unwrap_or_default();
-                let found = from.as_str().and_then(source).and_then(|value| value.pointer(at));
+                let found = from.as_str().and_then(|from| source(from, at));
                 found.cloned().unwrap_or_default()
             }
             None => {
@@ -23,6 +25,21 @@ pub fn fill<'a>(template: &Value, source: &impl Fn(&str) -> Option<&'a Value>) -
         },
         Value::Array(list) => list.iter().map(|one| fill(one, source)).collect(),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => template.clone(),
+    }
+}
+
+/// Adds the places of a template: names of nodes with JSON pointers.
+pub fn sources<'t>(template: &'t Value, found: &mut BTreeSet<(&'t str, &'t str)>) {
+    match template {
+        Value::Object(object) => match object.get(FROM) {
+            Some(from) => {
+                let at = object.get(AT).and_then(Value::as_str).unwrap_or_default();
+                found.extend(from.as_str().map(|from| (from, at)));
+            }
+            None => object.values().for_each(|one| sources(one, found)),
+        },
+        Value::Array(list) => list.iter().for_each(|one| sources(one, found)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 
@@ -41,7 +58,7 @@ mod tests {
     #[test]
     fn places_are_filled_wherever_they_are_and_what_is_missing_is_null() {
         let output = json!({"a": [1, {"b/c": 2}], "n": null});
-        let source = |name: &str| (name == "fetch").then_some(&output);
+        let source = |name: &str, at: &str| output.pointer(at).filter(|_| name == "fetch");
         for (template, filled) in [
             (json!({"$from": "fetch", "at": "/a/0"}), json!(1)),
             (json!({"$from": "fetch", "at": "/a/1/b~1c"}), json!(2)),

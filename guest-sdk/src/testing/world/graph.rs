@@ -8,7 +8,7 @@ use std::{
 
 use segno_graph::{
     NodeIndex, Progress,
-    plan::{Call, CheckedPlan, Kind, Node, Plan, PlanErrors, Retry, SubGraph},
+    plan::{self, Call, CheckedPlan, Kind, Node, Plan, PlanErrors, Retry, SubGraph},
     progress::{Delivery, Status},
     state::{FailureDetail, NodeOutcome, RunOutcome, StepKind},
 };
@@ -270,7 +270,9 @@ impl World<'_> {
         match kind {
             Kind::Call(call) => {
                 let function = match call {
-                    Call::Own(function) | Call::Module(function) => function.to_string(),
+                    Call::Own(function) | Call::Module(function) | Call::Service(function) => {
+                        function.to_string()
+                    }
                     Call::Worker { address, function } => format!("{address}#{function}"),
                 };
                 self.call_of_node(id, command, attempt, function, &input, options);
@@ -379,21 +381,10 @@ fn answer(outcome: wit::Outcome) -> Answer {
 
 /// The request of a node whose places are filled in.
 fn request(input: &Value) -> Result<wit::HttpRequest, Error> {
-    let no_text = |what: &str, found: &Value| {
-        Error::terminal(Error::REFUSED, format!("the {what} of the request is no text: {found}"))
-    };
-    let text = |what: &str, value: &Value| {
-        value.as_str().map(str::to_owned).ok_or_else(|| no_text(what, value))
-    };
-    let headers = input["headers"].as_object().into_iter().flatten();
-    let headers = headers.map(|(name, value)| Ok((name.clone(), text("header", value)?)));
-    let body = Some(&input["body"]).filter(|body| !body.is_null());
-    Ok(wit::HttpRequest {
-        method: text("method", &input["method"])?,
-        url: text("url", &input["url"])?,
-        headers: headers.collect::<Result<_, Error>>()?,
-        body: body.map(|body| Payload::Json(body.to_string())),
-    })
+    let refused = |wrong: plan::NotARequest| Error::terminal(Error::REFUSED, wrong.to_string());
+    let plan::Request { method, url, headers, body } = plan::Request::of(input).map_err(refused)?;
+    let body = body.map(|body| Payload::Json(body.to_string()));
+    Ok(wit::HttpRequest { method, url, headers, body })
 }
 
 /// What a plan leaves open is as in calls of a test.

@@ -1,8 +1,9 @@
 //! Checks of a plan that need the host: functions that do not exist, and nodes that need a module.
 
+use segno_core::address::SERVICE_SCHEME;
 use segno_graph::plan::{Call, CheckedPlan, Kind, PlanErrors, SubGraph};
 
-use crate::{Api, ApiError, Misfit, target::Target};
+use crate::{Api, ApiError, Misfit, model::FunctionKind, target::Target};
 
 /// The most faults that are told one by one.
 const TOLD: usize = 100;
@@ -47,7 +48,9 @@ impl Api {
                 let path = |field| format!("{place}nodes.{}.{field}", plan.topology().name(node));
                 let (path, name) = match &plan.node(node).kind {
                     Kind::Call(Call::Own(name)) => (path("call"), &**name),
-                    Kind::Call(Call::Module(address)) => (path("call"), &**address),
+                    Kind::Call(Call::Module(address) | Call::Service(address)) => {
+                        (path("call"), &**address)
+                    }
                     Kind::Graph(SubGraph::Offered(name)) => (path("graph"), &**name),
                     Kind::Graph(SubGraph::Plan(inner)) => {
                         plans.push((format!("{}.", path("graph")), inner));
@@ -66,8 +69,17 @@ impl Api {
                     | Kind::Promise
                     | Kind::Signal(_) => continue,
                 };
-                if let Some(fault) = self.unknown(name, module).await? {
-                    faults.add(path, fault);
+                match self.named(name, module).await? {
+                    Err(fault) => faults.add(path, fault),
+                    Ok(FunctionKind::Workflow) if plan.node(node).once.is_some() => {
+                        let path = format!("{}once", path.trim_end_matches("call"));
+                        let fault = format!(
+                            "`{name}` is a workflow, which goes on from its journal and begins nothing twice: \
+                             remove `once`, or call the activity that may not be repeated"
+                        );
+                        faults.add(path, fault);
+                    }
+                    Ok(FunctionKind::Workflow | FunctionKind::Activity) => {}
                 }
             }
         }
@@ -77,29 +89,34 @@ impl Api {
         }
     }
 
-    /// Why there is no such function; none: there is.
-    async fn unknown(&self, name: &str, module: Option<&str>) -> Result<Option<String>, ApiError> {
-        let whole = match (name.starts_with("wasm://"), module) {
+    /// The kind of a function that a plan names, or the reason why there is none.
+    async fn named(
+        &self,
+        name: &str,
+        module: Option<&str>,
+    ) -> Result<Result<FunctionKind, String>, ApiError> {
+        let is_whole = name.starts_with("wasm://") || name.starts_with(SERVICE_SCHEME);
+        let whole = match (is_whole, module) {
             (true, _) => name.to_owned(),
             (false, Some(module)) => format!("{module}/{name}"),
             (false, None) => {
-                return Ok(Some(format!(
+                return Ok(Err(format!(
                     "`{name}` is named without a module: say which one the plan is for (`module`), or \
                      write `wasm://MODULE/{name}`"
                 )));
             }
         };
         let found = match Target::parse(&whole) {
-            Ok(target) => target.resolve(self).await.map(drop),
+            Ok(target) => target.resolve(self).await,
             Err(error) => Err(error),
         };
         match found {
-            Ok(()) => Ok(None),
+            Ok(resolved) => Ok(Ok(resolved.function.kind)),
             Err(
                 error @ (ApiError::BadTarget { .. }
                 | ApiError::UnknownModule { .. }
                 | ApiError::UnknownFunction { .. }),
-            ) => Ok(Some(error.to_string())),
+            ) => Ok(Err(error.to_string())),
             Err(error) => Err(error),
         }
     }

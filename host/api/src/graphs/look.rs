@@ -138,7 +138,10 @@ pub async fn plan(State(api): State<Api>, Segment(id): Segment) -> Result<Respon
     Ok(([(header::CONTENT_TYPE, "application/json")], plan).into_response())
 }
 
-async fn found(api: &Api, id: String) -> Result<(PromiseId, PromiseRow, Start), ApiError> {
+pub(super) async fn found(
+    api: &Api,
+    id: String,
+) -> Result<(PromiseId, PromiseRow, Start), ApiError> {
     let id = promise_id(id)?;
     let row = api.invocation(&id).await?;
     let start = Start::of(&row.promise).map_err(|error| not_a_run(&id, &error.to_string()))?;
@@ -199,6 +202,9 @@ fn what(plan: &CheckedPlan, node: NodeIndex) -> String {
     match &plan.node(node).kind {
         Kind::Call(Call::Own(function) | Call::Module(function)) => {
             format!("call {}", function.trim_start_matches("wasm://"))
+        }
+        Kind::Call(Call::Service(address)) => {
+            format!("call {}", address.trim_start_matches("restate://"))
         }
         Kind::Call(Call::Worker { address, function }) => format!("call {function} at {address}"),
         Kind::Http(http) => format!("http {} {}", http.method, http.url.as_str().unwrap_or("…")),

@@ -113,6 +113,11 @@ async fn every_fault_of_a_plan_is_told_and_nothing_is_started() {
         ],
     )
     .await;
+    refused(
+        nodes(json!({ "a": { "call": "order", "once": true } })),
+        &["nodes.a.once: `order` is a workflow, which goes on from its journal"],
+    )
+    .await;
     let twice =
         r#"{"plan": {"nodes": {"a": {"call": "ship"}, "a": {"call": "ship"}}}, "module": "shop"}"#;
     let answer = world.send(axum::http::Method::POST, "/v1/graphs", twice).await;
@@ -182,6 +187,17 @@ async fn a_run_is_seen_node_by_node() {
         [("a", "completed"), ("b", "failed"), ("c", "ready"), ("d", "not-run"), ("e", "skipped")];
     assert_eq!(states(&run), expected(closed));
     assert_eq!(run["nodes"][1]["failure"], json!({ "code": 503, "message": "no" }));
+
+    let history = world.get("/v1/graphs/it/history").await.ok();
+    let facts = history["facts"].as_array().expect("facts");
+    let told = facts.iter().map(|fact| format!("{} {}", fact["node"], fact["state"]));
+    let told: Vec<String> = told.map(|fact| fact.replace('"', "")).collect();
+    assert_eq!(told, ["a completed", "b running", "e skipped", "b failed"]);
+    assert!(facts.iter().all(|fact| fact["at_ms"].as_i64() > Some(0) && fact["attempt"] == 0));
+    let page = world.get("/v1/graphs/it/history?limit=3").await.ok();
+    assert_eq!(page["next"], json!(3));
+    let rest = world.get("/v1/graphs/it/history?after=3").await.ok();
+    assert_eq!((&rest["facts"][0]["state"], &rest["next"]), (&json!("failed"), &Value::Null));
 
     let first = world.get("/v1/graphs/it?limit=2").await.ok();
     assert_eq!((states(&first).len(), &first["next"]), (2, &json!("b")));

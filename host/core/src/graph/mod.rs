@@ -10,9 +10,11 @@
 //! What a run does next is told by `segno_graph::Progress` from the rows alone; outputs are the
 //! values of promises.
 
+mod fact;
 mod recover;
 mod row;
 mod start;
 
+pub use fact::{NodeEvent, NodeFact, NodeFactKey, Reset, Resets};
 pub use row::{NodeRow, NodeState};
 pub use start::{NotARun, Persistence, Start, is_run};

@@ -22,6 +22,7 @@ pub(super) const PREDICATES: &[Predicate] = &[
     ("graph_causal", graph_causal),
     ("graph_facts_follow_settlements", graph_facts_follow_settlements),
     ("graph_settles_with_its_nodes", graph_settles_with_its_nodes),
+    ("graph_history_ends_where_nodes_stand", graph_history_ends_where_nodes_stand),
 ];
 
 /// A run with its plan and its rows.
@@ -109,6 +110,24 @@ fn graph_facts_follow_settlements(rows: &Snapshot) -> Found {
         }
     }
     found
+}
+
+/// The last fact of a node is its row. Nodes from before histories were kept have none.
+fn graph_history_ends_where_nodes_stand(rows: &Snapshot) -> Found {
+    let mut last: BTreeMap<(&PromiseId, &Text), NodeRow> = BTreeMap::new();
+    for (run, node, attempt, state) in rows.graph_facts.keys() {
+        let row = NodeRow { state: *state, attempt: *attempt };
+        let known = last.entry((run, node)).or_insert(row);
+        if row.follows(known) {
+            *known = row;
+        }
+    }
+    let wrong = last.into_iter().filter_map(|((run, node), last)| {
+        let row = rows.graph_nodes.get(&(run.clone(), node.clone()));
+        (row != Some(&last))
+            .then(|| (vec![run.clone()], format!("`{node}` is {row:?}, its history says {last:?}")))
+    });
+    wrong.collect()
 }
 
 /// A run that resolved has completed.

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     command::{FenceAct, FenceAction},
-    graph::{self, NodeState},
+    graph::{self, NodeFact, NodeState},
     id::{Claim, CommandIndex, PromiseId},
     invocation::{LogLine, Record},
     promise::{Message, NewPromise, OutboxKey, OutboxRow, Promise, Task},
@@ -164,7 +164,7 @@ impl Draft<'_> {
                 let repeated = known == Some(&by);
                 self.acted(id, settled || repeated)
             }
-            FenceAct::Node { node, row } => {
+            FenceAct::Node { node, row, reset } => {
                 if !self.existing(&task.id).is_ok_and(graph::is_run) {
                     let message =
                         format!("`{}` is not the run of a graph and has no node `{node}`", task.id);
@@ -177,6 +177,9 @@ impl Draft<'_> {
                     return Err(Refusal::Unprocessable(message));
                 }
                 self.delta.put_graph_node((task.id.clone(), node.clone()), *row);
+                let key = (task.id.clone(), node.clone(), row.attempt, row.state);
+                let fact = NodeFact { at: self.now, reset: *reset };
+                self.delta.graph_facts.entry(key).or_insert(fact);
                 Ok(Acted::Done)
             }
         }

@@ -1,15 +1,24 @@
 //! How a task gets back to pending, how it is offered, and how it is stopped.
 
-use super::draft::Draft;
+use serde_json::json;
+
+use super::{create::settled_at, draft::Draft};
 use crate::{
     address::is_internal,
     config::VersionRule,
     effect::{Effect, Metric, RequeueCause},
     id::{PromiseId, Version},
-    promise::{HaltReason, Message, Note, OutboxKey, OutboxRow, Task, TaskState, backoff},
+    promise::{
+        HaltReason, Message, Note, OutboxKey, OutboxRow, Settlement, Task, TaskState, Verdict,
+        backoff,
+    },
+    tags,
     time::{Millis, Timestamp},
-    value::{Bytes, Text},
+    value::{Bytes, Text, Value},
 };
+
+/// The code of the failure of what was begun once and may have acted or not.
+pub const UNKNOWN: u32 = 520;
 
 impl Draft<'_> {
     /// Pending from now on, to be offered by [`Draft::execute`].
@@ -84,6 +93,9 @@ impl Draft<'_> {
         let unheard = task.last_heartbeat.unwrap_or(task.progress.at);
         self.interrupt(&task);
         self.count(Metric::Requeued(cause, self.now.since(unheard)));
+        if self.ends_unknown(&id, "its claim was lost") {
+            return;
+        }
         let task = Task { attempt, losses, ..task };
         if losses >= self.config.lost_limit && !self.is_outside(&id) {
             let message = format!(
@@ -102,6 +114,27 @@ impl Draft<'_> {
             let wait = backoff(self.config.backoff, attempt, &id, task.version);
             self.pend_until(task, Some(self.now + wait));
         }
+    }
+
+    /// Settles what is begun once only and was begun, because nobody knows any more whether it
+    /// acted; answers false for anything else.
+    pub(super) fn ends_unknown(&mut self, id: &PromiseId, reason: &str) -> bool {
+        let Some(promise) = self.promise(id) else { return false };
+        let Some(once) = promise.spec.tags.get(tags::ONCE) else { return false };
+        let message = format!(
+            "`{id}` is begun once only, and {reason} after it had begun: nobody knows whether it acted"
+        );
+        let (verdict, value) = match once.as_str() {
+            "output" => (Verdict::Resolved, json!({ "unknown": message })),
+            _ => {
+                let failure = json!({ "__type": "error", "code": UNKNOWN, "message": message });
+                (Verdict::Rejected, failure)
+            }
+        };
+        let value = Some(Value::of(value.to_string().into_bytes()));
+        let settled_at = settled_at(promise, self.now);
+        self.settle(id, Settlement { verdict, value, settled_at }, None);
+        true
     }
 
     /// A claim was given back unused: the task is offered at once. A external worker that keeps

@@ -123,10 +123,9 @@ pub(super) fn suspend(
     if outside {
         awaits.iter().try_for_each(|id| draft.may_await(id, Some(&claim.id)))?;
     }
-    // A module's commands wait for what they made. Whom a external worker waits for is its own
-    // affair.
-    let hosted = task.module.is_some();
-    let mut own = awaits.iter().filter(|id| hosted || is_next(id));
+    // What hosts run waits for what it made, with a module or without. Whom a external worker waits
+    // for is its own affair.
+    let mut own = awaits.iter().filter(|id| !outside || is_next(id));
     if let Some(id) = own.find(|id| draft.is_taken(id, &claim.id)) {
         return Err(Refusal::IdTaken { id: id.clone() });
     }
@@ -181,6 +180,14 @@ pub(super) fn release(
 ) -> Result<Reply, Refusal> {
     draft.touch(&claim.id);
     let task = Task { losses: 0, ..draft.claimed(claim)? };
+    let given_up = match reason {
+        ReleaseReason::Yield | ReleaseReason::Shutdown => Some("its worker gave it back"),
+        ReleaseReason::Failed { .. } => Some("its attempt failed without an outcome"),
+        ReleaseReason::NoRoom { .. } | ReleaseReason::Halt { .. } => None,
+    };
+    if given_up.is_some_and(|reason| draft.ends_unknown(&claim.id, reason)) {
+        return Ok(Reply::Done);
+    }
     match reason {
         ReleaseReason::Yield | ReleaseReason::Shutdown => draft.given_back(task),
         ReleaseReason::NoRoom { wait } => draft.pend_until(task, Some(draft.now + *wait)),

@@ -73,7 +73,7 @@ pub(crate) fn graph_run(id: &str) -> Command {
 
 /// What is written of a node in its first attempt.
 pub(crate) fn node(name: &str, state: NodeState) -> FenceAct {
-    FenceAct::Node { node: Text::from(name), row: NodeRow { state, attempt: 0 } }
+    FenceAct::Node { node: Text::from(name), row: NodeRow { state, attempt: 0 }, reset: None }
 }
 
 /// The first attempt of a node of a run.

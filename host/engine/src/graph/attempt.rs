@@ -4,18 +4,21 @@
 use std::time::Duration;
 
 use segno_core::{
-    address::{self, GRAPH_RUN},
+    address::{self, GRAPH_RUN, Keyed},
     id::PromiseId,
     promise::{NewPromise, RetryPolicy},
     tags,
     time::{Millis, Timestamp},
     value::{Tags, Value},
 };
-use segno_graph::plan::{Call, Kind, Node, Retry, SubGraph};
-use segno_guest::{FunctionDescription, Payload};
+use segno_graph::plan::{Call, Kind, Node, NotARequest, Once, Request, Retry, SubGraph};
+use segno_guest::{Failure, FunctionDescription, HttpRequest, Payload};
 use serde_json::{Value as Json, json};
 
-use crate::{target::HTTP, values};
+use crate::{
+    target::HTTP,
+    values::{self, code},
+};
 
 /// What a run knows of the module whose functions its plan names without a module.
 #[derive(Debug, Default)]
@@ -24,12 +27,43 @@ pub struct OwnModule {
     pub name: String,
     /// Its functions.
     pub functions: Vec<FunctionDescription>,
+    /// Whether the plan may send requests under its policy.
+    pub may_request: bool,
 }
 
 impl OwnModule {
     fn timeout(&self, function: &str) -> Option<Duration> {
         let described = self.functions.iter().find(|described| described.name == function)?;
         described.timeout_ms.map(Duration::from_millis)
+    }
+
+    /// The address of one of its functions: in the code that the run uses, or, of an object, which
+    /// belongs to the name of the module, by that name.
+    fn target(&self, function: &str) -> String {
+        match Keyed::parse(function) {
+            Some(_) => format!("wasm://{}/{function}", self.name),
+            None => format!("wasm:///{function}"),
+        }
+    }
+
+    /// Refuses requests that no policy would allow, or that are not for the author of the plan to send.
+    fn check_policy(&self) -> Result<(), Failure> {
+        let refuse =
+            |code, message: &str| Err(Failure { code, message: message.to_owned(), details: None });
+        if self.name.is_empty() {
+            return refuse(
+                code::REFUSED,
+                "a request is sent under the policy of a module: start the run with one (`module`)",
+            );
+        }
+        if !self.may_request {
+            return refuse(
+                403,
+                "the run was started with rights over some ids only, and a request is sent with the \
+                 secrets of its module: have a function of the module send it",
+            );
+        }
+        Ok(())
     }
 
     fn header(&self) -> Tags {
@@ -39,6 +73,9 @@ impl OwnModule {
 
 /// The promise of an attempt that begins at `begins`, with its input.
 ///
+/// # Errors
+/// The failure of a node whose input is none of its kind.
+///
 /// # Panics
 /// For a node that waits for a signal, which has no attempts.
 pub fn promise(
@@ -47,23 +84,27 @@ pub fn promise(
     input: Json,
     module: &OwnModule,
     (now, begins): (Timestamp, Timestamp),
-) -> NewPromise {
+) -> Result<NewPromise, Failure> {
     let mut tags = Tags::new();
     let mut timeout = node.timeout;
     let mut param = match &node.kind {
         Kind::Call(Call::Own(function)) => {
-            tags.insert(tags::TARGET.into(), format!("wasm:///{function}"));
-            timeout = timeout.or_else(|| module.timeout(function));
-            values::param(function, &json_payload(&input), module.header())
+            tags.insert(tags::TARGET.into(), module.target(function));
+            let name = address::function_of(function);
+            timeout = timeout.or_else(|| module.timeout(&name));
+            values::param(&name, &json_payload(&input), module.header())
         }
-        Kind::Call(Call::Module(address)) => called(address, &input, &mut tags),
+        Kind::Call(Call::Module(address) | Call::Service(address)) => {
+            called(address, &input, &mut tags)
+        }
         Kind::Call(Call::Worker { address, function }) => {
             tags.insert(tags::TARGET.into(), address.to_string());
             values::param_of_arguments(function, &json_payload(&input), Tags::new())
         }
         Kind::Http(_) => {
             tags.insert(tags::TARGET.into(), HTTP.into());
-            values::param(HTTP, &json_payload(&input), module.header())
+            module.check_policy()?;
+            values::request_param(&request(&input)?, module.header())
         }
         Kind::Graph(SubGraph::Plan(plan)) => {
             tags.insert(tags::TARGET.into(), GRAPH_RUN.into());
@@ -87,14 +128,32 @@ pub fn promise(
         Kind::Promise => values::value(&json_payload(&input)),
         Kind::Signal(_) => unreachable!("a signal is waited for, and not attempted"),
     };
-    if let Some(retry) = &node.retry {
+    let once = node.once.map(|once| {
+        let mark = match once {
+            Once::Fails => "true",
+            Once::Tells => "output",
+        };
+        tags.insert(tags::ONCE.into(), mark.into());
+        Retry { max_attempts: Some(1), ..Retry::default() }
+    });
+    if let Some(retry) = once.as_ref().or(node.retry.as_deref()) {
         let policy = json!(policy(retry)).to_string();
         param.headers.insert(tags::RETRY_HEADER.into(), policy);
     }
     if begins > now {
         tags.insert(tags::DELAY.into(), begins.0.to_string());
     }
-    NewPromise { id, param, tags, timeout_at: deadline(timeout, begins) }
+    Ok(NewPromise { id, param, tags, timeout_at: deadline(timeout, begins) })
+}
+
+fn request(input: &Json) -> Result<HttpRequest, Failure> {
+    let refused = |wrong: NotARequest| Failure {
+        code: code::BAD_REQUEST,
+        message: wrong.to_string(),
+        details: None,
+    };
+    let Request { method, url, headers, body } = Request::of(input).map_err(refused)?;
+    Ok(HttpRequest { method, url, headers, body: body.as_ref().map(json_payload) })
 }
 
 /// The promise of a signal that a node begins to wait for.

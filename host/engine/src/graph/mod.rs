@@ -6,9 +6,11 @@ mod attempt;
 mod coordinator;
 mod outcome;
 mod outputs;
+mod parts;
 mod report;
 
 pub use attempt::OwnModule;
-pub use coordinator::{Coordinator, TakenOver};
+pub use coordinator::{Coordinator, KEPT_OUTPUTS, MAX_INPUT, MAX_OUTPUT, TakenOver};
 pub use outcome::Settled;
+pub use parts::Parts;
 pub use report::End;

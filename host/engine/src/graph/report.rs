@@ -2,7 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use segno_graph::{NodeIndex, Progress, plan::CheckedPlan, progress::Status, state::FailureDetail};
+use segno_graph::{
+    NodeIndex, Progress,
+    plan::CheckedPlan,
+    progress::Status,
+    state::{FailureDetail, RunOutcome, StepKind},
+};
 use segno_guest::{Failure, Outcome, Payload};
 use serde_json::{Map, Value as Json, json};
 
@@ -21,6 +26,16 @@ pub enum End {
 }
 
 impl End {
+    /// The end that a step is; `None` for a run that goes on.
+    pub fn of(step: StepKind) -> Option<Self> {
+        match step {
+            StepKind::Settled(RunOutcome::Completed) => Some(Self::Completed),
+            StepKind::Settled(RunOutcome::Failed) => Some(Self::Failed),
+            StepKind::Stuck => Some(Self::Stuck),
+            StepKind::Progressing | StepKind::Suspended => None,
+        }
+    }
+
     /// The end by name, for metrics.
     pub fn name(self) -> &'static str {
         match self {
@@ -98,4 +113,50 @@ pub fn stuck(progress: &Progress) -> Outcome {
             .into(),
         details: Some(Payload::Json(Json::Object(details).to_string())),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use segno_core::{graph::Start, id::PromiseId};
+    use segno_graph::plan::Plan;
+
+    use super::*;
+    use crate::graph::{Coordinator, OwnModule};
+
+    fn plan() -> CheckedPlan {
+        let text = r#"{"nodes": {"a": {"call": "f"}, "b": {"call": "f", "needs": ["a"]}}}"#;
+        Plan::from_json(text).and_then(|plan| plan.check()).expect("a plan")
+    }
+
+    #[test]
+    fn each_step_that_ends_a_run_has_its_end() {
+        for (step, end) in [
+            (StepKind::Settled(RunOutcome::Completed), Some(End::Completed)),
+            (StepKind::Settled(RunOutcome::Failed), Some(End::Failed)),
+            (StepKind::Stuck, Some(End::Stuck)),
+            (StepKind::Progressing, None),
+            (StepKind::Suspended, None),
+        ] {
+            assert_eq!(End::of(step), end);
+        }
+    }
+
+    #[test]
+    fn a_run_that_is_stuck_says_what_blocks_each_node() {
+        // No well-formed state leads there, so it is told of one that only has not begun.
+        let start = Start {
+            plan: plan(),
+            input: Json::Null,
+            persistence: Default::default(),
+            continues: None,
+        };
+        let run = PromiseId::from("g");
+        let coordinator = Coordinator::recover(run, start, OwnModule::default(), &[], &[]);
+        let coordinator = coordinator.expect("no rows contradict nothing");
+        assert!(coordinator.missing_at_the_end(End::Stuck).is_empty());
+        let Outcome::Failure(failure) = coordinator.report(End::Stuck) else { panic!("a failure") };
+        assert!(failure.message.contains("a defect of the host"), "{}", failure.message);
+        let Some(Payload::Json(details)) = failure.details else { panic!("details") };
+        assert_eq!(details, r#"{"a":[],"b":["a"]}"#);
+    }
 }

@@ -6,10 +6,12 @@
 
 pub mod journals;
 mod promises;
+mod requests;
 mod responses;
 
 pub use promises::{
     code, failure, failure_value, function, input, outcome, param, param_again, param_of_arguments,
     payload, payload_json, policy, standing, told, value, verdict,
 };
+pub use requests::{request, request_param};
 pub use responses::{response, response_value};

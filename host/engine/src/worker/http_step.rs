@@ -1,7 +1,6 @@
 //! The built-in activity `segno:http`: one HTTP request, with the promise id as its idempotency
 //! key.
 
-use base64::prelude::{BASE64_STANDARD, Engine as _};
 use segno_core::{
     promise::{Promise, Verdict},
     saga::{StepTags, declines},
@@ -9,8 +8,6 @@ use segno_core::{
     value::Value,
 };
 use segno_guest::{Failure, HttpRequest, Outbound, Outcome, Payload};
-use serde::Deserialize;
-use serde_json::Value as Json;
 
 use crate::{
     target::HTTP,
@@ -20,41 +17,15 @@ use crate::{
 /// The header by which a service recognises a repeated request.
 const IDEMPOTENCY_KEY: &str = "idempotency-key";
 
-#[derive(Deserialize)]
-struct Step {
-    method: String,
-    url: String,
-    #[serde(default)]
-    headers: Vec<(String, String)>,
-    body: Option<Json>,
-}
-
 /// Sends the request in the promise's parameter.
 ///
 /// Answers 408, 425, 429 and 5xx are failures that may be tried again; every other answer is a
 /// success with its status.
 pub async fn send(outbound: &dyn Outbound, module: &str, promise: &Promise) -> Outcome {
-    let Payload::Json(input) = values::input(&promise.spec.param) else {
-        return failed(code::BAD_REQUEST, "the parameter of an HTTP step is JSON".into());
-    };
-    let step: Step = match serde_json::from_str(&input) {
-        Ok(step) => step,
-        Err(error) => {
-            return failed(
-                code::BAD_REQUEST,
-                format!("the parameter of an HTTP step is wrong: {error}"),
-            );
-        }
-    };
-    let body = step.body.map(|body| {
-        match body.get("base64").and_then(Json::as_str).map(|text| BASE64_STANDARD.decode(text)) {
-            Some(Ok(bytes)) => Payload::Bytes(bytes),
-            _ => Payload::Json(body.to_string()),
-        }
-    });
-    let Step { method, url, headers, .. } = step;
-    let request = HttpRequest { method, url, headers, body };
-    request_once(outbound, module, promise.id().as_str(), request).await
+    match values::request(&promise.spec.param) {
+        Ok(request) => request_once(outbound, module, promise.id().as_str(), request).await,
+        Err(reason) => failed(code::BAD_REQUEST, reason),
+    }
 }
 
 /// Sends one request, under this idempotency key if it has none; what its answer means is said at

@@ -11,14 +11,14 @@ use segno_graph::{
 
 use super::drawing::draw;
 use crate::{
-    api::model::{GraphNode, GraphNodeState, GraphQuery, GraphRun},
+    api::model::{GraphHistoryQuery, GraphNode, GraphNodeState, GraphQuery, GraphReset, GraphRun},
     cli::{
         CliError, Console, Exit,
         console::{BOLD, CYAN, DIM, GREEN, RED, YELLOW},
         show::{failure_line, plain, short_digest, state_style},
         table::{Cell, Column, Table},
         text,
-        time::{length, now_ms, relative},
+        time::{instant, length, now_ms, relative},
     },
     client::Client,
 };
@@ -35,6 +35,7 @@ Examples:
   segno graph show prices-1
   segno graph show prices-1 --format mermaid > prices.mmd
   segno graph show prices-1 --format dot | dot -Tsvg > prices.svg
+  segno graph show prices-1 --history
   segno graph show prices-1 --json")]
 pub struct Show {
     /// Id of the run
@@ -42,6 +43,9 @@ pub struct Show {
     /// How the graph is shown
     #[arg(long, value_enum, default_value = "tree")]
     format: Format,
+    /// Show what happened to each node, and when, instead of how they stand
+    #[arg(long, conflicts_with = "format")]
+    history: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -64,6 +68,9 @@ impl Show {
         client: &Client,
         console: &mut Console,
     ) -> Result<Exit, CliError> {
+        if self.history {
+            return history(&self.id, client, console).await.map(|()| Exit::Done);
+        }
         match self.format {
             Format::Tree => return show(&self.id, client, console).await.map(|()| Exit::Done),
             Format::Table => {
@@ -110,6 +117,51 @@ pub(super) async fn show(id: &str, client: &Client, console: &mut Console) -> Re
         }
     }
     failures(&run, console)
+}
+
+/// Shows the facts of a run, in the order in which they were written.
+async fn history(id: &str, client: &Client, console: &mut Console) -> Result<(), CliError> {
+    let mut history = client.graph_history(id, &page(None)).await?;
+    while let Some(after) = history.next.take() {
+        let page = client.graph_history(id, &page(Some(after))).await?;
+        history.facts.extend(page.facts);
+        history.next = page.next;
+    }
+    if console.json() {
+        return console.document(&history);
+    }
+    if history.facts.is_empty() {
+        return console.line("nothing has happened yet, or it happened before histories were kept");
+    }
+    let mut table = Table::new(&[
+        Column::whole("TIME"),
+        Column::text("NODE"),
+        Column::number("ATTEMPT"),
+        Column::whole("STATE"),
+        Column::text("").rank(1),
+    ]);
+    for fact in &history.facts {
+        let why = match (fact.reset, fact.begins_at_ms) {
+            (Some(GraphReset::Cancelled), _) => "the attempt was cancelled".to_owned(),
+            (Some(GraphReset::Failed), Some(begins)) if begins > fact.at_ms => {
+                format!("the attempt failed; the next after {}", length(begins - fact.at_ms))
+            }
+            (Some(GraphReset::Failed), _) => "the attempt failed".to_owned(),
+            (None, _) => String::new(),
+        };
+        table.row([
+            Cell::from(instant(fact.at_ms)),
+            Cell::from(plain(&fact.node)),
+            Cell::from(fact.attempt + 1),
+            Cell::colored(fact.state.as_str(), color(fact.state)),
+            Cell::from(why),
+        ]);
+    }
+    console.table(&table)
+}
+
+fn page(after: Option<u64>) -> GraphHistoryQuery {
+    GraphHistoryQuery { after, limit: Some(PAGE) }
 }
 
 /// A run with all its nodes.

@@ -133,6 +133,12 @@ async fn a_run_is_drawn_with_its_states() {
     assert!(said.out.contains("\"left\" -> \"ask\";"), "{}", said.out);
     let said = run_in(Some(80), &server, &["graph", "show", "p1", "--format", "table"]).await;
     assert!(said.out.contains("join"), "{}", said.out);
+    let said = run(&server, &["graph", "show", "p1", "--history"]).await;
+    let right: Vec<&str> = said.out.lines().filter(|line| line.contains(" right ")).collect();
+    assert_eq!(right.len(), 2, "{}", said.out);
+    assert!(right[0].contains("running") && right[1].contains("failed"), "{}", said.out);
+    let said = run(&server, &["graph", "show", "p1", "--history", "--json"]).await;
+    assert_eq!(said.json()["facts"].as_array().map(Vec::len), Some(6), "{}", said.out);
     let said = run(&server, &["graph", "list"]).await;
     assert!(
         said.out.lines().nth(1).is_some_and(|line| line.starts_with("p1   acquired")),

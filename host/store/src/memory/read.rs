@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use async_trait::async_trait;
 use segno_core::{
     address,
-    graph::NodeRow,
+    graph::{NodeEvent, NodeRow},
     id::{ObjectId, PromiseId, ScheduleId},
     invocation::Record,
     limit::{Limit, LimitName, Partition, PartitionId, Place},
@@ -18,8 +18,8 @@ use segno_core::{
 use super::{MemoryStore, admissions, objects};
 use crate::{
     Counts, EventPlace, EventRow, History, InvocationFilter, InvocationRow, LimitFilter, LimitRow,
-    LogRow, ObjectFilter, ObjectRow, Page, PartitionFilter, PromiseFilter, PromiseRow, Read,
-    ScheduleFilter, SchedulePage, StateCounts, StateSize, StoreError, Waits,
+    LogRow, ObjectFilter, ObjectRow, Page, PartitionFilter, PromiseFilter, PromiseRow, PromiseSize,
+    Read, ScheduleFilter, SchedulePage, StateCounts, StateSize, StoreError, Waits,
     invocation_filter::{self, ListedState},
     limits, promise_filter,
 };
@@ -90,6 +90,23 @@ impl Read for MemoryStore {
     async fn graph_nodes(&self, run: &PromiseId) -> Result<Vec<(Text, NodeRow)>, StoreError> {
         let kept = self.kept();
         Ok(kept.model.nodes_of(run).map(|(node, row)| (node.clone(), *row)).collect())
+    }
+
+    async fn graph_history(&self, run: &PromiseId) -> Result<Vec<NodeEvent>, StoreError> {
+        Ok(self.kept().model.history_of(run).collect())
+    }
+
+    async fn promise_sizes(&self, ids: &[PromiseId]) -> Result<Vec<PromiseSize>, StoreError> {
+        let kept = self.kept();
+        let size = |id| {
+            let promise = kept.model.promise(id)?;
+            let value = promise.settlement().and_then(|settlement| settlement.value.as_ref());
+            Some(PromiseSize {
+                param: promise.spec.param.data.len() as u64,
+                value: value.map_or(0, |value| value.data.len() as u64),
+            })
+        };
+        Ok(ids.iter().map(|id| size(id).unwrap_or_default()).collect())
     }
 
     async fn object_state(

@@ -289,6 +289,7 @@ async fn reads(store: &dyn Store, clock: &Arc<HandClock>, seen: &Snapshot) -> Ve
         answers.push(format!("{:?}", store.read().waits(id).await.expect("waits")));
         answers.push(format!("{:?}", store.read().facts(id).await.expect("facts")));
         answers.push(format!("{:?}", store.read().graph_nodes(id).await.expect("nodes")));
+        answers.push(format!("{:?}", store.read().graph_history(id).await.expect("a history")));
         answers.push(format!("{:?}", store.read().journal(id, 2, 3).await.expect("a journal")));
         answers.push(format!("{:?}", store.read().logs(id, 1, 2).await.expect("logs")));
     }

@@ -15,6 +15,7 @@ mod postgres;
 mod rest;
 mod runs;
 mod script;
+mod triggers;
 mod work;
 
 use std::{

@@ -4,7 +4,7 @@
 use segno_core::{
     command::{ClaimRequest, Command, FenceAct, FenceAction, HeartbeatItem},
     fork::{Fork, Kept},
-    graph::{NodeRow, NodeState},
+    graph::{NodeRow, NodeState, Reset},
     id::{
         Claim, CommandIndex, Digest, Holder, NodeName, ObjectId, PromiseId, ResourceName,
         ScheduleId, Version,
@@ -411,7 +411,13 @@ fn actions(
     let act = |dice: &mut Dice| match dice.roll(12) {
         11 => FenceAct::Create { new: admissions::child(dice, inv) },
         9 | 10 => FenceAct::State(state(dice)),
-        8 => FenceAct::Node { node: Text::from(dice.of(&["a", "b"])), row: graph_node(dice) },
+        8 => {
+            let row = graph_node(dice);
+            let resets =
+                [None, Some(Reset::Cancelled), Some(Reset::Failed { begins_at: Timestamp(7_000) })];
+            let reset = dice.of(&resets);
+            FenceAct::Node { node: Text::from(dice.of(&["a", "b"])), row, reset }
+        }
         5 => {
             let id = inv.named(dice.of(&["x", "y"]));
             let seq = dice.of(&["0", "1"]);

@@ -5,20 +5,21 @@ use serde_json::{Map, Value, json};
 use super::{Draft, Fields, Reader, join, listed};
 use crate::{
     name::NodeName,
-    plan::{Call, Http, Kind, Node, Retry, SubGraph, tree::Tree},
+    plan::{Call, Http, Kind, Node, Once, Retry, SubGraph, tree::Tree},
 };
 
 const KINDS: [&str; 6] = ["call", "http", "sleep", "promise", "signal", "graph"];
-const FIELDS: [&str; 12] = [
+const FIELDS: [&str; 13] = [
     "call", "http", "sleep", "promise", "signal", "graph", "function", "needs", "when", "input",
-    "retry", "timeout",
+    "retry", "timeout", "once",
 ];
 /// Fields that belong to some kinds only.
-const OF_KINDS: [(&str, &[&str]); 4] = [
+const OF_KINDS: [(&str, &[&str]); 5] = [
     ("function", &["call"]),
     ("input", &["call", "promise", "graph"]),
     ("retry", &["call", "http"]),
     ("timeout", &["call", "http", "promise", "signal", "graph"]),
+    ("once", &["call", "http"]),
 ];
 const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
@@ -36,6 +37,7 @@ impl Reader {
         let retry = fields.get("retry").map(|retry| self.retry(retry, &join(&path, "retry")));
         let timeout =
             fields.get("timeout").map(|timeout| self.positive(timeout, &join(&path, "timeout")));
+        let once = fields.get("once").and_then(|once| self.once(once, &fields, &path));
         // What is missing here after all has a fault, with which there is no plan.
         draft.node = kind.map(|kind| Node {
             kind,
@@ -43,7 +45,30 @@ impl Reader {
             input: input.map(Box::new),
             retry: retry.flatten().map(Box::new),
             timeout: timeout.flatten(),
+            once,
         });
+    }
+
+    fn once(&mut self, tree: &Tree, fields: &Fields<'_>, path: &str) -> Option<Once> {
+        let place = join(path, "once");
+        if fields.contains_key("retry") {
+            self.fault(&place, "a node that is begun once is not repeated: remove `retry`");
+        }
+        let called = fields.get("call");
+        if called.is_some_and(|call| matches!(call, Tree::Text(text) if is_service(text))) {
+            let message =
+                "a service repeats its steps itself, so it cannot be begun once: remove it";
+            self.fault(&place, message);
+        }
+        match tree {
+            Tree::Bool(true) => Some(Once::Fails),
+            Tree::Text(text) if text == "output" => Some(Once::Tells),
+            _ => {
+                let message = "write `true`, or `\"output\"` to go on with an output that says it";
+                self.fault(&place, message);
+                None
+            }
+        }
     }
 
     fn kind<'t>(
@@ -123,15 +148,20 @@ impl Reader {
             let message = "`function` is only for calls of a worker's address: remove it";
             self.fault(&function_path, message);
         }
-        if is_in_module(text) {
+        if is_service(text) {
+            return Some(Kind::Call(Call::Service(text.into())));
+        }
+        let in_module = text.strip_prefix("wasm://").and_then(|rest| rest.split_once('/'));
+        if in_module.is_some_and(|(module, path)| is_module(module) && is_callable(path)) {
             return Some(Kind::Call(Call::Module(text.into())));
         }
-        if is_plain(text) {
+        if in_module.is_none() && is_callable(text) {
             return Some(Kind::Call(Call::Own(text.into())));
         }
         let message = format!(
-            "`{text}` is nothing to call: write a function's name, `wasm://MODULE/FUNCTION`, or a \
-             worker's address, `poll://…` or `https://…`"
+            "`{text}` is nothing to call: write a function's name, `OBJECT@KEY/FUNCTION`, either also \
+             behind `wasm://MODULE/`, `restate://SERVICE/HANDLER`, or a worker's address, `poll://…` or \
+             `https://…`"
         );
         self.fault(path, message);
         None
@@ -272,6 +302,33 @@ fn is_in_module(text: &str) -> bool {
 /// An alias, or `sha256:` and digits.
 fn is_module(text: &str) -> bool {
     !text.is_empty() && !text.contains(|one: char| one.is_whitespace() || one.is_control())
+}
+
+/// A function, or one of an object, whose key may be anything.
+fn is_callable(path: &str) -> bool {
+    let of_object = path.split_once('@').and_then(|(object, rest)| {
+        let (key, function) = rest.rsplit_once('/')?;
+        Some((object, key, function))
+    });
+    match of_object {
+        Some((object, key, function)) => {
+            let is_name = |name: &str| is_plain(name) && !name.contains(['?', '#', '@']);
+            is_name(object) && !key.is_empty() && is_name(function)
+        }
+        None => is_plain(path),
+    }
+}
+
+/// `restate://SERVICE/HANDLER` or `restate://SERVICE/KEY/HANDLER`.
+fn is_service(text: &str) -> bool {
+    let parts = text.strip_prefix("restate://").and_then(|rest| rest.split_once('/'));
+    parts.is_some_and(|(service, rest)| {
+        let (key, handler) = match rest.rsplit_once('/') {
+            Some((key, handler)) => (Some(key), handler),
+            None => (None, rest),
+        };
+        is_plain(service) && is_plain(handler) && key != Some("")
+    })
 }
 
 /// A name of a function or a graph.

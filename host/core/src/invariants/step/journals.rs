@@ -45,6 +45,14 @@ pub(super) fn graph_nodes_move_forward(step: &StepView<'_>) -> Found {
         .collect()
 }
 
+/// The history of a run is only ever added to, and goes with the run.
+pub(super) fn graph_history_is_never_rewritten(step: &StepView<'_>) -> Found {
+    let changed = (step.before.graph_facts.iter())
+        .filter(|(key, fact)| step.after.graph_facts.get(*key) != Some(fact))
+        .filter(|((run, ..), _)| !is_pruned(step, run));
+    changed.map(|((run, node, ..), _)| (vec![run.clone()], format!("`{node}` changed"))).collect()
+}
+
 /// Whether an execution that had ended loses its whole journal, and is marked so.
 pub(super) fn journal_goes(step: &StepView<'_>, id: &PromiseId) -> bool {
     let had_ended =

@@ -49,6 +49,7 @@ pub const STEP_PREDICATES: &[StepPredicate] = &[
     ("records_are_never_rewritten", journals::records_are_never_rewritten),
     ("facts_are_never_rewritten", journals::facts_are_never_rewritten),
     ("graph_nodes_move_forward", journals::graph_nodes_move_forward),
+    ("graph_history_is_never_rewritten", journals::graph_history_is_never_rewritten),
     ("turns_go_in_order", shared::turns_go_in_order),
     ("state_is_written_by_its_holder", shared::state_is_written_by_its_holder),
     ("a_run_leaves_nothing", rows::a_run_leaves_nothing),

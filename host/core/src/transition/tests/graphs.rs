@@ -5,10 +5,10 @@ use crate::{
     command::{Command, FenceAct},
     graph::NodeState,
     id::{Claim, PromiseId, Version},
-    promise::{OutboxKey, TaskStatus, Verdict},
+    promise::{OutboxKey, ReleaseReason, TaskStatus, Verdict},
     reply::{Conflict, Refusal},
     tags,
-    time::Timestamp,
+    time::{Millis, Timestamp},
     value::{Text, Value},
     world::{self, MODULE, World},
 };
@@ -63,6 +63,72 @@ fn a_fence_that_comes_again_late_takes_nothing_back() {
     world.done(world::fence(claim.clone(), vec![], acts));
     world.done(world::fence(claim, vec![], begin()));
     assert_eq!(states(&world), [("a".to_owned(), NodeState::Completed)]);
+}
+
+#[test]
+fn the_history_of_a_run_keeps_every_state_of_a_node_once() {
+    let (mut world, claim) = held();
+    let begin = || vec![world::attempt("g", "a"), world::node("a", NodeState::Running)];
+    world.done(world::fence(claim.clone(), vec![], begin()));
+    world.wait(10);
+    world.done(world::settle("g/n/a/0", Verdict::Resolved));
+    let acts = vec![world::node("a", NodeState::Completed)];
+    world.done(world::fence(claim.clone(), vec![], acts));
+    world.wait(10);
+    world.done(world::fence(claim, vec![], begin()));
+    let history: Vec<_> = world.model.history_of(&"g".into()).collect();
+    let told = history.iter().map(|event| (event.row.state, event.fact.at));
+    let now = world.now;
+    let at = |ago| Timestamp(now.0 - ago);
+    assert_eq!(
+        told.collect::<Vec<_>>(),
+        [(NodeState::Running, at(20)), (NodeState::Completed, at(10))]
+    );
+}
+
+#[test]
+fn what_is_begun_once_ends_when_its_claim_is_lost_or_given_back() {
+    let released = |reason| Some(reason);
+    for (mark, verdict, reason) in [
+        ("true", Verdict::Rejected, None),
+        ("output", Verdict::Resolved, None),
+        ("true", Verdict::Rejected, released(ReleaseReason::Shutdown)),
+        ("true", Verdict::Rejected, released(ReleaseReason::Yield)),
+    ] {
+        let mut world = World::new();
+        let pairs = [(tags::TARGET, "wasm://shop/ship"), (tags::ONCE, mark)];
+        world.done(world::create("pay", &pairs));
+        let claim = world.acquire("pay", 1);
+        match reason {
+            Some(reason) => drop(world.done(world::release(claim, reason))),
+            None => {
+                world.wait(100_000_000);
+                world.done(Command::LeaseDue { id: "pay".into() });
+            }
+        }
+        assert_eq!(world.verdict("pay"), Some(verdict), "{mark}");
+        let value = world.model.promise(&"pay".into()).expect("it").settlement().cloned();
+        let value = value.and_then(|settlement| settlement.value).expect("a value");
+        let told = String::from_utf8_lossy(value.data.as_slice()).into_owned();
+        assert!(told.contains("nobody knows whether it acted"), "{told}");
+    }
+    // Nothing was begun where there was no room.
+    let mut world = World::new();
+    world.done(world::create("pay", &[(tags::TARGET, "wasm://shop/ship"), (tags::ONCE, "true")]));
+    let claim = world.acquire("pay", 1);
+    let wait = Millis(10);
+    world.done(world::release(claim, ReleaseReason::NoRoom { wait }));
+    assert_eq!(world.status("pay"), Some(TaskStatus::Pending));
+}
+
+#[test]
+fn a_run_without_a_module_waits_for_nothing_that_somebody_else_made() {
+    let mut world = World::new();
+    world.done(world::create("alone", &[(tags::TARGET, GRAPH_RUN)]));
+    let claim = world.acquire("alone", 1);
+    world.done(world::create("alone/n/x/0", &[]));
+    let refused = world.refused(world::suspend(claim, &["alone/n/x/0"]));
+    assert_eq!(refused, Refusal::IdTaken { id: "alone/n/x/0".into() });
 }
 
 #[test]

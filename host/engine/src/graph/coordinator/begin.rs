@@ -11,18 +11,20 @@ use segno_graph::{
     state::{FailureDetail, NodeOutcome},
 };
 use segno_guest::Failure;
+use serde_json::Value as Json;
 
 use super::Coordinator;
 use crate::{
     graph::{
         attempt,
         outcome::{Place, place},
+        parts::Parts,
     },
     values,
 };
 
 /// The most bytes of the input of a node.
-const MAX_INPUT: usize = 16 << 20;
+pub const MAX_INPUT: u64 = 16 << 20;
 
 impl Coordinator {
     /// Begins nodes that were dispatched and whose inputs are in memory: makes their attempts, waits
@@ -31,12 +33,75 @@ impl Coordinator {
     /// # Errors
     /// [`RecordRefused`]: a defect.
     pub fn begin(&mut self, nodes: &[NodeIndex], now: Timestamp) -> Result<(), RecordRefused> {
-        for node in nodes {
-            if !self.made.remove(node) {
-                self.begin_one(*node, now)?;
-            }
+        nodes.iter().try_for_each(|node| self.begin_with(*node, &Parts::default(), now))
+    }
+
+    /// Begins a node that was dispatched, with these parts of outputs that are too large for the
+    /// memory.
+    ///
+    /// # Errors
+    /// [`RecordRefused`]: a defect.
+    pub fn begin_with(
+        &mut self,
+        node: NodeIndex,
+        parts: &Parts,
+        now: Timestamp,
+    ) -> Result<(), RecordRefused> {
+        if self.made.remove(&node) {
+            return Ok(());
         }
+        if !self.wanted(node, parts) {
+            let attempt = self.progress.attempt(node);
+            self.progress.record(node, attempt, &NodeOutcome::<()>::Skipped)?;
+            self.note(node, None);
+            return Ok(());
+        }
+        if let Kind::Signal(name) = &self.start.plan.node(node).kind {
+            let new = attempt::signal(&self.run, name, self.start.plan.node(node), now);
+            self.acts.push(FenceAct::Create { new });
+            let waits = NodeOutcome::<()>::SuspendedOn(name.to_string());
+            self.progress.record(node, self.progress.attempt(node), &waits)?;
+            if self.progress.status(node) == Status::Failed {
+                self.failed.insert(node);
+            }
+            self.note(node, None);
+            return Ok(());
+        }
+        let plan = &self.start.plan;
+        let input =
+            plan.input_of_parts(node, &self.start.input, |need, at| self.part(parts, need, at));
+        let begins = self.begins.remove(&node).unwrap_or(now).max(now);
+        let id = self.output_of(node);
+        let new = attempt::promise(id, plan.node(node), input, &self.module, (now, begins));
+        let new = match new {
+            Ok(new) => new,
+            Err(failure) => return self.fail_at_once(node, failure),
+        };
+        let size = new.param.data.len() as u64;
+        if size > MAX_INPUT {
+            return self.too_large(node, size);
+        }
+        self.acts.push(FenceAct::Create { new });
+        self.acts.push(self.row(node, NodeState::Running, None));
         Ok(())
+    }
+
+    /// Whether a node is wanted, as far as its condition is about these parts and what is in memory.
+    pub fn wanted(&self, node: NodeIndex, parts: &Parts) -> bool {
+        let source = |need, at: &str| self.part(parts, need, at);
+        self.start.plan.wanted_by_parts(node, &self.start.input, source)
+    }
+
+    /// A node fails whose input would have `size` bytes, or more.
+    ///
+    /// # Errors
+    /// [`RecordRefused`]: a defect.
+    pub fn too_large(&mut self, node: NodeIndex, size: u64) -> Result<(), RecordRefused> {
+        let message = format!(
+            "the input of the node takes {size} bytes, and {MAX_INPUT} are the most: take parts of the \
+             outputs before it with `input`, or have them written to a file"
+        );
+        self.fail_at_once(node, Failure { code: 413, message, details: None })
     }
 
     /// An attempt could not be made: its node has failed.
@@ -50,44 +115,14 @@ impl Coordinator {
         self.fail_at_once(node, Failure { code, message: refusal.to_string(), details: None })
     }
 
-    fn begin_one(&mut self, node: NodeIndex, now: Timestamp) -> Result<(), RecordRefused> {
-        let (plan, attempt) = (&self.start.plan, self.progress.attempt(node));
-        let outputs = |need: NodeIndex| {
-            (self.progress.status(need) == Status::Completed)
-                .then(|| self.outputs.get(need))
-                .flatten()
-        };
-        if !plan.wanted(node, &self.start.input, outputs) {
-            self.progress.record(node, attempt, &NodeOutcome::<()>::Skipped)?;
-            self.note(node);
-            return Ok(());
+    fn part<'a>(&'a self, parts: &'a Parts, need: NodeIndex, at: &str) -> Option<&'a Json> {
+        if self.progress.status(need) != Status::Completed {
+            return None;
         }
-        let id = self.output_of(node);
-        if let Kind::Signal(name) = &plan.node(node).kind {
-            let new = attempt::signal(&self.run, name, plan.node(node), now);
-            self.acts.push(FenceAct::Create { new });
-            let waits = NodeOutcome::<()>::SuspendedOn(name.to_string());
-            self.progress.record(node, attempt, &waits)?;
-            if self.progress.status(node) == Status::Failed {
-                self.failed.insert(node);
-            }
-            self.note(node);
-            return Ok(());
+        match parts.get(need, at) {
+            Some(part) => part.as_ref(),
+            None => self.outputs.get(need)?.pointer(at),
         }
-        let input = plan.input_of(node, &self.start.input, outputs);
-        let begins = self.begins.remove(&node).unwrap_or(now);
-        let new = attempt::promise(id, plan.node(node), input, &self.module, (now, begins));
-        let size = new.param.data.len();
-        if size > MAX_INPUT {
-            let message = format!(
-                "the input of the node takes {size} bytes, and {MAX_INPUT} are the most: take parts of \
-                 the outputs before it with `input`, or have them written to a file"
-            );
-            return self.fail_at_once(node, Failure { code: 413, message, details: None });
-        }
-        self.acts.push(FenceAct::Create { new });
-        self.acts.push(self.row(node, NodeState::Running));
-        Ok(())
     }
 
     /// The node's failure is the value of a promise like any other.
@@ -100,7 +135,7 @@ impl Coordinator {
         let detail = FailureDetail { code, message, details: None };
         self.progress.record(node, attempt, &NodeOutcome::<()>::Failed(detail.clone()))?;
         self.fail(node, detail);
-        self.note(node);
+        self.note(node, None);
         Ok(())
     }
 }

@@ -1,6 +1,7 @@
 //! What settled promises say of the nodes.
 
 use segno_core::{
+    graph::Reset,
     id::PromiseId,
     promise::{Promise, RetryDecision},
     time::Timestamp,
@@ -17,35 +18,58 @@ use crate::graph::{
     outcome::{self, Place, Settled, place},
 };
 
-/// A node whose attempts are cancelled so often is not begun again.
+/// A node whose attempts were cancelled so often is not begun again.
 const MOST_CANCELLED: u32 = 10;
 
 impl Coordinator {
-    /// Takes note of a promise of the run that has settled; any other changes nothing.
+    /// Takes note of a promise of the run that has settled; any other changes nothing. Answers whether
+    /// it was a fact.
     ///
     /// # Errors
     /// [`RecordRefused`]: the fact is not one of this run.
-    pub fn settled(&mut self, settled: &Settled<'_>, now: Timestamp) -> Result<(), RecordRefused> {
+    pub fn settled(
+        &mut self,
+        settled: &Settled<'_>,
+        now: Timestamp,
+    ) -> Result<bool, RecordRefused> {
+        let known = self.acts.len();
+        self.take_note(settled, now)?;
+        Ok(self.acts.len() > known)
+    }
+
+    fn take_note(&mut self, settled: &Settled<'_>, now: Timestamp) -> Result<(), RecordRefused> {
         let Settled { promise, repeated } = settled;
         let Some(settlement) = promise.settlement() else { return Ok(()) };
         match place(&self.run, promise.id()) {
             Some(Place::Attempt(name, attempt)) => {
                 let Some(node) = self.start.plan.topology().index_of(name) else { return Ok(()) };
-                if self.progress.status(node) != Status::Running
-                    || self.progress.attempt(node) != attempt
-                {
+                // An attempt that was made before may end before its node is dispatched once more.
+                let is_live =
+                    self.made.contains(&node) || self.progress.status(node) == Status::Running;
+                if !is_live || self.progress.attempt(node) != attempt {
                     return Ok(());
                 }
+                self.made.remove(&node);
                 let (mut outcome, output) = outcome::outcome(settlement);
+                let mut reset = None;
                 if matches!(outcome, NodeOutcome::Failed(_) | NodeOutcome::TimedOut) && !repeated {
                     let code = outcome::detail(settlement).code;
                     if let Some(begins) = self.repeats(node, attempt, code, promise.id(), now) {
                         self.begins.insert(node, begins);
+                        reset = Some(Reset::Failed { begins_at: begins });
                         outcome = NodeOutcome::Shutdown;
                     }
                 }
-                if outcome == NodeOutcome::Cancelled && attempt + 1 >= MOST_CANCELLED {
-                    outcome = NodeOutcome::Failed(outcome::detail(settlement));
+                if outcome == NodeOutcome::Cancelled {
+                    let cancelled = self.cancelled.entry(node).or_default();
+                    let is_over =
+                        *cancelled >= MOST_CANCELLED || self.start.plan.node(node).once.is_some();
+                    if is_over {
+                        outcome = NodeOutcome::Failed(outcome::detail(settlement));
+                    } else {
+                        *cancelled += 1;
+                        reset = Some(Reset::Cancelled);
+                    }
                 }
                 self.progress.record(node, attempt, &outcome)?;
                 match outcome {
@@ -59,7 +83,7 @@ impl Coordinator {
                     | NodeOutcome::Shutdown
                     | NodeOutcome::RunCancelled => {}
                 }
-                self.note(node);
+                self.note(node, reset);
             }
             Some(Place::Signal(name)) => {
                 let waiting: Vec<NodeIndex> = self
@@ -73,7 +97,7 @@ impl Coordinator {
                 self.progress.deliver(name, outcome::delivery(settlement));
                 for node in waiting {
                     self.learn_of(node, promise);
-                    self.note(node);
+                    self.note(node, None);
                 }
             }
             None => {}
@@ -102,7 +126,9 @@ impl Coordinator {
         now: Timestamp,
     ) -> Option<Timestamp> {
         let retry = self.start.plan.node(node).retry.as_deref()?;
-        match attempt::policy(retry).decide(attempt + 1, code, id) {
+        // What was cancelled from outside has not failed.
+        let cancelled = self.cancelled.get(&node).copied().unwrap_or_default();
+        match attempt::policy(retry).decide((attempt + 1).saturating_sub(cancelled), code, id) {
             RetryDecision::After(wait) => Some(after(now, wait)),
             RetryDecision::GiveUp => None,
         }

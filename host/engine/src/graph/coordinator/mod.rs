@@ -4,12 +4,13 @@ mod begin;
 mod facts;
 mod take_over;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use segno_core::{
     command::FenceAct,
-    graph::{NodeRow, NodeState, Start},
+    graph::{NodeEvent, NodeRow, NodeState, Persistence, Reset, Resets, Start},
     id::PromiseId,
+    promise::Promise,
     time::Timestamp,
     value::Text,
 };
@@ -17,20 +18,25 @@ use segno_graph::{
     NodeIndex, Progress,
     plan::Kind,
     progress::{RecoverError, Status},
-    state::{FailureDetail, RunOutcome, StepKind},
+    state::FailureDetail,
 };
 use segno_guest::Outcome;
 
+pub use begin::MAX_INPUT;
 pub use take_over::TakenOver;
 
 use super::{
     attempt::OwnModule,
+    outcome,
     outputs::Outputs,
     report::{self, End},
 };
 
 /// How many bytes of outputs are kept in memory.
-const KEPT_OUTPUTS: usize = 8 << 20;
+pub const KEPT_OUTPUTS: usize = 8 << 20;
+/// The most bytes of the outputs of a run.
+pub const MAX_OUTPUT: u64 = 64 << 20;
+
 /// A run: what is known of it, and what is to be written.
 #[derive(Debug)]
 pub struct Coordinator {
@@ -47,13 +53,15 @@ pub struct Coordinator {
     made: BTreeSet<NodeIndex>,
     /// When the next attempts of nodes begin, where that is not at once.
     begins: BTreeMap<NodeIndex, Timestamp>,
+    /// How often attempts of nodes were cancelled from outside.
+    cancelled: BTreeMap<NodeIndex, u32>,
     /// The nodes of the plan that wait for each signal.
     signals: BTreeMap<Box<str>, Vec<NodeIndex>>,
     acts: Vec<FenceAct>,
 }
 
 impl Coordinator {
-    /// The run with these rows.
+    /// The run with these rows and this history.
     ///
     /// # Errors
     /// [`RecoverError`]: the rows are not those of a run of this plan.
@@ -62,6 +70,7 @@ impl Coordinator {
         start: Start,
         module: OwnModule,
         rows: &[(Text, NodeRow)],
+        history: &[NodeEvent],
     ) -> Result<Self, RecoverError> {
         let plan = &start.plan;
         let topology = plan.topology().clone();
@@ -76,7 +85,18 @@ impl Coordinator {
             let rows = rows.iter().filter(move |(_, row)| row.state == state);
             rows.filter_map(|(name, _)| topology.index_of(name)).collect::<BTreeSet<_>>()
         };
+        let resets = Resets::of(history);
+        let cancelled = resets.cancelled.iter();
+        let cancelled =
+            cancelled.filter_map(|(name, count)| Some((topology.index_of(name)?, *count)));
+        let pending = rows.iter().filter(|(_, row)| row.state == NodeState::Pending);
+        let begins = pending.filter_map(|(name, row)| {
+            let begins_at = resets.begins_at.get(&(name.clone(), row.attempt))?;
+            Some((topology.index_of(name)?, *begins_at))
+        });
         Ok(Self {
+            begins: begins.collect(),
+            cancelled: cancelled.collect(),
             failed: in_state(NodeState::Failed),
             made: in_state(NodeState::Running),
             run,
@@ -84,7 +104,6 @@ impl Coordinator {
             progress,
             outputs: Outputs::new(KEPT_OUTPUTS),
             failures: BTreeMap::new(),
-            begins: BTreeMap::new(),
             signals,
             acts: Vec::new(),
             start,
@@ -123,18 +142,71 @@ impl Coordinator {
         })
     }
 
+    /// The promises whose outcomes may have come while no host held the claim: what the run waits
+    /// for, and attempts that were made.
+    pub fn unseen(&self) -> VecDeque<PromiseId> {
+        let mut unseen = self.awaits();
+        unseen.extend(self.said_to_run());
+        unseen.into_iter().collect()
+    }
+
+    /// Whether facts are taken one by one: each is written, and what it means is looked at, before the
+    /// next.
+    pub fn is_sequential(&self) -> bool {
+        match self.start.persistence {
+            Persistence::Each => true,
+            Persistence::Wave => false,
+        }
+    }
+
     /// Takes the nodes that begin now; none: nothing more can begin.
     pub fn dispatch(&mut self) -> Vec<NodeIndex> {
         let limit = self.start.plan.max_parallel() as usize;
-        self.progress.dispatch(limit)
+        self.progress.dispatch(match self.is_sequential() {
+            true => limit.min(self.progress.running().count() + 1),
+            false => limit,
+        })
     }
 
-    /// The promises whose outputs these nodes need and that are not in memory.
+    /// Whether a node has ended.
+    pub fn has_ended(&self, node: NodeIndex) -> bool {
+        self.progress.status(node).is_terminal()
+    }
+
+    /// The promises whose outputs these nodes take, in conditions and inputs, and that are not in
+    /// memory.
     pub fn missing(&self, nodes: &[NodeIndex]) -> BTreeSet<PromiseId> {
-        let topology = self.start.plan.topology();
         let begin = nodes.iter().filter(|node| !self.made.contains(node));
-        let needs = begin.flat_map(|node| topology.predecessors(*node)).copied();
-        self.unread(needs)
+        let sources = begin.flat_map(|node| {
+            let [condition, input] = self.start.plan.sources(*node);
+            condition.into_iter().chain(input).map(|(need, _)| need)
+        });
+        self.unread(sources)
+    }
+
+    /// The parts of outputs that decide whether a node is wanted, and those that its input takes: by
+    /// node, with the promise of the output and JSON pointers.
+    pub fn sources(&self, node: NodeIndex) -> [Vec<(NodeIndex, PromiseId, Vec<String>)>; 2] {
+        self.start.plan.sources(node).map(|sources| {
+            let mut by_node: BTreeMap<NodeIndex, Vec<String>> = BTreeMap::new();
+            for (need, at) in sources {
+                if self.progress.status(need) == Status::Completed {
+                    by_node.entry(need).or_default().push(at.to_owned());
+                }
+            }
+            let named = |(need, pointers)| (need, self.output_of(need), pointers);
+            by_node.into_iter().map(named).collect()
+        })
+    }
+
+    /// The output in a promise that resolved.
+    pub fn output(&self, promise: &Promise) -> serde_json::Value {
+        promise.settlement().map(outcome::output).unwrap_or_default()
+    }
+
+    /// Drops outputs beyond those that are kept in memory.
+    pub fn trim(&mut self) {
+        self.outputs.trim();
     }
 
     /// The promises that the report needs and that are not in memory.
@@ -154,18 +226,16 @@ impl Coordinator {
         !self.acts.is_empty()
     }
 
-    /// The same run with other rows.
+    /// The same run with other rows and their history.
     ///
     /// # Errors
     /// [`RecoverError`]: the rows are not those of a run of this plan.
-    pub fn again(self, rows: &[(Text, NodeRow)]) -> Result<Self, RecoverError> {
-        Self::recover(self.run, self.start, self.module, rows)
-    }
-
-    /// The attempts of these nodes that were made under an earlier claim.
-    pub fn made_before(&self, nodes: &[NodeIndex]) -> Vec<PromiseId> {
-        let made = nodes.iter().filter(|node| self.made.contains(node));
-        made.map(|node| self.output_of(*node)).collect()
+    pub fn again(
+        self,
+        rows: &[(Text, NodeRow)],
+        history: &[NodeEvent],
+    ) -> Result<Self, RecoverError> {
+        Self::recover(self.run, self.start, self.module, rows, history)
     }
 
     /// What is to be written, in order.
@@ -176,12 +246,7 @@ impl Coordinator {
 
     /// How the run has ended, if it has.
     pub fn end(&self) -> Option<End> {
-        match self.progress.classify() {
-            StepKind::Settled(RunOutcome::Completed) => Some(End::Completed),
-            StepKind::Settled(RunOutcome::Failed) => Some(End::Failed),
-            StepKind::Stuck => Some(End::Stuck),
-            StepKind::Progressing | StepKind::Suspended => None,
-        }
+        End::of(self.progress.classify())
     }
 
     /// What the run's promise is settled with.
@@ -202,8 +267,8 @@ impl Coordinator {
         4_096 + nodes * 1_500 + self.outputs.bytes()
     }
 
-    /// Writes down where a node stands.
-    fn note(&mut self, node: NodeIndex) {
+    /// Writes down where a node stands, and why it is begun again, if it is.
+    fn note(&mut self, node: NodeIndex, reset: Option<Reset>) {
         let state = match self.progress.status(node) {
             Status::Pending => NodeState::Pending,
             Status::Running => NodeState::Running,
@@ -212,11 +277,12 @@ impl Coordinator {
             Status::Skipped => NodeState::Skipped,
             Status::Failed => NodeState::Failed,
         };
-        self.acts.push(self.row(node, state));
+        self.acts.push(self.row(node, state, reset));
     }
 
-    fn row(&self, node: NodeIndex, state: NodeState) -> FenceAct {
+    fn row(&self, node: NodeIndex, state: NodeState, reset: Option<Reset>) -> FenceAct {
         FenceAct::Node {
+            reset,
             node: Text::from(self.start.plan.topology().name(node).as_str()),
             row: NodeRow { state, attempt: self.progress.attempt(node) },
         }

@@ -23,7 +23,7 @@ pub struct TakenOver {
 
 impl Coordinator {
     /// Takes over what another run of the same plan has completed or left out, as far as this one
-    /// knows nothing of it: nodes and the promises of their outputs.
+    /// knows nothing of it: nodes and the promises of their outputs, each after those that it needs.
     pub fn to_take_over(&self, from: &PromiseId, rows: &[(Text, NodeRow)]) -> Vec<TakenOver> {
         let taken = rows.iter().filter_map(|(name, row)| {
             let node = self.start.plan.topology().index_of(name)?;
@@ -40,12 +40,15 @@ impl Coordinator {
             };
             Some(TakenOver { node, output })
         });
-        taken.collect()
+        let mut taken: Vec<TakenOver> = taken.collect();
+        let depths = self.start.plan.topology().depths();
+        taken.sort_by_key(|taken| (depths[taken.node.at()], taken.node));
+        taken
     }
 
     /// The acts by which a node of another run is taken over, with the promise of its output.
     pub fn take_over(&self, node: NodeIndex, output: Option<&Promise>) -> Vec<FenceAct> {
-        let row = |state| self.row(node, state);
+        let row = |state| self.row(node, state, None);
         let Some(value) = output.and_then(Promise::settlement) else {
             return vec![row(NodeState::Skipped)];
         };

@@ -84,6 +84,7 @@ async fn run_of_a_graph() -> Fixture {
     let claim = Claim { id: "g".into(), version: Version(1) };
     let made = |node: &str| FenceAct::Create { new: new(&format!("g/n/{node}/0"), &[]) };
     let row = |node: &str, state| FenceAct::Node {
+        reset: None,
         node: Text::from(node),
         row: NodeRow { state, attempt: 0 },
     };

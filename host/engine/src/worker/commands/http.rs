@@ -1,11 +1,6 @@
 //! `http`: a request that the host sends, as a built-in activity of its own.
 
-use segno_core::{
-    command::FenceAct,
-    id::PromiseId,
-    invocation::CommandKind,
-    value::{Text, Value},
-};
+use segno_core::{command::FenceAct, id::PromiseId, invocation::CommandKind, value::Text};
 use segno_guest::{Answer, Stop, commands::Http};
 use serde_json::json;
 
@@ -40,16 +35,7 @@ impl Rules for Http {
     }
 
     fn act(&self, site: &Site<'_>) -> Result<Option<FenceAct>, Stop> {
-        let request = &self.request;
-        let body = request.body.as_ref().map(values::payload_json);
-        let input = json!({
-            "method": request.method,
-            "url": request.url,
-            "headers": request.headers,
-            "body": body,
-        });
-        let data = json!({ "func": HTTP, "args": [input] }).to_string().into_bytes().into();
-        let param = Value { headers: headers(site.identity, HTTP), data };
+        let param = values::request_param(&self.request, headers(site.identity, HTTP));
         Ok(Some(FenceAct::Create { new: callee(site, HTTP, param, &self.options) }))
     }
 

@@ -2,13 +2,17 @@
 
 use segno_core::{
     command::{Command, FenceAct, FenceAction},
-    graph::Persistence,
-    id::{CommandIndex, PromiseId},
+    id::CommandIndex,
     reply::{Acted, Refusal, Reply},
 };
 
-use super::{Run, Stopped};
-use crate::{graph::End, metrics::ClaimEnd, values, worker::error::ExecutionError};
+use super::{Run, Stopped, failure};
+use crate::{
+    graph::{End, MAX_OUTPUT},
+    metrics::ClaimEnd,
+    values,
+    worker::error::ExecutionError,
+};
 
 /// The most acts of a transaction.
 const MOST_ACTS: usize = 2_048;
@@ -18,10 +22,10 @@ const MOST_BYTES: usize = 4 << 20;
 impl Run {
     /// Writes these acts. What has settled by then is noted.
     pub(super) async fn commit(&mut self, acts: Vec<FenceAct>) -> Result<(), Stopped> {
-        for part in self.parts(acts) {
+        for part in parts(acts) {
             let fence = self.fence(&part);
             let reply = self.worker.submit(vec![fence]).await?.pop();
-            self.fenced(&part, reply).await?;
+            self.fenced(&part, reply)?;
         }
         Ok(())
     }
@@ -29,13 +33,24 @@ impl Run {
     /// Ends the run.
     pub(super) async fn finish(mut self, end: End) -> Result<ClaimEnd, Stopped> {
         let missing = self.coordinator.missing_at_the_end(end);
-        self.learn(missing).await?;
-        let outcome = self.coordinator.report(end);
+        let outcome = match self.bytes_of(&missing).await? {
+            size if size > MAX_OUTPUT => failure(
+                413,
+                format!(
+                    "the outputs of the run take {size} bytes, and {MAX_OUTPUT} are the most: name fewer \
+                     nodes in `outputs`; the outputs of its nodes are kept"
+                ),
+            ),
+            _ => {
+                self.learn(missing).await?;
+                self.coordinator.report(end)
+            }
+        };
         if end == End::Stuck {
             tracing::error!(run = %self.id, "a graph run is stuck");
         }
         let acts = self.coordinator.take_acts();
-        let mut parts = self.parts(acts);
+        let mut parts = parts(acts);
         let last = parts.pop();
         self.commit(parts.concat()).await?;
         let mut commands: Vec<Command> = last.iter().map(|acts| self.fence(acts)).collect();
@@ -51,39 +66,6 @@ impl Run {
             Some(Reply::Refused(refusal)) => Err(ExecutionError::refused(refusal).into()),
             _ => Err(ExecutionError::Lost.into()),
         }
-    }
-
-    /// The acts in groups, each of which is a transaction: all at once as far as they fit, or each
-    /// fact by itself.
-    pub(super) fn parts(&self, acts: Vec<FenceAct>) -> Vec<Vec<FenceAct>> {
-        let each = self.coordinator.start().persistence == Persistence::Each;
-        let mut parts: Vec<Vec<FenceAct>> = Vec::new();
-        let (mut part, mut bytes) = (Vec::new(), 0);
-        for act in acts {
-            bytes += match &act {
-                FenceAct::Create { new } | FenceAct::CreateLoose { new } => new.param.data.len(),
-                FenceAct::Settle { value, .. } => value.data.len(),
-                FenceAct::Signal { payload, .. } => payload.data.len(),
-                FenceAct::Cancel { .. }
-                | FenceAct::CancelLoose { .. }
-                | FenceAct::Publish { .. }
-                | FenceAct::Node { .. }
-                | FenceAct::State(_)
-                | FenceAct::ObjectPromise { .. } => 0,
-            };
-            // A node's row is in the transaction that makes its promise.
-            let may_end = matches!(act, FenceAct::Node { .. });
-            let is_fact = matches!(&act, FenceAct::Node { row, .. } if row.state.is_terminal());
-            part.push(act);
-            if may_end && ((each && is_fact) || part.len() >= MOST_ACTS || bytes >= MOST_BYTES) {
-                parts.push(std::mem::take(&mut part));
-                bytes = 0;
-            }
-        }
-        if !part.is_empty() {
-            parts.push(part);
-        }
-        parts
     }
 
     pub(super) fn fence(&mut self, acts: &[FenceAct]) -> Command {
@@ -110,7 +92,7 @@ impl Run {
 
     /// Takes note of promises that were there already and have settled, and of those that were
     /// refused.
-    pub(super) async fn fenced(
+    pub(super) fn fenced(
         &mut self,
         acts: &[FenceAct],
         reply: Option<Reply>,
@@ -120,7 +102,6 @@ impl Run {
             Some(Reply::Refused(refusal)) => return Err(ExecutionError::refused(refusal).into()),
             _ => return Err(ExecutionError::Lost.into()),
         };
-        let mut settled: Vec<PromiseId> = Vec::new();
         for (act, (_, outcome)) in acts.iter().zip(outcomes) {
             match (act, outcome) {
                 (FenceAct::Create { new }, Err(refusal)) => {
@@ -129,7 +110,7 @@ impl Run {
                 (FenceAct::Create { .. }, Ok(Acted::Promise { promise, .. }))
                     if !promise.is_pending() =>
                 {
-                    settled.push(promise.id().clone());
+                    self.unseen.push_back(promise.id().clone());
                 }
                 // Its promise was refused.
                 (FenceAct::Node { .. }, Err(Refusal::Unprocessable(_))) => {}
@@ -137,6 +118,36 @@ impl Run {
                 (_, Ok(_)) => {}
             }
         }
-        self.read(&settled).await
+        Ok(())
     }
+}
+
+/// The acts in groups, each of which is a transaction: all at once as far as they fit.
+pub(super) fn parts(acts: Vec<FenceAct>) -> Vec<Vec<FenceAct>> {
+    let mut parts: Vec<Vec<FenceAct>> = Vec::new();
+    let (mut part, mut bytes) = (Vec::new(), 0);
+    for act in acts {
+        bytes += match &act {
+            FenceAct::Create { new } | FenceAct::CreateLoose { new } => new.param.data.len(),
+            FenceAct::Settle { value, .. } => value.data.len(),
+            FenceAct::Signal { payload, .. } => payload.data.len(),
+            FenceAct::Cancel { .. }
+            | FenceAct::CancelLoose { .. }
+            | FenceAct::Publish { .. }
+            | FenceAct::Node { .. }
+            | FenceAct::State(_)
+            | FenceAct::ObjectPromise { .. } => 0,
+        };
+        // A node's row is in the transaction that makes its promise.
+        let may_end = matches!(act, FenceAct::Node { .. });
+        part.push(act);
+        if may_end && (part.len() >= MOST_ACTS || bytes >= MOST_BYTES) {
+            parts.push(std::mem::take(&mut part));
+            bytes = 0;
+        }
+    }
+    if !part.is_empty() {
+        parts.push(part);
+    }
+    parts
 }

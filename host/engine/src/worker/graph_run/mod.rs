@@ -6,10 +6,11 @@
 
 mod cache;
 mod commit;
+mod inputs;
 mod prepare;
 mod wait;
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{collections::VecDeque, sync::Arc};
 
 use segno_core::{
     id::PromiseId,
@@ -46,6 +47,8 @@ struct Run {
     id: PromiseId,
     coordinator: Coordinator,
     watch: SettlementWatch,
+    /// Promises that may have settled.
+    unseen: VecDeque<PromiseId>,
 }
 
 /// Why a run did not end by itself.
@@ -75,8 +78,9 @@ pub async fn run(worker: Arc<WorkerContext>, active: Arc<ActiveClaim>, work: Wor
 impl Run {
     /// Takes turns until the claim ends.
     async fn go(mut self) -> Result<ClaimEnd, Stopped> {
-        let awaits = self.coordinator.awaits();
-        let mut unseen: Vec<PromiseId> = awaits.into_iter().collect();
+        // What may have settled while this host did not hold the claim comes before anything begins.
+        self.unseen = self.coordinator.unseen();
+        self.unseen.iter().for_each(|id| self.watch.add(id));
         loop {
             if self.active.abort.is_cancelled() {
                 return Err(ExecutionError::Lost.into());
@@ -84,15 +88,20 @@ impl Run {
             if self.active.cancel_requested() {
                 return Err(Stopped::Ended(failure(code::CANCELLED, "cancelled")));
             }
-            self.fill(&mut unseen).await?;
-            if !unseen.is_empty() {
-                // What settled while this host did not hold the claim.
-                unseen.iter().for_each(|id| self.watch.add(id));
-                self.read(&std::mem::take(&mut unseen)).await?;
-                continue;
+            let mut has_fact = self.observe().await?;
+            if let Some(end) = self.coordinator.end() {
+                return self.finish(end).await;
+            }
+            if self.unseen.is_empty() {
+                has_fact |= self.fill().await?;
             }
             if let Some(end) = self.coordinator.end() {
                 return self.finish(end).await;
+            }
+            if has_fact && self.coordinator.is_sequential() {
+                let acts = self.coordinator.take_acts();
+                self.commit(acts).await?;
+                continue;
             }
             if let Some(end) = self.wait().await? {
                 let version = self.active.claim.version;
@@ -102,54 +111,38 @@ impl Run {
         }
     }
 
-    /// Begins all that can begin. Attempts that were made under an earlier claim are added to
-    /// `unseen`.
-    async fn fill(&mut self, unseen: &mut Vec<PromiseId>) -> Result<(), Stopped> {
-        loop {
-            let nodes = self.coordinator.dispatch();
-            if nodes.is_empty() {
-                return Ok(());
+    /// Takes note of the promises that may have settled: of all, or, where facts are taken one by one,
+    /// until there is one. Answers whether there was one.
+    async fn observe(&mut self) -> Result<bool, Stopped> {
+        if self.coordinator.is_sequential() {
+            while let Some(id) = self.unseen.pop_front() {
+                if self.read(&[id]).await? {
+                    return Ok(true);
+                }
             }
-            unseen.extend(self.coordinator.made_before(&nodes));
-            let missing = self.coordinator.missing(&nodes);
-            self.learn(missing).await?;
-            self.coordinator.begin(&nodes, self.worker.now())?;
-            self.active.advance(nodes.len() as u64);
+            return Ok(false);
         }
+        let unseen: Vec<PromiseId> = std::mem::take(&mut self.unseen).into();
+        self.read(&unseen).await
     }
 
-    /// Reads outputs that were in memory once.
-    async fn learn(&mut self, missing: BTreeSet<PromiseId>) -> Result<(), Stopped> {
-        let missing: Vec<PromiseId> = missing.into_iter().collect();
-        for page in missing.chunks(PAGE) {
-            let rows = self.worker.promises(page).await?;
-            for (id, row) in page.iter().zip(rows) {
-                let Some(row) = row else {
-                    let message =
-                        format!("the run needs the output in `{id}`, which does not exist");
-                    return Err(ExecutionError::from(HaltReport::new("damaged", message)).into());
-                };
-                self.coordinator.learn(&row.promise);
-            }
-        }
-        Ok(())
-    }
-
-    /// Reads promises that may have settled.
-    async fn read(&mut self, ids: &[PromiseId]) -> Result<(), Stopped> {
-        for page in ids.chunks(PAGE) {
-            let rows = self.worker.promises(page).await?;
+    /// Reads promises that may have settled; answers whether there was a fact among them.
+    async fn read(&mut self, ids: &[PromiseId]) -> Result<bool, Stopped> {
+        let mut has_fact = false;
+        for page in self.pages(ids).await? {
+            let rows = self.worker.promises(&page).await?;
             for row in rows.into_iter().flatten() {
-                self.settled(&row).await?;
+                has_fact |= self.settled(&row).await?;
             }
+            self.coordinator.trim();
         }
-        Ok(())
+        Ok(has_fact)
     }
 
-    async fn settled(&mut self, row: &PromiseRow) -> Result<(), Stopped> {
+    async fn settled(&mut self, row: &PromiseRow) -> Result<bool, Stopped> {
         let promise = &row.promise;
         if promise.is_pending() || !is_own(&self.id, promise) {
-            return Ok(());
+            return Ok(false);
         }
         let went_well = promise.settlement().map(|it| it.verdict) == Some(Verdict::Resolved);
         let repeated = !went_well && self.is_repeated_by_hosts(row).await?;

@@ -1,15 +1,19 @@
 //! The coordinator of a run: kept since the last claim, or made again from its rows.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeSet, VecDeque},
+    sync::Arc,
+};
 
 use segno_core::{
-    graph::{NodeRow, NotARun, Start},
+    graph::{NodeEvent, NodeRow, NotARun, Start, is_run},
     id::PromiseId,
-    promise::CancelState,
+    promise::{CancelState, Promise},
+    tags,
     value::Text,
 };
 
-use super::{PAGE, Run, Stopped, failure, is_own};
+use super::{Run, Stopped, failure, is_own};
 use crate::{
     graph::{Coordinator, OwnModule},
     target,
@@ -38,19 +42,20 @@ impl Run {
         let watch = SettlementWatch::new(worker.host.notifier.clone());
         if let Some(coordinator) = worker.runs.take(&id, task.version) {
             worker.host.metrics.worker.warm_start();
-            return Ok(Self { worker, active, id, coordinator, watch });
+            return Ok(Self { worker, active, id, coordinator, watch, unseen: VecDeque::new() });
         }
         let permit = worker.run_limiter.permit().await;
         let rows = worker.host.store.read().graph_nodes(&id).await?;
         let start = Start::of(&work.acquired.promise).map_err(|error| refused(&error, &rows))?;
         let module = own_module(&worker, &work).await?;
         let continues = start.continues.clone();
-        let coordinator = Coordinator::recover(id.clone(), start, module, &rows);
+        let history = history(&worker, &id, &rows).await?;
+        let coordinator = Coordinator::recover(id.clone(), start, module, &rows, &history);
         let coordinator = coordinator.map_err(|error| {
             let message = format!("the rows of the run contradict its plan: {error}");
             HaltReport::new("damaged", message)
         })?;
-        let mut run = Self { worker, active, id, coordinator, watch };
+        let mut run = Self { worker, active, id, coordinator, watch, unseen: VecDeque::new() };
         run.find_attempts().await?;
         if let Some(from) = continues {
             run = run.take_over(&from, rows).await?;
@@ -63,8 +68,8 @@ impl Run {
     async fn find_attempts(&mut self) -> Result<(), Stopped> {
         let said = self.coordinator.said_to_run();
         let mut found = BTreeSet::new();
-        for page in said.chunks(PAGE) {
-            let rows = self.worker.promises(page).await?.into_iter().flatten();
+        for page in self.pages(&said).await? {
+            let rows = self.worker.promises(&page).await?.into_iter().flatten();
             let own = rows.filter(|row| is_own(&self.id, &row.promise));
             found.extend(own.map(|row| row.promise.id().clone()));
         }
@@ -101,26 +106,33 @@ impl Run {
         }
         let done = self.worker.host.store.read().graph_nodes(from).await?;
         let wanted = self.coordinator.to_take_over(from, &done);
-        for page in wanted.chunks(PAGE / 4) {
-            let ids: Vec<PromiseId> = page.iter().filter_map(|node| node.output.clone()).collect();
-            let mut outputs = self.worker.promises(&ids).await?.into_iter();
-            let mut acts = Vec::new();
-            for node in page {
-                let output = node.output.as_ref().and_then(|_| outputs.next().flatten());
-                if node.output.is_some() && output.is_none() {
-                    let message = format!("an output of `{from}` is gone: start a new run");
-                    return refuse(message);
+        let outputs: Vec<PromiseId> =
+            wanted.iter().filter_map(|node| node.output.clone()).collect();
+        let mut nodes = wanted.iter();
+        let mut acts = Vec::new();
+        for page in self.pages(&outputs).await? {
+            for row in self.worker.promises(&page).await? {
+                let Some(row) = row else {
+                    return refuse(format!("an output of `{from}` is gone: start a new run"));
+                };
+                for node in nodes.by_ref() {
+                    let output = node.output.as_ref().map(|_| &row.promise);
+                    acts.extend(self.coordinator.take_over(node.node, output));
+                    if output.is_some() {
+                        break;
+                    }
                 }
-                let promise = output.as_ref().map(|row| &row.promise);
-                acts.extend(self.coordinator.take_over(node.node, promise));
             }
-            self.commit(acts).await?;
+            self.commit(std::mem::take(&mut acts)).await?;
         }
+        acts.extend(nodes.flat_map(|node| self.coordinator.take_over(node.node, None)));
+        self.commit(acts).await?;
         if wanted.is_empty() {
             return Ok(self);
         }
         rows = self.worker.host.store.read().graph_nodes(&self.id).await?;
-        self.coordinator = self.coordinator.again(&rows).map_err(|error| {
+        let history = history(&self.worker, &self.id, &rows).await?;
+        self.coordinator = self.coordinator.again(&rows, &history).map_err(|error| {
             HaltReport::new(
                 "damaged",
                 format!("what was taken over from `{from}` is not whole: {error}"),
@@ -128,6 +140,18 @@ impl Run {
         })?;
         self.find_attempts().await?;
         Ok(self)
+    }
+}
+
+/// The history of a run, as far as its rows show that it has to be read: some node is begun again.
+async fn history(
+    worker: &WorkerContext,
+    run: &PromiseId,
+    rows: &[(Text, NodeRow)],
+) -> Result<Vec<NodeEvent>, Stopped> {
+    match rows.iter().any(|(_, row)| row.attempt > 0) {
+        true => Ok(worker.host.store.read().graph_history(run).await?),
+        false => Ok(Vec::new()),
     }
 }
 
@@ -148,5 +172,22 @@ async fn own_module(worker: &WorkerContext, work: &Work) -> Result<OwnModule, St
         }
         None => Vec::new(),
     };
-    Ok(OwnModule { name, functions })
+    let may_request = may_request(worker, &work.acquired.promise).await?;
+    Ok(OwnModule { name, functions, may_request })
+}
+
+/// Whether the author of a plan may send requests under the policy of its module, with its secrets: the
+/// code of a module may, and who has all rights, but not who has rights over some ids.
+async fn may_request(worker: &WorkerContext, run: &Promise) -> Result<bool, Stopped> {
+    let mut run = run.clone();
+    loop {
+        if !run.spec.tags.contains_key(tags::RIGHTS) || !is_run(&run) {
+            return Ok(true);
+        }
+        let Some(parent) = run.spec.made_by.clone() else { return Ok(false) };
+        match worker.promises(&[parent]).await?.pop().flatten() {
+            Some(row) => run = row.promise,
+            None => return Ok(false),
+        }
+    }
 }

@@ -5,7 +5,7 @@ use segno_core::{
     reply::{Refusal, Reply},
 };
 
-use super::{Run, Stopped};
+use super::{Run, Stopped, commit::parts};
 use crate::{metrics::ClaimEnd, worker::error::ExecutionError};
 
 impl Run {
@@ -18,7 +18,7 @@ impl Run {
         }
         if !acts.is_empty() {
             self.commit(acts).await?;
-            if self.coordinator.has_acts() || self.take_settled().await? {
+            if self.coordinator.has_acts() || self.take_settled() {
                 return Ok(None);
             }
         }
@@ -31,25 +31,21 @@ impl Run {
             () = self.worker.draining.cancelled() => return self.suspend(Vec::new()).await,
             () = hot_wait => return self.suspend(Vec::new()).await,
         };
-        if let Some(id) = settled {
-            self.read(&[id]).await?;
-            self.take_settled().await?;
-        }
+        self.unseen.extend(settled);
+        self.take_settled();
         Ok(None)
     }
 
-    /// Reads what has settled by now; answers whether anything has.
-    async fn take_settled(&mut self) -> Result<bool, Stopped> {
-        let mut ids = Vec::new();
+    /// Takes the promises that have settled by now; answers whether there is one to be read.
+    fn take_settled(&mut self) -> bool {
         while let Some(id) = self.watch.try_next() {
-            ids.push(id);
+            self.unseen.push_back(id);
         }
-        self.read(&ids).await?;
-        Ok(!ids.is_empty())
+        !self.unseen.is_empty()
     }
 
     async fn suspend(&mut self, acts: Vec<FenceAct>) -> Result<Option<ClaimEnd>, Stopped> {
-        let mut parts = self.parts(acts);
+        let mut parts = parts(acts);
         let last = parts.pop();
         self.commit(parts.concat()).await?;
         if self.coordinator.has_acts() {
@@ -64,7 +60,7 @@ impl Run {
         let mut replies = self.worker.submit(commands).await?;
         let suspended = replies.pop();
         if let Some(acts) = last {
-            self.fenced(&acts, replies.pop()).await?;
+            self.fenced(&acts, replies.pop())?;
         }
         match suspended {
             Some(Reply::Suspended) => Ok(Some(ClaimEnd::Suspended)),
@@ -72,7 +68,7 @@ impl Run {
                 if cancelled {
                     self.active.request_cancel();
                 }
-                self.read(&settled).await?;
+                self.unseen.extend(settled);
                 Ok(None)
             }
             // A promise that it would wait for was refused: its node has failed by now.

@@ -1,15 +1,42 @@
-//! The nodes of a graph run.
+//! The nodes of a graph run, and its history.
 
-use segno_core::{graph::NodeRow, id::PromiseId, value::Text};
+use segno_core::{
+    graph::{NodeEvent, NodeRow},
+    id::PromiseId,
+    value::Text,
+};
 
 use super::{Select, Session};
-use crate::sql::{Failure, table::graph_node};
+use crate::sql::{
+    Failure,
+    table::{graph_fact, graph_node},
+};
 
 const NODES: Select = Select::common(
     "SELECT promises.id, graph_nodes.node, graph_nodes.state, graph_nodes.attempt
      FROM promises JOIN graph_nodes ON graph_nodes.run = promises.n
      WHERE promises.id = $1",
 );
+
+const FACTS: Select = Select::common(
+    "SELECT promises.id, graph_facts.node, graph_facts.attempt, graph_facts.state, graph_facts.at,
+            graph_facts.reset, graph_facts.begins_at
+     FROM promises JOIN graph_facts ON graph_facts.run = promises.n
+     WHERE promises.id = $1",
+);
+
+/// The history of a run, by node, attempt and state.
+pub(super) async fn graph_history(
+    session: &mut impl Session,
+    run: &PromiseId,
+) -> Result<Vec<NodeEvent>, Failure> {
+    let rows = session.all(&FACTS, &[run.into()]).await?;
+    let read = |row| graph_fact(row, 0).map(|(_, event)| event);
+    let mut events: Vec<NodeEvent> = rows.iter().map(read).collect::<Result<_, _>>()?;
+    let place = |event: &NodeEvent| (event.node.clone(), event.row.attempt, event.row.state);
+    events.sort_by_key(place);
+    Ok(events)
+}
 
 /// All rows of a run, by node.
 pub(super) async fn graph_nodes(
@@ -25,4 +52,4 @@ pub(super) async fn graph_nodes(
 
 /// For the tests of plans.
 #[cfg(test)]
-pub(super) static STATEMENTS: &[Select] = &[NODES];
+pub(super) static STATEMENTS: &[Select] = &[NODES, FACTS];

@@ -32,7 +32,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use async_trait::async_trait;
 use segno_core::{
-    graph::NodeRow,
+    graph::{NodeEvent, NodeRow},
     id::{Digest, ObjectId, PromiseId, ScheduleId},
     invocation::Record,
     limit::{Limit, LimitName, Partition, PartitionId, Place},
@@ -56,9 +56,9 @@ pub(crate) use self::{
 use crate::{
     CallTree, Child, Counts, Due, EventPlace, EventRow, Examined, Found, GatherError, GatherSink,
     History, InvocationFilter, InvocationRow, LimitFilter, LimitRow, LogRow, ModuleRow, Neighbours,
-    ObjectFilter, ObjectRow, Page, Parent, PartitionFilter, PromiseFilter, PromiseRow, Read, Ready,
-    Scan, ScheduleFilter, SchedulePage, Selection, SizeReport, StateCounts, StateSize, StoreError,
-    Waits, WorkQueue,
+    ObjectFilter, ObjectRow, Page, Parent, PartitionFilter, PromiseFilter, PromiseRow, PromiseSize,
+    Read, Ready, Scan, ScheduleFilter, SchedulePage, Selection, SizeReport, StateCounts, StateSize,
+    StoreError, Waits, WorkQueue,
     archive::{ArchiveError, ArchiveSink},
     call_tree::{in_order, latest_in_order},
     sql::Failure,
@@ -216,6 +216,18 @@ impl<D: Dialect> Read for Reader<D> {
         let name = "read the nodes of a graph run";
         let mut connection = self.connection(name).await?;
         graph_nodes::graph_nodes(&mut *connection, run).await.map_err(failed::<D, _>(name))
+    }
+
+    async fn graph_history(&self, run: &PromiseId) -> Result<Vec<NodeEvent>, StoreError> {
+        let name = "read the history of a graph run";
+        let mut connection = self.connection(name).await?;
+        graph_nodes::graph_history(&mut *connection, run).await.map_err(failed::<D, _>(name))
+    }
+
+    async fn promise_sizes(&self, ids: &[PromiseId]) -> Result<Vec<PromiseSize>, StoreError> {
+        let name = "read sizes of promises";
+        let mut connection = self.connection(name).await?;
+        promises::sizes(&mut *connection, ids).await.map_err(failed::<D, _>(name))
     }
 
     async fn object_state(

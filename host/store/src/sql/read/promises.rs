@@ -6,7 +6,7 @@ use segno_core::id::PromiseId;
 
 use super::{Parameter, Select, Session};
 use crate::{
-    PromiseRow, Waits,
+    PromiseRow, PromiseSize, Waits,
     sql::{self, Failure, Fields, promise_columns, promise_tables},
 };
 
@@ -24,6 +24,13 @@ const PROMISES: Select = Select::differing(
         promise_tables!(),
         "WHERE p.id = ANY($1::text[])",
     ),
+);
+
+const SIZES: Select = Select::differing(
+    "SELECT p.id, length(p.param), ifnull(length(p.value), 0)
+       FROM json_each($1) wanted JOIN promises p ON p.id = wanted.value",
+    "SELECT p.id, octet_length(p.param)::bigint, coalesce(octet_length(p.value), 0)::bigint
+       FROM promises p WHERE p.id = ANY($1::text[])",
 );
 
 const WAITS: Select = Select::common(
@@ -49,6 +56,21 @@ pub(super) async fn promises(
     Ok(ids.iter().map(|id| by_id.get(id).cloned()).collect())
 }
 
+/// The sizes of these promises, in the order of `ids`.
+pub(super) async fn sizes(
+    session: &mut impl Session,
+    ids: &[PromiseId],
+) -> Result<Vec<PromiseSize>, Failure> {
+    let mut by_id = BTreeMap::new();
+    for row in &session.all(&SIZES, &[Parameter::ids(ids)]).await? {
+        let id = sql::id(row, 0)?;
+        let bytes = |column| Ok::<_, Failure>(row.int(column)?.unwrap_or_default().cast_unsigned());
+        let size = PromiseSize { param: bytes(1)?, value: bytes(2)? };
+        by_id.insert(id, size);
+    }
+    Ok(ids.iter().map(|id| by_id.get(id).copied().unwrap_or_default()).collect())
+}
+
 /// The promises that `id` awaits, and those that await it.
 pub(super) async fn waits(session: &mut impl Session, id: &PromiseId) -> Result<Waits, Failure> {
     let mut waits = Waits::default();
@@ -71,4 +93,4 @@ pub(super) fn promise_row(row: &impl Fields) -> Result<PromiseRow, Failure> {
 
 /// For the tests of plans.
 #[cfg(test)]
-pub(super) static STATEMENTS: &[Select] = &[PROMISES, WAITS];
+pub(super) static STATEMENTS: &[Select] = &[PROMISES, SIZES, WAITS];

@@ -43,7 +43,7 @@ pub(super) const ROWS: Owned = Owned {
 };
 
 /// No decision reads them: the claim of the run says who may write them.
-fn never(_: &Footprint) -> &BTreeSet<PromiseId> {
+pub(super) fn never(_: &Footprint) -> &BTreeSet<PromiseId> {
     static NONE: BTreeSet<PromiseId> = BTreeSet::new();
     &NONE
 }

@@ -5,6 +5,7 @@
 //! database.
 
 mod fact;
+mod graph_fact;
 mod graph_node;
 mod lease;
 mod limit;
@@ -19,6 +20,7 @@ mod state;
 
 pub(crate) use self::{
     fact::fact,
+    graph_fact::graph_fact,
     graph_node::graph_node,
     limit::limit,
     line::line,
@@ -57,6 +59,8 @@ pub(crate) enum ColumnKind {
 pub(crate) enum Again {
     /// It is refused: such rows are only ever added.
     Refused,
+    /// The one that is there stays: such rows are only ever added, and may come again.
+    Stays,
     /// It replaces the one that is there.
     Replaces,
     /// It replaces the one that is there if this column of it is larger.
@@ -116,6 +120,7 @@ impl Table {
             format!("ON CONFLICT ({key}) DO UPDATE SET {}", sets.collect::<Vec<_>>().join(", "));
         match self.again {
             Again::Refused => String::new(),
+            Again::Stays => format!("ON CONFLICT ({key}) DO NOTHING"),
             Again::Replaces => replaces,
             Again::ReplacesSmaller(column) => {
                 format!("{replaces} WHERE {}.{column} < excluded.{column}", self.name)

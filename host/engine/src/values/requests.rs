@@ -1,0 +1,114 @@
+//! Requests that hosts send, as the parameter of `segno:http` has them:
+//! `{"method": "POST", "url": "…", "headers": [["name", "value"], …], "body": …}`, where a body of
+//! bytes is `{"base64": "…"}` and one that is missing is null.
+
+use base64::prelude::{BASE64_STANDARD, Engine as _};
+use segno_core::value::{Tags, Value};
+use segno_guest::{HttpRequest, Payload};
+use serde::{Deserialize, Deserializer, de};
+use serde_json::{Value as Json, json};
+
+use super::{input, param, payload_json};
+use crate::target::HTTP;
+
+/// The parameter of the step that sends this request.
+pub fn request_param(request: &HttpRequest, headers: Tags) -> Value {
+    let step = json!({
+        "method": request.method,
+        "url": request.url,
+        "headers": request.headers,
+        "body": request.body.as_ref().map(payload_json),
+    });
+    param(HTTP, &Payload::Json(step.to_string()), headers)
+}
+
+/// The request in the parameter of a step.
+///
+/// # Errors
+/// The reason for which it is none.
+pub fn request(param: &Value) -> Result<HttpRequest, String> {
+    let Payload::Json(step) = input(param) else {
+        return Err("the parameter of an HTTP step is JSON".to_owned());
+    };
+    let step: Step = serde_json::from_str(&step)
+        .map_err(|error| format!("the parameter of an HTTP step is wrong: {error}"))?;
+    let Step { method, url, headers, body } = step;
+    Ok(HttpRequest { method, url, headers, body: body.map(body_of) })
+}
+
+#[derive(Deserialize)]
+struct Step {
+    method: String,
+    url: String,
+    #[serde(default, deserialize_with = "headers")]
+    headers: Vec<(String, String)>,
+    body: Option<Json>,
+}
+
+/// A list of pairs, or an object of texts by name, as plans have them.
+fn headers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<(String, String)>, D::Error> {
+    let value = Json::deserialize(deserializer)?;
+    let text = |value: &Json| value.as_str().map(str::to_owned);
+    let pair = |pair: &Json| match pair.as_array().map(Vec::as_slice) {
+        Some([name, value]) => Some((text(name)?, text(value)?)),
+        _ => None,
+    };
+    let read: Option<Vec<_>> = match &value {
+        Json::Null => Some(Vec::new()),
+        Json::Array(list) => list.iter().map(pair).collect(),
+        Json::Object(by_name) => {
+            by_name.iter().map(|(name, value)| Some((name.clone(), text(value)?))).collect()
+        }
+        Json::Bool(_) | Json::Number(_) | Json::String(_) => None,
+    };
+    read.ok_or_else(|| {
+        de::Error::custom(format!(
+            "the headers are {value}: write a list of pairs of texts, or an object of texts"
+        ))
+    })
+}
+
+/// Bytes are marked by an object that has nothing but them.
+fn body_of(body: Json) -> Payload {
+    let bytes = body.as_object().filter(|object| object.len() == 1);
+    let bytes = bytes.and_then(|object| object.get("base64")?.as_str());
+    match bytes.map(|text| BASE64_STANDARD.decode(text)) {
+        Some(Ok(bytes)) => Payload::Bytes(bytes),
+        Some(Err(_)) | None => Payload::Json(body.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_read_as_it_was_written() {
+        let bodies = [
+            None,
+            Some(Payload::Bytes(vec![0xff, 0])),
+            Some(Payload::Json(r#"{"base64":"AA==","name":"a.bin"}"#.to_owned())),
+        ];
+        for body in bodies {
+            let headers = vec![("x-shop".to_owned(), "north".to_owned())];
+            let (method, url) = ("POST".to_owned(), "http://pay/".to_owned());
+            let sent = HttpRequest { method, url, headers, body };
+            let read = request(&request_param(&sent, Tags::new())).expect("it is one");
+            assert_eq!(format!("{read:?}"), format!("{sent:?}"));
+        }
+    }
+
+    #[test]
+    fn headers_are_pairs_or_an_object_and_anything_else_is_named() {
+        let read = |headers: Json| {
+            let step = json!({ "method": "GET", "url": "http://a", "headers": headers });
+            let param = param(HTTP, &Payload::Json(step.to_string()), Tags::new());
+            request(&param).map(|request| request.headers)
+        };
+        let pair = vec![("a".to_owned(), "b".to_owned())];
+        assert_eq!(read(json!({ "a": "b" })), Ok(pair.clone()));
+        assert_eq!(read(json!([["a", "b"]])), Ok(pair));
+        let refused = read(json!({ "a": 7 })).expect_err("no text");
+        assert!(refused.contains(r#"the headers are {"a":7}"#), "{refused}");
+    }
+}

@@ -1,0 +1,75 @@
+//! The history of graph runs: rows that are only ever added. One that is there stays.
+
+use segno_core::graph::{NodeEvent, NodeFact, NodeRow, NodeState, Reset};
+use segno_core::id::PromiseId;
+
+use super::{
+    Again,
+    ColumnKind::{Int, Text as Word},
+    Owned, Table,
+    graph_node::never,
+};
+use crate::sql::{
+    Failure, Fields,
+    rows::{at, id, needed, small, text},
+};
+
+pub(super) const ROWS: Owned = Owned {
+    table: Table {
+        name: "graph_facts",
+        columns: "run, node, attempt, state, at, reset, begins_at",
+        kinds: &[Int, Word, Int, Int, Int, Int, Int],
+        key: 4,
+        again: Again::Stays,
+    },
+    load: "load facts of graph runs",
+    put: "append facts of graph runs",
+    remove: "remove facts of graph runs",
+    wanted: never,
+    read: |row, first, view| {
+        let (run, NodeEvent { node, row, fact }) = graph_fact(&row, first)?;
+        view.put_graph_fact((run, node, row.attempt, row.state), fact);
+        Ok(())
+    },
+    written: |delta, number| {
+        let facts = delta.graph_facts.iter();
+        let cells = facts.map(|((run, node, attempt, state), fact)| {
+            let begins_at = fact.reset.and_then(Reset::begins_at);
+            vec![
+                number(run).into(),
+                node.as_str().into(),
+                (*attempt).into(),
+                i64::from(state.number()).into(),
+                fact.at.0.into(),
+                fact.reset.map(|reset| i64::from(reset.number())).into(),
+                begins_at.map(|begins_at| begins_at.0).into(),
+            ]
+        });
+        cells.collect()
+    },
+};
+
+/// The fact of a row of these columns from `first` on, with the run's id instead of its number.
+pub(crate) fn graph_fact(
+    row: &impl Fields,
+    first: usize,
+) -> Result<(PromiseId, NodeEvent), Failure> {
+    let run = id(row, first)?;
+    let state = NodeState::from_number(small(row, first + 3, &run, "state")?);
+    let reset = match row.int(first + 5)? {
+        None => None,
+        Some(number) => {
+            let number = needed(u8::try_from(number).ok(), &run, "reset")?;
+            Some(needed(Reset::from_stored(number, at(row, first + 6)?), &run, "reset")?)
+        }
+    };
+    let event = NodeEvent {
+        node: text(row, first + 1)?,
+        row: NodeRow {
+            state: needed(state, &run, "state")?,
+            attempt: small(row, first + 2, &run, "attempt")?,
+        },
+        fact: NodeFact { at: needed(at(row, first + 4)?, &run, "at")?, reset },
+    };
+    Ok((run, event))
+}
