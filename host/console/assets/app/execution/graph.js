@@ -6,7 +6,7 @@ import { get, path } from '../api.js';
 import { useRead } from '../read.js';
 import { Facts, Reading, Table } from '../parts.js';
 import { State, tone } from '../state.js';
-import { Elapsed } from '../time.js';
+import { Elapsed, Time } from '../time.js';
 import { count, Id, Text } from '../text.js';
 
 /** More nodes than this are only a table. */
@@ -25,6 +25,20 @@ export function Graph({ id, version }) {
         <td><${State} state=${node.state} />${node.attempt > 0 && html` <span class="soft">attempt ${node.attempt + 1}</span>`}${node.failure && html`<div class="sub bad"><${Text} text=${`${node.failure.code}: ${node.failure.message}`} most=${160} /></div>`}</td>
         <td class="num">${node.started_at_ms && html`<${Elapsed} from=${node.started_at_ms} until=${node.settled_at_ms} />`}</td>
         <td class="soft"><${Text} text=${node.needs.join(', ')} most=${120} /></td></tr>`)}
+    <//>
+    <${History} id=${id} version=${version} />`}<//>`;
+}
+
+/** What happened to the nodes, in the order in which it was written. */
+function History({ id, version }) {
+  const history = useRead((signal) => get(path`/v1/graphs/${id}/history`, { limit: 2000 }, signal), [id, version]);
+  return html`<${Reading} of=${history}>${(data) => data.facts.length > 0 && html`<h3>History${data.next && html` <span class="soft">the first ${data.facts.length.toLocaleString()}</span>`}</h3>
+    <${Table} label="History" columns=${['When', 'Node', 'Attempt', 'State']}>
+      ${data.facts.map((fact) => html`<tr key=${`${fact.node} ${fact.attempt} ${fact.state}`}>
+        <td><${Time} at=${fact.at_ms} /></td>
+        <td><${Text} text=${fact.node} most=${60} /></td>
+        <td class="num">${fact.attempt + 1}</td>
+        <td><${State} state=${fact.state} />${fact.reset && html` <span class="soft">${fact.reset === 'failed' ? 'the attempt failed' : 'the attempt was cancelled'}</span>`}</td></tr>`)}
     <//>`}<//>`;
 }
 
