@@ -80,6 +80,7 @@ fn described(report: ModuleReport) -> ModuleDescription {
         functions: functions.collect(),
         imports: imports.collect(),
         exports: report.exports,
+        no_snapshots: report.no_snapshots,
     }
 }
 

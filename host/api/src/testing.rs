@@ -106,6 +106,7 @@ impl ComponentInspector for ByFirstWord {
                 note: Some("use an activity".to_owned()),
             }],
             exports: vec!["segno:workflow/functions@0.1.0".to_owned()],
+            no_snapshots: None,
         })
     }
 }

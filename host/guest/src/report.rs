@@ -18,6 +18,9 @@ pub struct ModuleReport {
     pub exports: Vec<String>,
     /// The functions that the module describes.
     pub functions: Vec<FunctionReport>,
+    /// Why no snapshots can be made of its instances; `None`: its code shows no reason.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub no_snapshots: Option<String>,
 }
 
 /// Imported functions that are treated alike.

@@ -18,6 +18,7 @@ use super::{
     imports::{self, Interface},
     modules::LoadError,
     report::{Access, FunctionReport, How, ImportReport, Kind, MessageReport, ModuleReport},
+    snapshot,
     versions::{PACKAGE, VERSIONS, interface},
     wasm::Wasm,
 };
@@ -178,6 +179,8 @@ pub(super) async fn inspect(wasm: &Wasm, bytes: Arc<[u8]>) -> Result<ModuleRepor
 async fn compiled(wasm: &Wasm, digest: Digest, bytes: Arc<[u8]>) -> Result<ModuleReport, Invalid> {
     let size = bytes.len();
     let declared = declared(&bytes);
+    let looked_at = Arc::clone(&bytes);
+    let snapshots = tokio::task::spawn_blocking(move || snapshot::rewrite(&looked_at).err());
     let engine = wasm.engine.wasmtime();
     let module = wasm.modules.admit(digest, bytes).await.map_err(|error| match error {
         LoadError::Compile(reason) => Invalid::Malformed { reason },
@@ -207,6 +210,7 @@ async fn compiled(wasm: &Wasm, digest: Digest, bytes: Arc<[u8]>) -> Result<Modul
         imports: imports_of(engine, &module.component),
         exports: exports_of(engine, &module.component),
         functions: with_limits(functions, &said.limits)?,
+        no_snapshots: snapshots.await.unwrap_or_default(),
     })
 }
 

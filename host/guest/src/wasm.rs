@@ -21,6 +21,10 @@ use super::{
     validate::{self, Invalid},
 };
 
+/// The way in which components are made accessible: code that was compiled of another one is not
+/// used.
+const ACCESSIBLE: u32 = 2;
+
 /// The parameters of a [`Wasm`].
 #[derive(Clone)]
 pub struct WasmConfig {
@@ -77,7 +81,7 @@ impl Wasm {
         let accessible = modules(
             Arc::new(Accessible(config.source.clone())),
             cache_dir.filter(|_| makes_snapshots(&config)),
-            &format!("{configuration}-accessible"),
+            &format!("{configuration}-accessible-{ACCESSIBLE}"),
         );
         let modules = modules(config.source.clone(), cache_dir, &configuration);
         let snapshots = snapshots(&config, &configuration);

@@ -182,6 +182,10 @@ pub struct ModuleDescription {
     pub imports: Vec<Import>,
     /// The exports of the component.
     pub exports: Vec<String>,
+    /// Why no snapshots are made of long executions of it, which are replayed as a whole; absent: its
+    /// code shows no reason.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub no_snapshots: Option<String>,
 }
 
 /// A stored module.

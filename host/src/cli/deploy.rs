@@ -286,7 +286,7 @@ mod tests {
                 import("wasi:cli/environment@0.2.9", ImportStatus::Refused),
                 import("wasi:sockets/udp@0.2.9", ImportStatus::Refused),
             ],
-            exports: Vec::new(),
+            ..ModuleDescription::default()
         };
         assert_eq!(refused_packages(&module), ["wasi:cli", "wasi:sockets"]);
     }

@@ -165,6 +165,10 @@ pub fn contents(module: &ModuleDescription, console: &mut Console) -> Result<(),
         }
         console.table(&table)?;
     }
+    if let Some(why) = &module.no_snapshots {
+        console
+            .line(format!("\nlong executions are replayed as a whole, without snapshots: {why}"))?;
+    }
     Ok(())
 }
 

@@ -2,6 +2,7 @@
 //! JavaScript; and from nothing that is damaged, of another journal, or not proved.
 
 mod engine;
+mod handles;
 mod lossy;
 
 use std::{fs, path::PathBuf, sync::Arc};
@@ -256,6 +257,58 @@ async fn the_examples_go_on_from_their_waits() {
         let (plain, none) = played(&example, 0).await;
         assert_eq!((restored > 0, none), (example.goes_on, 0), "{}: {restored}", example.name);
         assert_eq!(end, plain, "{}", example.name);
+    }
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn guests_that_are_killed_after_each_snapshot_end_as_without() {
+    let trip =
+        json!({ "traveller": "Ada", "city": "Oslo", "nights": 3, "payments": "http://payments" });
+    let flows = [
+        ("trip", "trip", trip),
+        ("reminder", "remind", json!({ "who": "Ada", "what": "tea", "days": 3 })),
+        ("parts", "chain", json!({ "children": 6 })),
+        ("planted", "two_children", json!(null)),
+        ("planted", "in_order", json!(["a", "b", "c"])),
+        ("herald", "announce", json!([3, 1_000])),
+    ];
+    let mut total = 0;
+    for (name, function, input) in flows {
+        let example = Example { name, function, input, decides: None, goes_on: false };
+        let (end, restored) = played(&example, 1).await;
+        let (plain, none) = played(&example, 0).await;
+        assert_eq!((end, none), (plain, 0), "{name}/{function}");
+        total += restored;
+    }
+    assert!(total > 5, "they go on from {total} snapshots");
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn handles_of_resources_are_as_they_would_have_been() {
+    // What it keeps makes the numbers of later ones larger.
+    for (keeps, number) in [(false, 2), (true, 6)] {
+        let mut ends = Vec::new();
+        for records in [1, 0] {
+            let engine = Engine::new(handles::component(keeps), records);
+            let mut world = engine.world().await;
+            world.start("it", "wasm://m/main", &json!(null)).await;
+            let mut total = Counted::default();
+            for _ in 0..handles::NAPS {
+                world.pass(Millis(5_000)).await;
+                let counted = Counted::of(&world);
+                total.restored += counted.restored;
+                total.refused += counted.refused;
+                assert_eq!((counted.unequal, counted.discarded), (0, 0));
+                world.boot().await;
+            }
+            let (verdict, value, story, _) = ended(&mut world).await;
+            if records > 0 {
+                assert_eq!((total.restored > 0, total.refused > 0), (!keeps, keeps), "{total:?}");
+            }
+            assert_eq!(value, json!(number), "keeps: {keeps}, every {records} records");
+            ends.push((verdict, value, story));
+        }
+        assert_eq!(ends[0], ends[1]);
     }
 }
 

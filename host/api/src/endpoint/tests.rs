@@ -42,6 +42,7 @@ fn endpoint() -> Arc<Endpoint> {
         imports: Vec::new(),
         exports: Vec::new(),
         functions: vec![function],
+        no_snapshots: None,
     };
     let offer = Offer::new("shop", "shop", &report).expect("an offer");
     let (guests, outbound) = (Arc::new(NoGuests), Arc::new(NoGuests));

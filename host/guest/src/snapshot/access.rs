@@ -6,7 +6,7 @@ use wasmtime::{
 };
 
 use super::{
-    accessor::{CLOBBERED, PARTS, export},
+    accessor::{ACCESSORS, CLOBBERED, export},
     memory::{Memory, MemoryChange, Part, PartChange, place},
 };
 
@@ -14,8 +14,10 @@ use super::{
 const WASM_PAGE_BYTES: u32 = 64 << 10;
 /// Bytes that cross in one call.
 const CHUNK_BYTES: usize = 1 << 20;
+/// The most handles that are taken one by one.
+const HANDLES_MAX: usize = 4_096;
 
-/// The functions of the accessors of one instance, one for each part that its component has.
+/// The functions of the accessors of one instance, one for each memory that its component has.
 pub(crate) struct Access {
     instance: Instance,
 }
@@ -60,13 +62,13 @@ impl Access {
             let name = export(*part, "pages");
             self.instance.get_export_index(&mut *store, None, &name).is_some()
         };
-        let parts: Vec<usize> = (0..PARTS).take_while(|part| found(part)).collect();
+        let parts: Vec<usize> = (0..ACCESSORS).take_while(|part| found(part)).collect();
         wasmtime::ensure!(!parts.is_empty(), "this instance was not made to be read");
         Ok(parts.into_iter().map(|part| PartAccess { instance: self.instance, part }).collect())
     }
 }
 
-/// The functions of the accessor of one part.
+/// The functions of one accessor.
 struct PartAccess {
     instance: Instance,
     part: usize,
@@ -94,7 +96,71 @@ impl PartAccess {
             let (bits,): (u64,) = self.call(store, "get", (index,)).await?;
             globals.push(bits);
         }
-        Ok(Part { bytes, globals })
+        let handles = match self.takes_handles(store) {
+            true => self.free_handles(store).await?,
+            false => Vec::new(),
+        };
+        Ok(Part { bytes, globals, handles })
+    }
+
+    fn takes_handles<T: Send + 'static>(&self, store: &mut Store<T>) -> bool {
+        let name = export(self.part, "take");
+        self.instance.get_export_index(&mut *store, None, &name).is_some()
+    }
+
+    /// The order in which handles are given out, until they come as they do in a table that nobody
+    /// has used: each one more than the one before, as many as the table may ever have had. All of
+    /// them are given back.
+    ///
+    /// # Errors
+    /// Some are missing: the guest holds them.
+    async fn free_handles<T: Send + 'static>(
+        &self,
+        store: &mut Store<T>,
+    ) -> wasmtime::Result<Vec<u32>> {
+        let limit = store.max_component_handles();
+        store.set_max_component_handles(usize::MAX);
+        let limit_in_table = u32::try_from(limit).unwrap_or(u32::MAX).min(u32::MAX >> 5);
+        let (mut order, mut highest) = (Vec::new(), 0);
+        loop {
+            let most = limit_in_table.saturating_sub(highest);
+            let (fresh,): (u32,) = self.call(store, "fresh", (highest + 1, most)).await?;
+            if fresh == most {
+                break;
+            }
+            let (handle,): (u32,) = self.call(store, "take", ()).await?;
+            order.push(handle);
+            highest = highest.max(handle);
+            wasmtime::ensure!(
+                order.len() <= HANDLES_MAX,
+                "it held more than {HANDLES_MAX} handles of resources"
+            );
+        }
+        for handle in order.iter().rev() {
+            let () = self.call(store, "give", (*handle,)).await?;
+        }
+        store.set_max_component_handles(limit);
+        let held = highest as usize - order.len();
+        wasmtime::ensure!(held == 0, "it holds open handles of resources ({held})");
+        Ok(order)
+    }
+
+    /// Lets handles of an instance that holds none be given out in this order.
+    async fn order_handles<T: Send + 'static>(
+        &self,
+        store: &mut Store<T>,
+        order: &[u32],
+    ) -> wasmtime::Result<()> {
+        let used = self.free_handles(store).await?.len().max(order.len());
+        for _ in 0..used {
+            let (_,): (u32,) = self.call(store, "take", ()).await?;
+        }
+        // What is given back last comes first.
+        let unused = order.len() + 1..=used;
+        for handle in order.iter().copied().chain(unused.map(place)).rev() {
+            let () = self.call(store, "give", (handle,)).await?;
+        }
+        Ok(())
     }
 
     async fn write<T: Send + 'static>(
@@ -117,6 +183,9 @@ impl PartAccess {
         wasmtime::ensure!(count as usize == change.globals.len(), "it has other variables");
         for (index, bits) in (0..count).zip(&change.globals) {
             let () = self.call(store, "set", (index, *bits)).await?;
+        }
+        if self.takes_handles(store) {
+            self.order_handles(store, &change.handles).await?;
         }
         Ok(())
     }

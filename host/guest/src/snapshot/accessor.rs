@@ -1,6 +1,9 @@
 //! The core module through which the host reads and writes what another one keeps: it imports that
 //! memory and these variables, and does one thing in each of its functions.
 //!
+//! One of the accessors of a component also takes and gives back handles of resources, of a type that
+//! only it knows: in which order they come is what is left of those that the component held before.
+//!
 //! The canonical ABI copies lists from and to the guest's memory, so whole pages cross in one call:
 //! `read` answers with a list that *is* the memory, and `write` takes one whose place is chosen by
 //! the allocator of this module, which answers with the place that `aim` was told.
@@ -12,9 +15,13 @@ use wasm_encoder::{
 };
 use wasmparser::ValType as Of;
 
-/// The module from which memory is imported, and that of the variables.
+/// The module from which memory is imported, that of the variables, and that of the two functions
+/// that make and drop a handle.
 pub(super) const MEMORY_MODULE: &str = "memory";
 pub(super) const GLOBALS_MODULE: &str = "globals";
+pub(super) const HANDLES_MODULE: &str = "handles";
+pub(super) const NEW_HANDLE: &str = "new";
+pub(super) const DROP_HANDLE: &str = "drop";
 /// The allocator for `write`.
 pub(super) const REALLOC: &str = "realloc";
 
@@ -37,8 +44,11 @@ pub(super) enum Kind {
 /// of the list.
 pub(super) const CLOBBERED: usize = 8;
 
-/// All of them, in the order of their code.
-pub(super) const FUNCTIONS: [Exported; 10] = [
+/// Those of every accessor, in the order of their code.
+const OF_ALL: usize = 10;
+
+/// All of them, in the order of their code; the last ones are about handles.
+const FUNCTIONS: [Exported; OF_ALL + 3] = [
     Exported { name: "pages", params: &[], result: Some(Kind::U32) },
     Exported { name: "grow", params: &[("pages", Kind::U32)], result: Some(Kind::U32) },
     Exported { name: "peek", params: &[("at", Kind::U32)], result: Some(Kind::U64) },
@@ -53,21 +63,33 @@ pub(super) const FUNCTIONS: [Exported; 10] = [
     Exported { name: "globals", params: &[], result: Some(Kind::U32) },
     Exported { name: "get", params: &[("index", Kind::U32)], result: Some(Kind::U64) },
     Exported { name: "set", params: &[("index", Kind::U32), ("bits", Kind::U64)], result: None },
+    Exported { name: "take", params: &[], result: Some(Kind::U32) },
+    Exported { name: "give", params: &[("handle", Kind::U32)], result: None },
+    Exported {
+        name: "fresh",
+        params: &[("from", Kind::U32), ("most", Kind::U32)],
+        result: Some(Kind::U32),
+    },
 ];
 
-/// The most parts that a component may be composed of: they are told apart by a letter.
-pub(super) const PARTS: usize = 26;
+/// The most accessors of a component: they are told apart by a letter.
+pub(super) const ACCESSORS: usize = 26;
 
-/// The name under which a component exports a function of the accessor of one of its parts.
-pub(super) fn export(part: usize, function: &str) -> String {
-    let letter = (b'a'..=b'z').nth(part).map_or('z', char::from);
+/// The functions of an accessor, of one that takes handles as well or of another.
+pub(super) fn functions(takes_handles: bool) -> &'static [Exported] {
+    if takes_handles { &FUNCTIONS } else { &FUNCTIONS[..OF_ALL] }
+}
+
+/// The name under which a component exports a function of one of its accessors.
+pub(super) fn export(accessor: usize, function: &str) -> String {
+    let letter = (b'a'..=b'z').nth(accessor).map_or('z', char::from);
     format!("segno-snapshot-{letter}-{function}")
 }
 
 impl Exported {
-    /// The name under which a component exports that of its part with this number.
-    pub(super) fn export(&self, part: usize) -> String {
-        export(part, self.name)
+    /// The name under which a component exports that of its accessor with this number.
+    pub(super) fn export(&self, accessor: usize) -> String {
+        export(accessor, self.name)
     }
 
     /// The values that it takes and gives in its core.
@@ -88,9 +110,12 @@ impl Exported {
 }
 
 /// The module for a memory and variables of these types.
-pub(super) fn module(globals: &[Of]) -> Module {
-    let (mut types, mut imports, mut functions) =
+pub(super) fn module(globals: &[Of], takes_handles: bool) -> Module {
+    let (mut types, mut imports, mut defined) =
         (TypeSection::new(), ImportSection::new(), FunctionSection::new());
+    let own_functions = functions(takes_handles);
+    // Each function has a type of its own number; that of the allocator follows.
+    let realloc = own_functions.len() as u32;
     let memory = MemoryType {
         minimum: 0,
         maximum: None,
@@ -109,20 +134,29 @@ pub(super) fn module(globals: &[Of]) -> Module {
     let place = GlobalType { val_type: ValType::I32, mutable: true, shared: false };
     own.global(place, &ConstExpr::i32_const(0));
 
+    let mut imported = 0;
+    if takes_handles {
+        for (n, name) in [(1, NEW_HANDLE), (2, DROP_HANDLE)] {
+            imports.import(HANDLES_MODULE, name, EntityType::Function(realloc + n));
+            imported += 1;
+        }
+    }
     let (mut exports, mut code) = (ExportSection::new(), CodeSection::new());
-    for (n, function) in (0_u32..).zip(&FUNCTIONS) {
+    for (n, function) in (0_u32..).zip(own_functions) {
         let (params, results) = function.core();
         types.ty().function(params, results);
-        functions.function(n);
-        exports.export(function.name, ExportKind::Func, n);
-        let mut body = Function::new([]);
+        defined.function(n);
+        exports.export(function.name, ExportKind::Func, imported + n);
+        // Those that take handles count, and keep one.
+        let mut body = Function::new([(2, ValType::I32)]);
         instructions(function.name, globals, aim, &mut body.instructions());
         code.function(&body);
     }
-    let n = FUNCTIONS.len() as u32;
     types.ty().function([ValType::I32; 4], [ValType::I32]);
-    functions.function(n);
-    exports.export(REALLOC, ExportKind::Func, n);
+    types.ty().function([ValType::I32], [ValType::I32]);
+    types.ty().function([ValType::I32], []);
+    defined.function(realloc);
+    exports.export(REALLOC, ExportKind::Func, imported + realloc);
     let mut body = Function::new([]);
     body.instructions().global_get(aim).end();
     code.function(&body);
@@ -131,7 +165,7 @@ pub(super) fn module(globals: &[Of]) -> Module {
     module
         .section(&types)
         .section(&imports)
-        .section(&functions)
+        .section(&defined)
         .section(&own)
         .section(&exports)
         .section(&code);
@@ -180,10 +214,42 @@ fn instructions(name: &str, globals: &[Of], aim: u32, code: &mut InstructionSink
             }
             code.unreachable()
         }
+        "take" => code.i32_const(0).call(NEW),
+        "give" => code.local_get(0).call(DROP),
+        "fresh" => fresh(code),
         // The bytes are where they belong by the time that it is called.
         _ => code,
     };
     code.end();
+}
+
+/// The functions that make and drop a handle, by their numbers.
+const NEW: u32 = 0;
+const DROP: u32 = 1;
+
+/// Takes up to so many handles as long as each is one more than the one before, and gives all of them
+/// back, the last one first: so the order in which handles come is what it was. Answers how many came so.
+fn fresh<'a, 'b>(code: &'a mut InstructionSink<'b>) -> &'a mut InstructionSink<'b> {
+    const FROM: u32 = 0;
+    const MOST: u32 = 1;
+    const TAKEN: u32 = 2;
+    const HANDLE: u32 = 3;
+    const NOTHING: wasm_encoder::BlockType = wasm_encoder::BlockType::Empty;
+    code.block(NOTHING).loop_(NOTHING);
+    code.local_get(TAKEN).local_get(MOST).i32_ge_u().br_if(1);
+    code.i32_const(0).call(NEW).local_tee(HANDLE);
+    code.local_get(FROM).local_get(TAKEN).i32_add().i32_ne();
+    code.if_(NOTHING).local_get(HANDLE).call(DROP).br(2).end();
+    code.local_get(TAKEN).i32_const(1).i32_add().local_set(TAKEN);
+    code.br(0).end().end();
+
+    code.local_get(TAKEN).local_set(HANDLE);
+    code.block(NOTHING).loop_(NOTHING);
+    code.local_get(HANDLE).i32_eqz().br_if(1);
+    code.local_get(HANDLE).i32_const(1).i32_sub().local_set(HANDLE);
+    code.local_get(FROM).local_get(HANDLE).i32_add().call(DROP);
+    code.br(0).end().end();
+    code.local_get(TAKEN)
 }
 
 /// Begins what is done if the first parameter is `n`.

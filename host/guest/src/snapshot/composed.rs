@@ -1,5 +1,5 @@
-//! A component that is composed of others, each with core modules of its own: every such part gets an
-//! accessor, and the whole exports the functions of all of them.
+//! A component that is composed of others, each with core modules of its own: every such part gets
+//! accessors, and the whole exports the functions of all of them.
 
 use wasm_encoder::{
     Alias, Component, ComponentAliasSection, ComponentExportKind, ComponentExportSection,
@@ -8,8 +8,8 @@ use wasm_encoder::{
 use wasmparser::{ComponentInstance, Parser, Payload, Validator, WasmFeatures};
 
 use super::{
-    accessor::{FUNCTIONS, PARTS},
-    rewrite::{copy, rewrite_part, validated},
+    accessor::{ACCESSORS, functions},
+    rewrite::{Rewritten, copy, rewrite_part, validated},
     section_bytes,
 };
 
@@ -19,6 +19,7 @@ const COMPONENT: u8 = 4;
 /// A component in the component that has core modules, and so may keep something.
 struct Part {
     component: u32,
+    accessors: usize,
     /// Its only instance.
     instance: Option<u32>,
 }
@@ -27,7 +28,7 @@ struct Part {
 ///
 /// # Errors
 /// The reason: the component keeps something that an accessor cannot read.
-pub(super) fn rewrite(component: &[u8]) -> Result<Option<Vec<u8>>, String> {
+pub(super) fn rewrite(component: &[u8], takes_handles: bool) -> Result<Option<Vec<u8>>, String> {
     let mut rewritten = Component::new();
     let mut validator = Validator::new_with_features(WasmFeatures::all());
     let (mut parts, mut depth, mut has_modules) = (Vec::<Part>::new(), 0, false);
@@ -52,9 +53,10 @@ pub(super) fn rewrite(component: &[u8]) -> Result<Option<Vec<u8>>, String> {
                 let inner = section_bytes(component, unchecked_range.clone());
                 match numbers {
                     Some((number, _)) if keeps(inner)? => {
-                        let data = rewrite_part(inner)?;
+                        let Rewritten { component: data, accessors } =
+                            rewrite_part(inner, takes_handles)?;
                         rewritten.section(&RawSection { id: COMPONENT, data: &data });
-                        parts.push(Part { component: number, instance: None });
+                        parts.push(Part { component: number, accessors, instance: None });
                     }
                     Some(_) => copy(component, &payload, &mut rewritten),
                     None => {}
@@ -86,10 +88,14 @@ pub(super) fn rewrite(component: &[u8]) -> Result<Option<Vec<u8>>, String> {
     if parts.is_empty() {
         return Ok(None);
     }
-    if has_modules || parts.len() > PARTS {
+    if has_modules {
         return Err("it is composed of components, and has core modules beside them".to_owned());
     }
-    append(&mut rewritten, component, &parts)?;
+    let accessors: usize = parts.iter().map(|part| part.accessors).sum();
+    if accessors > ACCESSORS {
+        return Err(format!("it has {accessors} memories, and not 1 to {ACCESSORS}"));
+    }
+    append(&mut rewritten, component, &parts, takes_handles)?;
     let rewritten = rewritten.finish();
     validated(&rewritten)?;
     Ok(Some(rewritten))
@@ -106,17 +112,25 @@ fn keeps(component: &[u8]) -> Result<bool, String> {
 }
 
 /// Exports the functions of the accessors of all parts.
-fn append(into: &mut Component, component: &[u8], parts: &[Part]) -> Result<(), String> {
+fn append(
+    into: &mut Component,
+    component: &[u8],
+    parts: &[Part],
+    takes_handles: bool,
+) -> Result<(), String> {
     let types = validated(component)?;
     let (mut aliases, mut exports) = (ComponentAliasSection::new(), ComponentExportSection::new());
     let mut numbers = types.as_ref().component_function_count()..;
-    for (place, part) in parts.iter().enumerate() {
+    let mut names = 0..;
+    for part in parts {
         let instance = part.instance.ok_or("a part of it is instantiated elsewhere")?;
-        for function in &FUNCTIONS {
-            let (kind, name) = (ComponentExportKind::Func, function.export(0));
-            aliases.alias(Alias::InstanceExport { instance, kind, name: &name });
-            let number = numbers.next().expect("there are as many as one wants");
-            exports.export(function.export(place).as_str(), kind, number, None);
+        for (inner, outer) in (0..part.accessors).zip(&mut names) {
+            for function in functions(takes_handles && inner == 0) {
+                let (kind, name) = (ComponentExportKind::Func, function.export(inner));
+                aliases.alias(Alias::InstanceExport { instance, kind, name: &name });
+                let number = numbers.next().expect("there are as many as one wants");
+                exports.export(function.export(outer).as_str(), kind, number, None);
+            }
         }
     }
     into.section(&aliases);

@@ -1,4 +1,4 @@
-//! A core module whose memory and mutable globals are exported, under names of ours. Nothing else
+//! A core module whose memories and mutable globals are exported, under names of ours. Nothing else
 //! of it changes: its indices, its code and its data stay as they are.
 
 use wasm_encoder::{ExportKind, ExportSection, Module, RawSection, SectionId};
@@ -6,8 +6,10 @@ use wasmparser::{ExternalKind, Operator, Parser, Payload, TypeRef, ValType};
 
 use super::section_bytes;
 
-/// The name under which the memory is exported.
-pub(super) const MEMORY: &str = "segno:memory";
+/// The name under which the `n`th of its own memories is exported.
+pub(super) fn memory_name(n: usize) -> String {
+    format!("segno:memory:{n}")
+}
 
 /// The name under which the `n`th of the mutable globals is exported.
 pub(super) fn global_name(n: usize) -> String {
@@ -17,8 +19,8 @@ pub(super) fn global_name(n: usize) -> String {
 /// A core module, made accessible.
 pub(super) struct Opened {
     pub(super) module: Vec<u8>,
-    /// Whether it has a memory of its own.
-    pub(super) has_memory: bool,
+    /// How many memories of its own it has.
+    pub(super) memories: usize,
     /// The types of its mutable globals, in the order of their names.
     pub(super) globals: Vec<ValType>,
 }
@@ -28,7 +30,7 @@ pub(super) struct Opened {
 struct Found {
     imported_globals: u32,
     imported_memories: u32,
-    memories: u32,
+    memories: usize,
     /// Index and type.
     globals: Vec<(u32, ValType)>,
 }
@@ -73,7 +75,7 @@ pub(super) fn open(module: &[u8]) -> Result<Opened, String> {
     }
     let Found { memories, globals, .. } = found;
     let globals = globals.into_iter().map(|(_, of)| of).collect();
-    Ok(Opened { module: opened.finish(), has_memory: memories == 1, globals })
+    Ok(Opened { module: opened.finish(), memories, globals })
 }
 
 /// What the module has of its own.
@@ -97,9 +99,6 @@ fn look(module: &[u8]) -> Result<Found, String> {
                         return Err("its memory is not one of 32 bits and common pages".into());
                     }
                     found.memories += 1;
-                }
-                if found.memories > 1 {
-                    return Err("it has several memories".into());
                 }
             }
             Payload::GlobalSection(globals) => {
@@ -146,8 +145,8 @@ fn check(operator: &Operator<'_>) -> Result<(), String> {
 
 impl Found {
     fn add_to(&self, section: &mut ExportSection) {
-        if self.memories == 1 {
-            section.export(MEMORY, ExportKind::Memory, self.imported_memories);
+        for (n, index) in (0..self.memories).zip(self.imported_memories..) {
+            section.export(&memory_name(n), ExportKind::Memory, index);
         }
         for (n, (index, _)) in self.globals.iter().enumerate() {
             section.export(&global_name(n), ExportKind::Global, *index);

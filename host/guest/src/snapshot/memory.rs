@@ -8,19 +8,21 @@ const PAGE_BYTES: usize = 4 << 10;
 /// All that an instance keeps between two polls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Memory {
-    /// What each part of its component keeps; most have one.
+    /// What is behind each accessor of its component; most have one.
     pub(super) parts: Vec<Part>,
     /// How far its generators of random numbers are; empty: it has none.
     pub(super) drawn: Vec<u128>,
 }
 
-/// What one part keeps.
+/// What is behind one accessor.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Part {
     /// The bytes of its memory.
     pub(super) bytes: Vec<u8>,
     /// The bits of its variables.
     pub(super) globals: Vec<u64>,
+    /// The order in which handles are given out, as far as it is not 1, 2, 3 and so on.
+    pub(super) handles: Vec<u32>,
 }
 
 /// What an instance keeps that a new one of its module does not.
@@ -30,7 +32,7 @@ pub struct MemoryChange {
     pub(crate) drawn: Vec<u128>,
 }
 
-/// The same of one part.
+/// The same behind one accessor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct PartChange {
     /// The length of the memory, in bytes.
@@ -38,6 +40,7 @@ pub(super) struct PartChange {
     /// Bytes of the memory, by the place where they begin: whole pages, those that touch in one.
     pub(super) runs: Vec<(u32, Vec<u8>)>,
     pub(super) globals: Vec<u64>,
+    pub(super) handles: Vec<u32>,
 }
 
 impl Memory {
@@ -72,7 +75,13 @@ impl Part {
             }
             end = Some(at + page.len());
         }
-        PartChange { len: place(self.bytes.len()), runs, globals: self.globals.clone() }
+        let Self { bytes, globals, handles } = self;
+        PartChange {
+            len: place(bytes.len()),
+            runs,
+            globals: globals.clone(),
+            handles: handles.clone(),
+        }
     }
 }
 
@@ -94,7 +103,7 @@ mod tests {
     use super::*;
 
     fn memory(bytes: Vec<u8>) -> Memory {
-        Memory { parts: vec![Part { bytes, globals: vec![7] }], drawn: vec![] }
+        Memory { parts: vec![Part { bytes, globals: vec![7], handles: vec![] }], drawn: vec![] }
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! A component whose memory the host can read and put back: the same component, with a part more.
 //!
-//! Components hide what their core modules keep. So the module that has the memory, and those with
+//! Components hide what their core modules keep. So the modules that have memories, and those with
 //! variables, export these under names of ours, and what is appended to the component hands them
-//! to an [accessor], whose functions the component exports. Indices that were there stay as they
+//! to an [accessor] for each memory, whose functions the component exports. Indices that were there stay as they
 //! are, and so does all code.
 
 use wasm_encoder::{
@@ -10,16 +10,17 @@ use wasm_encoder::{
     ComponentExportKind, ComponentExportSection, ComponentTypeSection, ComponentValType,
     ExportKind, InstanceSection, ModuleArg, ModuleSection, PrimitiveValType, RawSection,
 };
-use wasmparser::{
-    ComponentAlias, ComponentOuterAliasKind, Instance, Parser, Payload, ValType, Validator,
-    WasmFeatures,
-};
+use wasmparser::{Instance, Parser, Payload, ValType, Validator, WasmFeatures};
 
 use super::{
-    accessor::{self, Exported, FUNCTIONS, GLOBALS_MODULE, Kind, MEMORY_MODULE, REALLOC},
+    accessor::{
+        self, ACCESSORS, DROP_HANDLE, Exported, GLOBALS_MODULE, HANDLES_MODULE, Kind,
+        MEMORY_MODULE, NEW_HANDLE, REALLOC,
+    },
     composed,
-    core_module::{self, MEMORY, global_name},
+    core_module::{self, global_name, memory_name},
     section_bytes,
+    survey::knows_resources,
 };
 
 /// The number of the section of a core module in a component.
@@ -28,8 +29,15 @@ const CORE_MODULE: u8 = 1;
 /// A core instance that keeps something.
 struct Keeper {
     instance: u32,
-    has_memory: bool,
+    memories: usize,
     globals: Vec<ValType>,
+}
+
+/// A component that was made accessible.
+pub(super) struct Rewritten {
+    pub(super) component: Vec<u8>,
+    /// Number of its accessors.
+    pub(super) accessors: usize,
 }
 
 /// The component, with a way to all that it keeps between two calls.
@@ -37,14 +45,15 @@ struct Keeper {
 /// # Errors
 /// The reason: the component keeps something that an accessor cannot read.
 pub(crate) fn rewrite(component: &[u8]) -> Result<Vec<u8>, String> {
-    match composed::rewrite(component)? {
+    let takes_handles = knows_resources(component)?;
+    match composed::rewrite(component, takes_handles)? {
         Some(rewritten) => Ok(rewritten),
-        None => rewrite_part(component),
+        None => Ok(rewrite_part(component, takes_handles)?.component),
     }
 }
 
 /// The same of a component whose core modules are its own.
-pub(super) fn rewrite_part(component: &[u8]) -> Result<Vec<u8>, String> {
+pub(super) fn rewrite_part(component: &[u8], takes_handles: bool) -> Result<Rewritten, String> {
     let mut rewritten = Component::new();
     let (mut modules, mut keepers) = (Vec::new(), Vec::new());
     let (mut instances, mut depth) = (0, 0);
@@ -76,35 +85,24 @@ pub(super) fn rewrite_part(component: &[u8]) -> Result<Vec<u8>, String> {
         if depth != 1 {
             continue;
         }
-        match &payload {
-            Payload::InstanceSection(section) => {
-                for instance in section.clone() {
-                    let instance = instance.map_err(|error| error.to_string())?;
-                    if let Instance::Instantiate { module_index, .. } = instance {
-                        let module = modules.get(module_index as usize);
-                        let module = module.ok_or("it takes core modules from elsewhere")?;
-                        let (has_memory, globals) = (module.has_memory, module.globals.clone());
-                        keepers.push(Keeper { instance: instances, has_memory, globals });
-                    }
-                    instances += 1;
+        if let Payload::InstanceSection(section) = &payload {
+            for instance in section.clone() {
+                let instance = instance.map_err(|error| error.to_string())?;
+                if let Instance::Instantiate { module_index, .. } = instance {
+                    let module = modules.get(module_index as usize);
+                    let module = module.ok_or("it takes core modules from elsewhere")?;
+                    let (memories, globals) = (module.memories, module.globals.clone());
+                    keepers.push(Keeper { instance: instances, memories, globals });
                 }
+                instances += 1;
             }
-            Payload::ComponentAliasSection(section) => {
-                for alias in section.clone() {
-                    let alias = alias.map_err(|error| error.to_string())?;
-                    if is_of_module(&alias) {
-                        return Err("it takes core modules from elsewhere".into());
-                    }
-                }
-            }
-            _ => {}
         }
         copy(component, &payload, &mut rewritten);
     }
-    append(&mut rewritten, component, &keepers)?;
-    let rewritten = rewritten.finish();
-    validated(&rewritten)?;
-    Ok(rewritten)
+    let accessors = append(&mut rewritten, component, &keepers, takes_handles)?;
+    let component = rewritten.finish();
+    validated(&component)?;
+    Ok(Rewritten { component, accessors })
 }
 
 /// Copies a section as it is.
@@ -114,82 +112,115 @@ pub(super) fn copy(component: &[u8], payload: &Payload<'_>, into: &mut Component
     }
 }
 
-fn is_of_module(alias: &ComponentAlias<'_>) -> bool {
-    match alias {
-        ComponentAlias::InstanceExport { kind, .. } => {
-            *kind == wasmparser::ComponentExternalKind::Module
-        }
-        ComponentAlias::Outer { kind, .. } => *kind == ComponentOuterAliasKind::CoreModule,
-        ComponentAlias::CoreInstanceExport { .. } => false,
-    }
-}
-
-/// Appends the accessor, and exports its functions.
-fn append(into: &mut Component, component: &[u8], keepers: &[Keeper]) -> Result<(), String> {
+/// Appends an accessor for each memory, and exports their functions. The first accessor has all
+/// variables, and takes handles. Answers how many there are.
+fn append(
+    into: &mut Component,
+    component: &[u8],
+    keepers: &[Keeper],
+    takes_handles: bool,
+) -> Result<usize, String> {
     let types = validated(component)?;
     let types = types.as_ref();
-    let memories: Vec<&Keeper> = keepers.iter().filter(|keeper| keeper.has_memory).collect();
-    let [keeper] = memories.as_slice() else {
-        return Err(format!("it has {} memories, and not one", memories.len()));
+    let of_keeper = |keeper: &Keeper| {
+        let instance = keeper.instance;
+        (0..keeper.memories).map(move |n| (instance, n))
     };
+    let memories: Vec<(u32, usize)> = keepers.iter().flat_map(of_keeper).collect();
+    if memories.is_empty() || memories.len() > ACCESSORS {
+        return Err(format!("it has {} memories, and not 1 to {ACCESSORS}", memories.len()));
+    }
     let globals: Vec<ValType> =
         keepers.iter().flat_map(|keeper| keeper.globals.iter().copied()).collect();
-    into.section(&ModuleSection(&accessor::module(&globals)));
+    into.section(&ModuleSection(&accessor::module(&globals, takes_handles)));
+    if memories.len() > 1 {
+        into.section(&ModuleSection(&accessor::module(&[], false)));
+    }
 
-    // What the accessor is given.
+    // What the accessors are given.
     let mut aliases = ComponentAliasSection::new();
-    aliases.alias(of(keeper.instance, ExportKind::Memory, MEMORY));
+    for (instance, n) in &memories {
+        aliases.alias(of(*instance, ExportKind::Memory, &memory_name(*n)));
+    }
     for keeper in keepers {
         for n in 0..keeper.globals.len() {
             aliases.alias(of(keeper.instance, ExportKind::Global, &global_name(n)));
         }
     }
     into.section(&aliases);
-    let (memory, first_global) = (types.memory_count(), types.global_count());
+    let (first_memory, first_global) = (types.memory_count(), types.global_count());
+    let (mut next_core, mut next_type) = (types.function_count(), types.component_type_count());
+    let handles = next_core;
+    if takes_handles {
+        let mut resource = ComponentTypeSection::new();
+        resource.resource(wasm_encoder::ValType::I32, None);
+        into.section(&resource);
+        let mut functions = CanonicalFunctionSection::new();
+        functions.resource_new(next_type).resource_drop(next_type);
+        into.section(&functions);
+        (next_core, next_type) = (next_core + 2, next_type + 1);
+    }
+
+    // The accessors.
     let mut made = InstanceSection::new();
-    made.export_items([(MEMORY_MODULE, ExportKind::Memory, memory)]);
     let named = (0..globals.len() as u32)
         .map(|n| (n.to_string(), ExportKind::Global, first_global + n))
         .collect::<Vec<_>>();
     made.export_items(named.iter().map(|(name, kind, index)| (name.as_str(), *kind, *index)));
-    let first_instance = types.core_instance_count();
-    made.instantiate(
-        types.module_count(),
-        [
-            (MEMORY_MODULE, ModuleArg::Instance(first_instance)),
-            (GLOBALS_MODULE, ModuleArg::Instance(first_instance + 1)),
-        ],
-    );
+    let with_globals = types.core_instance_count();
+    let mut next_instance = with_globals + 1;
+    let mut arguments = vec![(GLOBALS_MODULE, ModuleArg::Instance(with_globals))];
+    if takes_handles {
+        let functions = [(NEW_HANDLE, handles), (DROP_HANDLE, handles + 1)];
+        made.export_items(functions.map(|(name, index)| (name, ExportKind::Func, index)));
+        arguments.push((HANDLES_MODULE, ModuleArg::Instance(next_instance)));
+        next_instance += 1;
+    }
+    let mut accessors = Vec::with_capacity(memories.len());
+    for (memory, module) in
+        (first_memory..).zip([0].into_iter().chain(std::iter::repeat(1))).take(memories.len())
+    {
+        made.export_items([(MEMORY_MODULE, ExportKind::Memory, memory)]);
+        let mut arguments = if module == 0 { arguments.clone() } else { Vec::new() };
+        arguments.push((MEMORY_MODULE, ModuleArg::Instance(next_instance)));
+        made.instantiate(types.module_count() + module, arguments);
+        accessors.push(next_instance + 1);
+        next_instance += 2;
+    }
     into.section(&made);
 
-    // Its functions, lifted.
-    let accessor = first_instance + 2;
-    let mut aliases = ComponentAliasSection::new();
-    for function in &FUNCTIONS {
-        aliases.alias(of(accessor, ExportKind::Func, function.name));
-    }
-    aliases.alias(of(accessor, ExportKind::Func, REALLOC));
-    into.section(&aliases);
-    let (first_core, first_type) = (types.function_count(), types.component_type_count());
+    // Their functions, lifted.
+    let all = accessor::functions(takes_handles);
     let mut lifted_types = ComponentTypeSection::new();
     lifted_types.defined_type().list(PrimitiveValType::U8);
-    for function in &FUNCTIONS {
-        of_function(function, first_type, &mut lifted_types);
+    for function in all {
+        of_function(function, next_type, &mut lifted_types);
     }
     into.section(&lifted_types);
-    let realloc = first_core + FUNCTIONS.len() as u32;
-    let mut lifts = CanonicalFunctionSection::new();
-    for n in 0..FUNCTIONS.len() as u32 {
-        let options = [CanonicalOption::Memory(memory), CanonicalOption::Realloc(realloc)];
-        lifts.lift(first_core + n, first_type + 1 + n, options);
+    let (mut aliases, mut lifts, mut exports) = (
+        ComponentAliasSection::new(),
+        CanonicalFunctionSection::new(),
+        ComponentExportSection::new(),
+    );
+    let mut next_function = types.component_function_count();
+    for (number, (instance, memory)) in accessors.into_iter().zip(first_memory..).enumerate() {
+        let functions = accessor::functions(takes_handles && number == 0);
+        let realloc = next_core + functions.len() as u32;
+        for (function, of_type) in functions.iter().zip(next_type + 1..) {
+            aliases.alias(of(instance, ExportKind::Func, function.name));
+            let options = [CanonicalOption::Memory(memory), CanonicalOption::Realloc(realloc)];
+            lifts.lift(next_core, of_type, options);
+            let name = function.export(number);
+            exports.export(name.as_str(), ComponentExportKind::Func, next_function, None);
+            (next_core, next_function) = (next_core + 1, next_function + 1);
+        }
+        aliases.alias(of(instance, ExportKind::Func, REALLOC));
+        next_core += 1;
     }
+    into.section(&aliases);
     into.section(&lifts);
-    let mut exports = ComponentExportSection::new();
-    for (n, function) in (types.component_function_count()..).zip(&FUNCTIONS) {
-        exports.export(function.export(0).as_str(), ComponentExportKind::Func, n, None);
-    }
     into.section(&exports);
-    Ok(())
+    Ok(memories.len())
 }
 
 /// An export of a core instance.

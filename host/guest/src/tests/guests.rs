@@ -7,6 +7,10 @@ use wit_parser::Resolve;
 
 /// The parts of WASI that the tests import, as WIT.
 const WASI_WIT: &str = include_str!("wasi.wit");
+/// A world with a resource that the guest itself makes.
+const RESOURCES_WIT: &str = "package fixture:resources;
+    interface things { resource thing; }
+    world guest { include segno:workflow/module@0.2.0; export things; }";
 /// Offset of the answer of `describe`.
 const DESCRIPTION_AT: usize = 1_024;
 /// Size of one `function-description`, in bytes.
@@ -29,6 +33,8 @@ pub(super) struct Guest {
     pub(super) perform: String,
     pub(super) exports: Vec<&'static str>,
     pub(super) wasi: bool,
+    /// Whether it exports an interface with a resource of its own.
+    pub(super) resources: bool,
     /// Interfaces of the contract that the guest exports besides; they are among its items.
     pub(super) describes: &'static [&'static str],
 }
@@ -51,6 +57,7 @@ impl Default for Guest {
             perform: "unreachable".into(),
             exports: vec!["describe", "start", "resume", "perform"],
             wasi: false,
+            resources: false,
             describes: &[],
         }
     }
@@ -86,6 +93,9 @@ impl Guest {
         if self.wasi {
             package = resolve.push_source("wasi.wit", WASI_WIT)?;
         }
+        if self.resources {
+            package = resolve.push_source("resources.wit", RESOURCES_WIT)?;
+        }
         if !self.describes.is_empty() {
             let exports = self.describes.iter();
             let exports: String =
@@ -95,7 +105,7 @@ impl Guest {
             );
             package = resolve.push_source("described.wit", &world)?;
         }
-        let is_plain = !self.wasi && self.describes.is_empty();
+        let is_plain = !self.wasi && !self.resources && self.describes.is_empty();
         let world = resolve.select_world(&[package], is_plain.then_some("module"))?;
         let mut core = self.core();
         embed_component_metadata(&mut core, &resolve, world, StringEncoding::UTF8)?;

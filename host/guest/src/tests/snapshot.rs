@@ -130,6 +130,136 @@ async fn what_only_the_original_knows_is_refused() {
     assert!(why.contains("a variable of type"), "{why}");
 }
 
+/// A guest that makes three handles at each event and gives them back in this order, but keeps the
+/// first one if it is to; it finishes with the numbers of all that it made in six events.
+fn handling(order: [u32; 3], keeps: bool) -> Guest {
+    let place = |n: u32| {
+        format!("(i32.add (i32.const {}) (i32.mul (global.get $n) (i32.const 12)))", 30_000 + 4 * n)
+    };
+    let made: String =
+        (0..3).map(|n| format!("(i32.store {} (call $new (i32.const {n})))", place(n))).collect();
+    let given: String = order[usize::from(keeps)..]
+        .iter()
+        .map(|n| format!("(call $drop (i32.load {}))", place(*n)))
+        .collect();
+    let event = format!("{made} {given} (global.set $n (i32.add (global.get $n) (i32.const 1)))");
+    Guest {
+        imports: r#"
+            (import "[export]fixture:resources/things" "[resource-new]thing" (func $new (param i32) (result i32)))
+            (import "[export]fixture:resources/things" "[resource-drop]thing" (func $drop (param i32)))"#
+            .into(),
+        items: "(global $n (mut i32) (i32.const 0))".into(),
+        start: event.clone(),
+        resume: format!(
+            "{event} (if (i32.eq (global.get $n) (i32.const 6)) (then {}))",
+            finish_bytes(72)
+        ),
+        resources: true,
+        ..Guest::default()
+    }
+}
+
+#[tokio::test]
+async fn handles_come_in_the_order_in_which_they_would_have_come() {
+    for order in [[0, 1, 2], [2, 1, 0], [1, 0, 2]] {
+        let component = handling(order, false).component();
+        let wasm = host(&[&component]);
+        let base = saved(&mut *new_one(&wasm, &component).await).await;
+        let mut first = new_one(&wasm, &component).await;
+        let script = Script::default();
+        first.start(script.shared(), "main", json("1"), context(3)).await.expect("it starts");
+        assert_eq!(ended(&mut *first, 2).await, None);
+        let kept = saved(&mut *first).await;
+        assert_eq!(saved(&mut *first).await, kept, "looking changes nothing");
+        let mut second = new_one(&wasm, &component).await;
+        second.restore("main", &[3; 32], &kept.since(&base)).await.expect("it can be restored");
+        assert_eq!(saved(&mut *second).await, kept);
+        let numbers = ended(&mut *first, 3).await.expect("it finishes");
+        assert_eq!(ended(&mut *second, 3).await, Some(numbers), "{order:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_instance_that_holds_handles_of_its_own_is_refused() {
+    let component = handling([0, 1, 2], true).component();
+    let wasm = host(&[&component]);
+    let mut instance = new_one(&wasm, &component).await;
+    saved(&mut *instance).await;
+    let script = Script::default();
+    instance.start(script.shared(), "main", json("1"), context(3)).await.expect("it starts");
+    let error = instance.save().await.expect_err("it holds one");
+    assert!(error.to_string().contains("it holds open handles of resources (1)"), "{error}");
+}
+
+#[tokio::test]
+async fn every_memory_is_kept() {
+    let count = "(i32.store $second (i32.const 8) (i32.add (i32.load $second (i32.const 8)) (i32.const 7)))";
+    let guest = Guest {
+        items: "(memory $second 1)".into(),
+        start: format!("(drop (memory.grow $second (i32.const 2))) {count}"),
+        resume: format!(
+            "{count} (if (i32.eq (i32.load $second (i32.const 8)) (i32.const 28)) (then
+               (i32.store (i32.const 30000) (i32.load $second (i32.const 8)))
+               (i32.store (i32.const 30004) (memory.size $second))
+               {}))",
+            finish_bytes(8)
+        ),
+        ..Guest::default()
+    };
+    let component = guest.component();
+    let wasm = host(&[&component]);
+    let base = saved(&mut *new_one(&wasm, &component).await).await;
+    let mut first = new_one(&wasm, &component).await;
+    let script = Script::default();
+    first.start(script.shared(), "main", json("1"), context(3)).await.expect("it starts");
+    let change = saved(&mut *first).await.since(&base);
+    let mut second = new_one(&wasm, &component).await;
+    second.restore("main", &[3; 32], &change).await.expect("it can be restored");
+    let expected = [28_u32.to_le_bytes(), 3_u32.to_le_bytes()].concat();
+    assert_eq!(ended(&mut *first, 3).await, Some(expected.clone()));
+    assert_eq!(ended(&mut *second, 3).await, Some(expected));
+}
+
+#[test]
+fn code_that_is_handed_around_is_refused() {
+    let keeps = "(core module $m (memory (export \"memory\") 1) (global (mut i32) (i32.const 0)))";
+    let cases = [
+        // Instances that nobody would count.
+        format!(
+            "(component (component $part {keeps} (core instance (instantiate $m)))
+               (instance (instantiate $part))
+               (component $inner (alias outer 1 $part (component $again)) (instance (instantiate $again)))
+               (instance (instantiate $inner)))"
+        ),
+        format!(
+            "(component {keeps} (core instance (instantiate $m))
+               (component $inner (alias outer 1 $m (core module $again)) (core instance (instantiate $again)))
+               (instance (instantiate $inner)))"
+        ),
+        format!("(component {keeps} (export \"m\" (core module $m)) (core instance (instantiate $m)))"),
+        format!(
+            "(component (component $part {keeps} (core instance (instantiate $m)))
+               (export \"part\" (component $part)) (instance (instantiate $part)))"
+        ),
+    ];
+    for case in cases {
+        let component = wat::parse_str(&case).expect("it is well formed");
+        let why = snapshot::rewrite(&component).expect_err("it may have instances that hide");
+        assert!(why.contains("around"), "{why}: {case}");
+    }
+    // Each of two instances of one module has a memory of its own.
+    let twice = format!(
+        "(component {keeps} (core instance (instantiate $m)) (core instance (instantiate $m)))"
+    );
+    let component = wat::parse_str(&twice).expect("it is well formed");
+    let rewritten = snapshot::rewrite(&component).expect("both are read");
+    let exported = |name: &str| {
+        let name = name.as_bytes();
+        rewritten.windows(name.len()).any(|window| window == name)
+    };
+    assert!(exported("segno-snapshot-a-pages") && exported("segno-snapshot-b-pages"));
+}
+
 #[tokio::test]
 async fn an_instance_of_the_original_cannot_be_read() {
     let component = counting().component();
@@ -183,7 +313,7 @@ fn no_code_and_no_index_of_a_component_changes() {
         });
         bodies.collect::<Vec<_>>()
     };
-    let rewritten = snapshot::rewritten(&component).expect("it can be");
+    let rewritten = snapshot::rewrite(&component).expect("it can be");
     let (before, after) = (bodies(&component), bodies(&rewritten));
     assert_eq!(before[..], after[..before.len()]);
     assert!(after.len() > before.len());

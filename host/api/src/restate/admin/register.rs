@@ -252,5 +252,5 @@ fn description(deployment: &Deployment) -> ModuleDescription {
         retry: None,
         limit: None,
     });
-    ModuleDescription { functions: functions.collect(), imports: Vec::new(), exports: Vec::new() }
+    ModuleDescription { functions: functions.collect(), ..ModuleDescription::default() }
 }

@@ -198,6 +198,7 @@ pub(super) mod tests {
             imports: Vec::new(),
             exports: Vec::new(),
             functions: names.iter().map(function).collect(),
+            no_snapshots: None,
         }
     }
 

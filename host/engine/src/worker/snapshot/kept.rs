@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::worker::recording::Place;
 
 /// The program that wrote a snapshot: others make their own.
-const WRITER: &str = concat!("segno ", env!("CARGO_PKG_VERSION"), ", format 2");
+const WRITER: &str = concat!("segno ", env!("CARGO_PKG_VERSION"), ", format 3");
 
 /// See the module.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
