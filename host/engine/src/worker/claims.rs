@@ -27,7 +27,17 @@ pub struct ActiveClaim {
     cancelled: AtomicBool,
     cancel_changed: Notify,
     progress: AtomicU64,
-    payload: Mutex<Option<Bytes>>,
+    reported: Mutex<Reported>,
+}
+
+/// Progress data for a later attempt.
+#[derive(Default)]
+struct Reported {
+    payload: Option<Bytes>,
+    /// Progress when the payload was given.
+    at: u64,
+    /// Progress with which a payload was stored last.
+    stored: u64,
 }
 
 impl ActiveClaim {
@@ -40,7 +50,7 @@ impl ActiveClaim {
             cancelled: AtomicBool::new(false),
             cancel_changed: Notify::new(),
             progress: AtomicU64::new(0),
-            payload: Mutex::new(None),
+            reported: Mutex::default(),
         })
     }
 
@@ -70,25 +80,48 @@ impl ActiveClaim {
 
     /// Keeps progress data for a later attempt, to be stored with the next heartbeat.
     pub fn report(&self, payload: Option<Bytes>) {
-        if payload.is_some() {
-            *self.payload.lock().unwrap_or_else(PoisonError::into_inner) = payload;
-        }
+        let mut reported = self.reported();
         self.advance(1);
+        if payload.is_some() {
+            let (at, stored) = (self.progress.load(Ordering::Acquire), reported.stored);
+            *reported = Reported { payload, at, stored };
+        }
     }
 
-    /// The claim as a heartbeat names it.
+    /// The claim as a heartbeat names it, with progress data that is not stored yet.
     pub fn item(&self) -> HeartbeatItem {
         // The number is read first: a payload that is newer than its number is sent again under the
         // next one.
         let steps = self.progress.load(Ordering::Acquire);
-        let payload = self.payload.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let Reported { payload, at, stored } = &*self.reported();
+        let payload = payload.as_ref().filter(|_| stored < at).cloned();
         HeartbeatItem { claim: self.claim.clone(), progress: Some((steps, payload)) }
+    }
+
+    /// This was stored.
+    fn stored(&self, item: &HeartbeatItem) {
+        if let Some((steps, Some(_))) = item.progress {
+            let mut reported = self.reported();
+            reported.stored = reported.stored.max(steps);
+        }
+    }
+
+    fn reported(&self) -> std::sync::MutexGuard<'_, Reported> {
+        self.reported.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
+/// Bytes of progress data in one heartbeat, beside those of the first claim that has any: what is more
+/// waits for the next one, so that no other commit waits behind it for long.
+const PROGRESS_BYTES: usize = 2 << 20;
+
 /// All claims of this host, by task id.
 #[derive(Default)]
-pub struct Claims(Mutex<BTreeMap<PromiseId, Arc<ActiveClaim>>>);
+pub struct Claims {
+    held: Mutex<BTreeMap<PromiseId, Arc<ActiveClaim>>>,
+    /// The last claim whose progress data was sent: the next heartbeat begins behind it.
+    sent: Mutex<Option<PromiseId>>,
+}
 
 impl Claims {
     /// Adds a claim that was just acquired.
@@ -147,9 +180,34 @@ impl Claims {
         self.lock().contains_key(id)
     }
 
-    /// All claims as a heartbeat names them.
+    /// All claims as a heartbeat names them, with as much progress data as one takes.
     pub fn beat(&self) -> Vec<HeartbeatItem> {
-        self.lock().values().map(|active| active.item()).collect()
+        let mut items: Vec<_> = self.lock().values().map(|active| active.item()).collect();
+        let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
+        let first =
+            sent.take().map_or(0, |last| items.partition_point(|item| item.claim.id <= last));
+        items.rotate_left(first);
+        let mut bytes = 0_usize;
+        for item in &mut items {
+            let Some((_, Some(payload))) = &item.progress else { continue };
+            if bytes > 0 && bytes + payload.len() > PROGRESS_BYTES {
+                item.progress = None;
+                continue;
+            }
+            bytes += payload.len();
+            *sent = Some(item.claim.id.clone());
+        }
+        items
+    }
+
+    /// These items of a heartbeat were stored.
+    pub fn stored(&self, items: &[HeartbeatItem]) {
+        let held = self.lock();
+        for item in items {
+            if let Some(active) = held.get(&item.claim.id).filter(|held| held.claim == item.claim) {
+                active.stored(item);
+            }
+        }
     }
 
     /// All claims.
@@ -158,7 +216,7 @@ impl Claims {
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<PromiseId, Arc<ActiveClaim>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -167,6 +225,41 @@ mod tests {
     use segno_core::{id::Version, promise::ReleaseReason};
 
     use super::*;
+
+    #[test]
+    fn progress_data_is_sent_until_it_is_stored_and_a_little_at_a_time() {
+        let claims = Claims::default();
+        let large = |number: u8| Bytes::from(vec![number; PROGRESS_BYTES / 2 + 1]);
+        for id in ["a", "b", "c"] {
+            let active = ActiveClaim::new(Claim { id: id.into(), version: Version(1) });
+            active.report(Some(large(1)));
+            claims.add(active);
+        }
+        let with_data = |items: &[HeartbeatItem]| -> Vec<String> {
+            let with = items.iter().filter(|item| matches!(item.progress, Some((_, Some(_)))));
+            with.map(|item| item.claim.id.to_string()).collect()
+        };
+        let beat = || {
+            let items = claims.beat();
+            assert_eq!(items.len(), 3, "all leases are extended");
+            items
+        };
+        assert_eq!(with_data(&beat()), ["a"]);
+        assert_eq!(
+            with_data(&beat()),
+            ["b"],
+            "it may not have been stored, and the others come first"
+        );
+        let mut left = vec!["c", "a", "b"].into_iter();
+        for next in left.by_ref() {
+            let items = beat();
+            assert_eq!(with_data(&items), [next]);
+            claims.stored(&items);
+        }
+        assert_eq!(with_data(&beat()), [] as [&str; 0]);
+        claims.all()[1].report(Some(large(2)));
+        assert_eq!(with_data(&beat()), ["b"]);
+    }
 
     #[test]
     fn a_claim_that_its_execution_gave_back_is_not_lost() {

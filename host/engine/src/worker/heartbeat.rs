@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use segno_core::{
-    command::Command,
-    id::{Claim, PromiseId},
+    command::{Command, HeartbeatItem},
+    id::PromiseId,
     reply::{Beat, Conflict, Refusal, Reply},
     time::Millis,
 };
@@ -78,12 +78,15 @@ async fn beat(worker: &WorkerContext) -> Beaten {
     if items.is_empty() {
         return Beaten::NothingHeld;
     }
-    let claims: Vec<_> = items.iter().map(|item| item.claim.clone()).collect();
+    let sent = items.clone();
     let heartbeat = Command::TaskHeartbeat { holder: worker.holder.clone(), items };
     match worker.host.send(vec![heartbeat], OF_HEARTBEATS).await {
         Ok(Sent { replies, .. }) => {
             match replies.into_iter().next() {
-                Some(Reply::Heartbeat(beats)) => hear(worker, &claims, beats),
+                Some(Reply::Heartbeat(beats)) => {
+                    worker.claims.stored(&sent);
+                    hear(worker, &sent, beats);
+                }
                 Some(Reply::Refused(refusal)) => refused(worker, &refusal),
                 _ => {}
             }
@@ -96,8 +99,8 @@ async fn beat(worker: &WorkerContext) -> Beaten {
     }
 }
 
-fn hear(worker: &WorkerContext, claims: &[Claim], beats: Vec<Beat>) {
-    for (claim, beat) in claims.iter().zip(beats) {
+fn hear(worker: &WorkerContext, items: &[HeartbeatItem], beats: Vec<Beat>) {
+    for (HeartbeatItem { claim, .. }, beat) in items.iter().zip(beats) {
         match beat {
             Beat::Extended { cancel: false, .. } => {}
             Beat::Extended { cancel: true, .. } => worker.claims.request_cancel(&claim.id),

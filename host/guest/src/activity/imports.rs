@@ -11,12 +11,17 @@ use crate::{
     workflow::check_size,
 };
 
+/// The most bytes of progress: they are stored with the task, and written again with each change of it.
+const PROGRESS_BYTES: usize = 256 << 10;
+
 impl types::Host for ActivityState {}
 
 impl activity::Host for ActivityState {
     async fn heartbeat(&mut self, progress: Option<Payload>) -> wasmtime::Result<bool> {
-        let limit = self.budget.limits().output_bytes;
-        check_size(progress.as_ref().map_or(0, size), limit, || "progress".into())?;
+        let limit = self.budget.limits().output_bytes.min(PROGRESS_BYTES);
+        check_size(progress.as_ref().map_or(0, size), limit, || {
+            "progress (store what is larger outside, and report where it is)".into()
+        })?;
         self.budget.waited();
         let progress = progress.map(|progress| self.secrets.hide_in(progress));
         Ok(self.host.heartbeat(progress).await)
