@@ -106,7 +106,7 @@ pub enum ApiError {
     NoRights(String),
     /// The request was meant for another host name.
     #[error(
-        "the Host header names `{0}`, which is not this host; allow it with `segno serve --name`"
+        "the Host header names `{0}`, which is not this host; allow it with `--name`"
     )]
     ForeignHost(String),
     /// The request was made by a page of another site.
