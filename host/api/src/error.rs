@@ -105,9 +105,7 @@ pub enum ApiError {
     #[error("{0}")]
     NoRights(String),
     /// The request was meant for another host name.
-    #[error(
-        "the Host header names `{0}`, which is not this host; allow it with `--name`"
-    )]
+    #[error("the Host header names `{0}`, which is not this host; allow it with `--name`")]
     ForeignHost(String),
     /// The request was made by a page of another site.
     #[error("requests from pages of `{0}` are refused")]

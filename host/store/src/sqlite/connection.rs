@@ -60,6 +60,8 @@ impl Connection {
         for (name, value) in pragmas {
             open.pragma_update(None, name, value).map_err(failed)?;
         }
+        // The first read makes the log, if there is none.
+        open.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(())).map_err(failed)?;
         Ok(Self { open, run: 0 })
     }
 

@@ -298,9 +298,7 @@ impl DataDirectory {
         };
         let pragmas = [("synchronous", synchronous), ("foreign_keys", "ON"), WRITER_CACHE];
         let pragmas = [&pragmas[..], &PRAGMAS, &WRITER_PRAGMAS].concat();
-        let mut connection = Connection::open(&self.files.database, &pragmas)?;
-        // The first read makes the log.
-        connection.say("SELECT count(*) FROM sqlite_schema")?;
+        let connection = Connection::open(&self.files.database, &pragmas)?;
         let sync = !matches!(self.files.synchronous, SqliteSynchronous::Normal);
         if let Err(error) = in_use::set(&self.files.database, sync) {
             tracing::debug!(%error, "the database could not be marked as in use");

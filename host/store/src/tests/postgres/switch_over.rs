@@ -120,17 +120,22 @@ impl World {
         panic!("nothing is committed");
     }
 
-    /// Settles a promise at the first host until the second one is told.
+    /// Makes a promise at the first host and settles it, of which it tells the second one.
+    async fn settle(&self, id: &str) {
+        self.commit(&self.hosts[0], &create(id, &[])).await;
+        let settle = Command::PromiseSettle {
+            id: id.into(),
+            verdict: Verdict::Resolved,
+            value: Value::of(b"1".as_slice()),
+        };
+        self.commit(&self.hosts[0], &settle).await;
+    }
+
+    /// Settles promises until the second host is told of one.
     async fn is_heard(&self, name: &str) {
         for round in 0..100 {
             let id = format!("{name}{round}");
-            self.commit(&self.hosts[0], &create(&id, &[])).await;
-            let settle = Command::PromiseSettle {
-                id: id.as_str().into(),
-                verdict: Verdict::Resolved,
-                value: Value::of(b"1".as_slice()),
-            };
-            self.commit(&self.hosts[0], &settle).await;
+            self.settle(&id).await;
             for _ in 0..10 {
                 if self
                     .heard
@@ -152,16 +157,19 @@ impl World {
         let sessions = "SELECT coalesce(string_agg(application_name || ' ' || state, ', '), '')
                           FROM pg_stat_activity WHERE application_name LIKE 'segno %'";
         let mut left = String::new();
-        for _ in 0..100 {
+        for round in 0..200 {
             left = tokio::task::block_in_place(|| server.sql("postgres", sessions));
             if left.is_empty() {
                 return;
             }
-            // Pools that nobody uses are left when they are used.
+            // Connections that nobody uses are left when they are used.
             for host in &self.hosts {
                 let clients = host.for_clients().expect("clients have their own");
-                let _ = clients.read().promise(&"before".into()).await;
+                for store in [&**host as &dyn Store, &*clients] {
+                    let _ = store.read().promise(&"before".into()).await;
+                }
             }
+            self.settle(&format!("used{round}")).await;
             SystemRuntime.sleep(Millis(100)).await;
         }
         panic!("sessions stay with the former primary: {left}");
