@@ -171,8 +171,9 @@ impl<'a> Batch<'a> {
         }
         // What belongs to a tree is seen when its turn comes: the commands before may add to it.
         wanted.trees.clear();
+        let asked_at = self.time.asking();
         self.locked.load(self.connection, &mut self.cache, wanted).await?;
-        self.now = self.time.of_server(self.locked.now);
+        self.now = self.time.of_server(self.locked.now, asked_at);
         let mut wanted = Footprint::default();
         for commands in submissions.iter().copied().flatten() {
             wanted.merge(widen(&self.cache.view, &commands.command, commands.named()));

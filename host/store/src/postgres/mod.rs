@@ -128,7 +128,7 @@ impl PostgresStore {
     ) -> Result<Arc<Self>, OpenError> {
         let opened = open::open(&config, &env).await?;
         let time = Arc::new(Time::new(env.clock.clone(), config.server_time));
-        time.of_server(Some(opened.now));
+        time.of_server(Some(opened.now), time.asking());
         let grace = Millis(engine.ttl.0.0 / 2 + 1_000);
         let (queue, requests) = mpsc::channel(QUEUE);
         let (counted, written) = watch::channel(Written::default());

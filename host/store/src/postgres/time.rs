@@ -34,17 +34,36 @@ impl Time {
         }
     }
 
-    /// Hears what time it is in the database. Answers what time it is here then: never earlier than
-    /// before.
-    pub(super) fn of_server(&self, server: Option<Timestamp>) -> Timestamp {
+    /// The instant at which the database is asked for the time, by this machine's clock.
+    pub(super) fn asking(&self) -> Timestamp {
+        self.machine.now()
+    }
+
+    /// Hears what time it is in the database, which was asked at `asked_at`. Answers what time it is
+    /// here then: never earlier than before.
+    pub(super) fn of_server(&self, server: Option<Timestamp>, asked_at: Timestamp) -> Timestamp {
         let Some(server) = server.filter(|_| self.asked) else { return self.now() };
-        // Less than nothing where this machine is ahead: that is no length of time, of which there
-        // is none then.
-        let ahead = server.0.saturating_sub(self.machine.now().0);
-        self.ahead.store(ahead, Ordering::Relaxed);
+        let heard_at = self.machine.now();
+        let late = heard_at.since(asked_at);
+        // An answer that is old says nothing of the present.
+        if late <= WORTH_A_WORD || self.latest.load(Ordering::Relaxed) == i64::MIN {
+            // Less than nothing where this machine is ahead: that is no length of time, of which there
+            // is none then.
+            let ahead = server.0.saturating_sub(heard_at.0);
+            self.ahead.store(ahead, Ordering::Relaxed);
+        }
         let latest = self.latest.fetch_max(server.0, Ordering::Relaxed);
         let back = latest.saturating_sub(server.0);
-        if back > WORTH_A_WORD.0 && !self.warned.swap(true, Ordering::Relaxed) {
+        if back <= WORTH_A_WORD.0 {
+            return Timestamp(latest.max(server.0));
+        }
+        if back <= late.0.saturating_add(WORTH_A_WORD.0) {
+            // The clock went on meanwhile, as it should.
+            tracing::warn!(
+                milliseconds = late.0,
+                "the database's answer was heard late: this host stood still, or the answer was long under way"
+            );
+        } else if !self.warned.swap(true, Ordering::Relaxed) {
             tracing::warn!(
                 milliseconds = back,
                 "the database's clock was set back: time stands still here until it has caught up"
@@ -86,33 +105,55 @@ mod tests {
     fn the_time_is_the_databases_and_never_runs_backwards() {
         let machine = Arc::new(Machine(AtomicI64::new(1_000)));
         let time = Time::new(machine.clone(), true);
-        assert_eq!(time.of_server(Some(Timestamp(61_000))), Timestamp(61_000));
+        assert_eq!(time.of_server(Some(Timestamp(61_000)), time.asking()), Timestamp(61_000));
         assert_eq!(time.ahead(), Millis(60_000));
         machine.0.store(1_005, Ordering::Relaxed);
         assert_eq!(time.now(), Timestamp(61_005));
-        assert_eq!(time.of_server(Some(Timestamp(50_000))), Timestamp(61_005), "it was set back");
+        assert_eq!(
+            time.of_server(Some(Timestamp(50_000)), time.asking()),
+            Timestamp(61_005),
+            "it was set back"
+        );
         assert_eq!(time.now(), Timestamp(61_005));
         assert!(time.warned.load(Ordering::Relaxed));
-        assert_eq!(time.of_server(Some(Timestamp(61_010))), Timestamp(61_010));
+        assert_eq!(time.of_server(Some(Timestamp(61_010)), time.asking()), Timestamp(61_010));
+    }
+
+    #[test]
+    fn a_host_that_stood_still_does_not_blame_the_database() {
+        let machine = Arc::new(Machine(AtomicI64::new(1_000)));
+        let time = Time::new(machine.clone(), true);
+        assert_eq!(time.of_server(Some(Timestamp(61_000)), time.asking()), Timestamp(61_000));
+        let asked_at = time.asking();
+        // The database answered at once, and the host was stopped for a minute before it read that.
+        machine.0.store(61_000, Ordering::Relaxed);
+        assert_eq!(time.now(), Timestamp(121_000));
+        assert_eq!(time.of_server(Some(Timestamp(61_001)), asked_at), Timestamp(121_000));
+        assert!(!time.warned.load(Ordering::Relaxed), "its clock was not set back");
+        machine.0.store(61_005, Ordering::Relaxed);
+        assert_eq!(time.now(), Timestamp(121_005), "an old answer does not stop the time");
+        // One that was asked just now says that it was set back.
+        time.of_server(Some(Timestamp(61_001)), time.asking());
+        assert!(time.warned.load(Ordering::Relaxed));
     }
 
     #[test]
     fn a_machine_that_is_ahead_goes_by_the_databases_clock_as_well() {
         let machine = Arc::new(Machine(AtomicI64::new(61_000)));
         let time = Time::new(machine.clone(), true);
-        assert_eq!(time.of_server(Some(Timestamp(1_000))), Timestamp(1_000));
+        assert_eq!(time.of_server(Some(Timestamp(1_000)), time.asking()), Timestamp(1_000));
         assert_eq!(time.ahead(), Millis(-60_000));
         machine.0.store(61_005, Ordering::Relaxed);
         assert_eq!(time.now(), Timestamp(1_005), "what it plans is not a minute late");
-        assert_eq!(time.of_server(Some(Timestamp(1_010))), Timestamp(1_010));
+        assert_eq!(time.of_server(Some(Timestamp(1_010)), time.asking()), Timestamp(1_010));
     }
 
     #[test]
     fn who_says_what_time_it_is_has_the_last_word() {
         let machine = Arc::new(Machine(AtomicI64::new(1_000)));
         let time = Time::new(machine.clone(), false);
-        assert_eq!(time.of_server(Some(Timestamp(61_000))), Timestamp(1_000));
+        assert_eq!(time.of_server(Some(Timestamp(61_000)), time.asking()), Timestamp(1_000));
         machine.0.store(5, Ordering::Relaxed);
-        assert_eq!((time.now(), time.of_server(None)), (Timestamp(5), Timestamp(5)));
+        assert_eq!((time.now(), time.of_server(None, time.asking())), (Timestamp(5), Timestamp(5)));
     }
 }
