@@ -44,7 +44,10 @@ pub async fn sagas(
     let found = Found { invocation: &id, has_ended, children, facts };
     let names: BTreeSet<&str> = found.names().collect();
     let items = names.into_iter().map(|name| found.saga(name)).collect();
-    Ok(Json(SagaPage { id: id.to_string(), items, incomplete }))
+    let task = row.task.as_ref().filter(|_| has_ended);
+    let ended = task.map(|task| view::state(&row.promise, task));
+    let killed = view::killed(&row.promise);
+    Ok(Json(SagaPage { id: id.to_string(), ended, killed, items, incomplete }))
 }
 
 /// What an invocation made, and whether there is more.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::FailureView;
+use super::{FailureView, InvocationState};
 
 /// How a saga stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -104,6 +104,12 @@ pub struct SagaView {
 pub struct SagaPage {
     /// The invocation.
     pub id: String,
+    /// The state in which it ended, if it has: nothing is undone any more then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<InvocationState>,
+    /// Whether it was killed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub killed: bool,
     /// Its sagas, by name.
     pub items: Vec<SagaView>,
     /// Whether it has more children than were looked at, so that steps may be missing.

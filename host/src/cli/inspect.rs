@@ -130,7 +130,11 @@ fn head(invocation: &Invocation, console: &mut Console) -> Result<(), CliError> 
     if let Some(at) = invocation.settled_at_ms {
         lines.push((
             "ended",
-            format!("{}, after {}", when(at, now), length(at - invocation.created_at_ms)),
+            format!(
+                "{}, after {}",
+                when(at, now),
+                length(at.saturating_sub(invocation.created_at_ms))
+            ),
         ));
     }
     if let Some(at) = invocation.timeout_at_ms {
@@ -305,7 +309,7 @@ fn sagas(page: &SagaPage, console: &mut Console) -> Result<(), CliError> {
     let head = console.paint(BOLD, "sagas");
     console.line(format!("{head}  {hint}"))?;
     for saga in &page.items {
-        let line = headline(saga, console);
+        let line = headline(page, saga, console);
         console.line(format!("  {line}"))?;
     }
     Ok(())

@@ -12,7 +12,8 @@ use super::{
 };
 use crate::{
     api::model::{
-        FailureView, SagaPage, SagaState, SagaStepState, SagaStepView, SagaView, UndoState,
+        FailureView, InvocationState, SagaPage, SagaState, SagaStepState, SagaStepView, SagaView,
+        UndoState,
     },
     client::Client,
 };
@@ -156,7 +157,7 @@ fn show(page: &SagaPage, console: &mut Console) -> Result<(), CliError> {
         if place > 0 {
             console.line("")?;
         }
-        show_saga(&page.id, saga, console)?;
+        show_saga(page, saga, console)?;
     }
     if page.incomplete {
         console.line("\nonly the first 20,000 children were looked at: steps may be missing")?;
@@ -165,7 +166,12 @@ fn show(page: &SagaPage, console: &mut Console) -> Result<(), CliError> {
 }
 
 /// A saga in a line: its name and how it stands.
-pub(super) fn headline(saga: &SagaView, console: &Console) -> String {
+pub(super) fn headline(page: &SagaPage, saga: &SagaView, console: &Console) -> String {
+    if let Some(how) = ended_without_undoing(page, saga) {
+        let stands = format!("{how}: nothing is undone any more");
+        let stands = console.paint(RED, &stands);
+        return format!("{}  {stands}", console.paint(BOLD, &plain(&saga.name)));
+    }
     let seq = saga.next_seq.unwrap_or_default();
     let (style, state) = match saga.state {
         SagaState::Forward => (GREEN, "goes on".to_owned()),
@@ -186,12 +192,13 @@ const COLUMNS: [Column; 5] = [
     Column::whole("UNDOING"),
 ];
 
-fn show_saga(id: &str, saga: &SagaView, console: &mut Console) -> Result<(), CliError> {
-    let head = headline(saga, console);
+fn show_saga(page: &SagaPage, saga: &SagaView, console: &mut Console) -> Result<(), CliError> {
+    let id = &page.id;
+    let head = headline(page, saga, console);
     console.line(head)?;
     let mut table = Table::new(&COLUMNS);
     for step in &saga.steps {
-        table.row(row(step));
+        table.row(row(step, page.ended));
     }
     console.table(&table)?;
     for step in &saga.steps {
@@ -208,7 +215,26 @@ fn show_saga(id: &str, saga: &SagaView, console: &mut Console) -> Result<(), Cli
     Ok(())
 }
 
-fn row(step: &SagaStepView) -> [Cell; 5] {
+/// How an invocation ended that leaves steps which acted and are not undone, and without a result that
+/// says it is to be so.
+fn ended_without_undoing(page: &SagaPage, saga: &SagaView) -> Option<&'static str> {
+    let is_undone = |step: &SagaStepView| {
+        step.undo.as_ref().is_some_and(|undo| undo.state == UndoState::Completed)
+    };
+    let stays = |step: &SagaStepView| step.registered && !is_undone(step);
+    if saga.state == SagaState::Failed || !saga.steps.iter().any(stays) {
+        return None;
+    }
+    match page.ended? {
+        _ if page.killed => Some("killed"),
+        InvocationState::TimedOut => Some("timed out"),
+        InvocationState::Cancelled => Some("cancelled"),
+        InvocationState::Rejected => Some("failed"),
+        _ => None,
+    }
+}
+
+fn row(step: &SagaStepView, ended: Option<InvocationState>) -> [Cell; 5] {
     let (color, state) = match step.state {
         SagaStepState::Open => (None, "open"),
         SagaStepState::Acted => (Some(Color::Green), "acted"),
@@ -220,6 +246,10 @@ fn row(step: &SagaStepView) -> [Cell; 5] {
             (Some(UndoState::Pending), _) => (Some(Color::Yellow), "under way"),
             (Some(UndoState::Completed), _) => (None, "undone"),
             (Some(UndoState::Failed), _) => (Some(Color::Red), "failed"),
+            (None, true) if ended.is_some_and(|state| state != InvocationState::Resolved) => {
+                (Some(Color::Red), "will not be")
+            }
+            (None, true) if ended.is_some() => (None, "not needed"),
             (None, true) => (None, "if need be"),
             (None, false) => (None, ""),
         };

@@ -1,6 +1,9 @@
 //! Sagas as people see them, and what they say of unclear steps.
 
-use segno_core::promise::Verdict::{Canceled, Resolved};
+use segno_core::{
+    command::Command,
+    promise::Verdict::{Canceled, Resolved},
+};
 
 use super::{Exit, host, run};
 
@@ -62,4 +65,23 @@ async fn a_saga_is_shown_and_an_unclear_step_is_settled() {
     world.start("plain").await.ok();
     let said = run(&server, &["saga", "show", "plain"]).await;
     assert_eq!(said.out, "`plain` has no sagas\n");
+}
+
+#[tokio::test]
+async fn after_a_kill_nothing_is_undone_any_more() {
+    let (world, server) = host().await;
+    world.saga("it", &[false, false]).await;
+    world.settle("it/0", Resolved, "1").await;
+    world.settle("it/1", Resolved, "1").await;
+    world.command(Command::Kill { invocation: "it".into() }).await;
+    let said = run(&server, &["saga", "show", "it"]).await;
+    for part in [
+        "trip  killed: nothing is undone any more",
+        "   0  ship      acted  undo       will not be",
+        "   1  ship      acted  undo       will not be",
+    ] {
+        assert!(said.out.contains(part), "{part:?} is missing in\n{}", said.out);
+    }
+    let inspected = run(&server, &["inspect", "it"]).await;
+    assert!(inspected.out.contains("trip  killed: nothing is undone"), "{}", inspected.out);
 }
