@@ -169,16 +169,27 @@ impl Then {
             return Ok(Exit::of(invocation.state));
         }
         settled(&promise, console)?;
+        waited_for(&invocation, console)
+    }
+}
+
+/// Prints how an invocation stands that was waited for.
+pub(super) fn waited_for(
+    invocation: &InvocationOutcome,
+    console: &mut Console,
+) -> Result<Exit, CliError> {
+    if !console.json() {
         let id = console.paint(CYAN, &invocation.id);
         let state = console.paint(state_style(invocation.state), invocation.state.as_str());
         console.line(format!("{id}  {state}"))?;
         if !invocation.state.is_settled() {
+            let id = plain(&invocation.id);
             console.remark(&format!(
-                "`{owner}` has not ended within --wait; `segno inspect {owner}` shows why"
+                "`{id}` has not ended within --wait; `segno inspect {id}` shows why"
             ));
         }
-        Ok(Exit::of(invocation.state))
     }
+    Ok(Exit::of(invocation.state))
 }
 
 /// Whether the promise may be made in a moment.

@@ -1,21 +1,29 @@
 //! `segno signal`.
 
+use std::time::Duration;
+
 use clap::Args;
 use serde_json::Value;
 
-use super::{CliError, Console, Exit, console::CYAN, input::read_json};
+use super::{
+    CliError, Console, Exit, console::CYAN, input::read_json, polling::Polling, result::wait_for,
+    settle::waited_for, time::read_length,
+};
 use crate::{
-    api::model::{SendSignal, StartFirst},
-    client::Client,
+    api::model::{InvocationOutcome, SendSignal, SignalAccepted, StartFirst},
+    client::{Client, ClientError},
 };
 
 /// Send a signal to an invocation
+///
+/// With --wait the exit code is that of `segno result` of the invocation.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   segno signal order-1001 address-changed '{\"city\": \"Basel\"}'
   segno signal order-1001 nudge --key nudge-1   # sent twice with one key, it arrives once
-  segno signal cart-7 add '\"tea\"' --start shop/cart   # starts cart-7 in the same step, if it is not there")]
+  segno signal cart-7 add '\"tea\"' --start shop/cart   # starts cart-7 in the same step, if it is not there
+  segno signal order-1001 approve true --wait 30s && segno result order-1001")]
 pub struct Signal {
     /// Id of the invocation
     id: String,
@@ -33,6 +41,17 @@ pub struct Signal {
     /// Its input: JSON, @FILE, or - for standard input (default: null)
     #[arg(long, value_name = "JSON", requires = "start")]
     start_input: Option<String>,
+    /// Maximum wait for the invocation, if it is not there yet, and then for its end
+    #[arg(long, value_name = "LENGTH", value_parser = read_length)]
+    wait: Option<Duration>,
+}
+
+/// The answer of a command that waited.
+#[derive(serde::Serialize)]
+struct Document<'a> {
+    #[serde(flatten)]
+    accepted: &'a SignalAccepted,
+    invocation: &'a InvocationOutcome,
 }
 
 impl Signal {
@@ -45,14 +64,36 @@ impl Signal {
         let input = self.start_input.as_deref().map_or(Ok(Value::Null), read_json)?;
         let start = self.start.map(|target| StartFirst { target, input, ..StartFirst::default() });
         let signal = SendSignal { name: self.name, payload, key: self.key, start };
-        let accepted = client.signal(&self.id, &signal).await?;
+        let polling = Polling::of(self.wait)?;
+        let accepted =
+            polling.ask(async || client.signal(&self.id, &signal).await, is_missing).await?;
+        let invocation = match self.wait {
+            Some(_) => {
+                let _progress = console.progress(format!("waiting for {}", self.id));
+                Some(wait_for(client, &self.id, Some(polling.left())).await?)
+            }
+            None => None,
+        };
         if console.json() {
-            console.document(&accepted)?;
+            match &invocation {
+                Some(invocation) => {
+                    console.document(&Document { accepted: &accepted, invocation })?
+                }
+                None => console.document(&accepted)?,
+            }
         } else {
             let id = console.paint(CYAN, &accepted.id);
             let started = if accepted.started { "started, " } else { "" };
             console.line(format!("{id}  {started}signal {} `{}`", accepted.signal, signal.name))?;
         }
-        Ok(Exit::Done)
+        match &invocation {
+            Some(invocation) => waited_for(invocation, console),
+            None => Ok(Exit::Done),
+        }
     }
+}
+
+/// Whether the invocation may be made in a moment.
+fn is_missing(error: &ClientError) -> bool {
+    matches!(error, ClientError::Refused(problem) if problem.code == "unknown-invocation")
 }
