@@ -8,7 +8,7 @@ use segno_core::{
     promise::{NewPromise, Verdict},
     reply::{Refusal, Reply},
     tags,
-    time::{Millis, Timestamp},
+    time::Timestamp,
     value::{Tags, Value as Stored},
 };
 use segno_store::{Page, PromiseFilter, PromiseRow, Standing, Store};
@@ -23,6 +23,7 @@ use super::{
     },
     openapi::Refusals,
     page,
+    start::in_time,
     state::{new_id, promise_id, refused, unexpected},
     values::{stored, stored_failure},
     view,
@@ -49,9 +50,7 @@ pub async fn create(
     let now = api.host.env.clock.now();
     let timeout_at = match request.timeout_ms {
         None => Timestamp::NEVER,
-        Some(length) => {
-            (now + Millis(i64::try_from(length).unwrap_or(i64::MAX))).min(Timestamp::NEVER)
-        }
+        Some(length) => in_time(now, length)?,
     };
     if tags::is_timer(&request.tags) && timeout_at == Timestamp::NEVER {
         let reason =

@@ -195,17 +195,18 @@ async fn prepare(
     let mut begins = now;
     if let Some(at) = request.start_at_ms {
         if !(0..Timestamp::NEVER.0).contains(&at) {
-            let reason = "is not an instant in milliseconds since 1970".to_owned();
+            let reason =
+                "is not an instant in milliseconds between the years 1970 and 9999".to_owned();
             return Err(ApiError::BadField { field: "start_at_ms", reason });
         }
         tags.insert(tags::DELAY.to_owned(), at.to_string());
         begins = begins.max(Timestamp(at));
     }
     // Counted from the instant at which the invocation may begin, as for calls of guests.
-    let timeout_at = request
-        .timeout_ms
-        .or(function.timeout_ms)
-        .map_or(Timestamp::NEVER, |length| after(begins, length));
+    let timeout_at = match request.timeout_ms {
+        Some(length) => in_time(begins, length)?,
+        None => by_default(begins, function.timeout_ms),
+    };
     let param = param(&target.function(), &request.input);
     let new = NewPromise { id, param, tags, timeout_at };
     // A deployment is called under a claim.
@@ -236,9 +237,19 @@ pub(super) fn labelled(labels: &BTreeMap<String, String>) -> Result<Tags, ApiErr
     Ok(tags)
 }
 
-fn after(begins: Timestamp, length_ms: u64) -> Timestamp {
-    let length = Millis(i64::try_from(length_ms).unwrap_or(i64::MAX));
-    (begins + length).min(Timestamp::NEVER)
+/// The end of the time limit that a function has by itself. One that was uploaded before there was a
+/// maximum may have a longer one.
+pub(super) fn by_default(begins: Timestamp, timeout_ms: Option<u64>) -> Timestamp {
+    let limit = timeout_ms.and_then(|length| begins.in_time(length).ok());
+    limit.unwrap_or(Timestamp::NEVER)
+}
+
+/// The end of a time limit that was asked for.
+pub(super) fn in_time(begins: Timestamp, timeout_ms: u64) -> Result<Timestamp, ApiError> {
+    begins.in_time(timeout_ms).map_err(|refused| ApiError::BadField {
+        field: "timeout_ms",
+        reason: format!("{refused}: `{timeout_ms}`"),
+    })
 }
 
 /// The answer if the id is taken: the first execution.

@@ -5,7 +5,7 @@ use std::{
     ops::{Add, Sub},
 };
 
-use chrono::DateTime;
+use chrono::{DateTime, SecondsFormat};
 use serde::{Deserialize, Serialize};
 
 /// An instant: milliseconds since the Unix epoch. Arithmetic saturates.
@@ -32,11 +32,34 @@ impl Timestamp {
             .map_or_else(|| self.to_string(), |instant| format!("{instant:?}"))
     }
 
+    /// The instant for people, in UTC, to the millisecond: `2031-02-03T04:05:06.000Z`. Instants beyond
+    /// the calendar are shown as their number.
+    pub fn in_utc_millis(self) -> String {
+        DateTime::from_timestamp_millis(self.0).map_or_else(
+            || format!("{} ms since 1970", self.0),
+            |instant| instant.to_rfc3339_opts(SecondsFormat::Millis, true),
+        )
+    }
+
+    /// The instant this long after this one: of a delay, a time limit, a deadline.
+    ///
+    /// # Errors
+    /// [`TooFar`]: it is not before [`Timestamp::NEVER`].
+    pub fn in_time(self, length_ms: u64) -> Result<Self, TooFar> {
+        let end = i64::try_from(length_ms).ok().and_then(|length| self.0.checked_add(length));
+        end.map(Self).filter(|end| *end < Self::NEVER).ok_or(TooFar)
+    }
+
     /// How long ago `earlier` was; never negative.
     pub fn since(self, earlier: Self) -> Millis {
         Millis(self.0.saturating_sub(earlier.0).max(0))
     }
 }
+
+/// A delay, a time limit or a deadline that ends after the last instant that the engine knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("ends after the year 9999, the last in which something can be due; leave it out for none")]
+pub struct TooFar;
 
 impl Millis {
     /// No time at all.
@@ -91,5 +114,29 @@ mod tests {
         assert_eq!(Timestamp(i64::MIN) - Millis(1), Timestamp(i64::MIN));
         assert_eq!(Timestamp(1).since(Timestamp(5)), Millis::ZERO);
         assert_eq!(Timestamp(5).since(Timestamp(1)), Millis(4));
+    }
+
+    #[test]
+    fn instants_are_written_whatever_their_year() {
+        for (ms, text) in [
+            (1_794_711_600_000, "2026-11-15T03:00:00.000Z"),
+            (-1, "1969-12-31T23:59:59.999Z"),
+            (Timestamp::NEVER.0 + 1, "+10000-01-01T00:00:00.000Z"),
+            (i64::MAX, "9223372036854775807 ms since 1970"),
+            (i64::MIN, "-9223372036854775808 ms since 1970"),
+        ] {
+            assert_eq!(Timestamp(ms).in_utc_millis(), text);
+            assert!(!Timestamp(ms).in_utc().is_empty());
+        }
+    }
+
+    #[test]
+    fn nothing_is_due_after_the_year_9999() {
+        let left = Timestamp::NEVER.0.unsigned_abs() - 5;
+        assert_eq!(Timestamp(5).in_time(left - 1), Ok(Timestamp(Timestamp::NEVER.0 - 1)));
+        for length in [left, i64::MAX.unsigned_abs(), u64::MAX] {
+            assert_eq!(Timestamp(5).in_time(length), Err(TooFar), "{length}");
+        }
+        assert_eq!(Timestamp(i64::MAX).in_time(1), Err(TooFar));
     }
 }

@@ -5,7 +5,7 @@
 //!   "subject": "order-1", "time": "2026-01-02T03:04:05.678Z", "datacontenttype": "application/json", "data": … }
 //! ```
 
-use std::{fmt, str::FromStr, time::Duration};
+use std::{fmt, str::FromStr};
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use segno_core::{
@@ -71,14 +71,13 @@ impl CloudEvent {
         };
         let kind = if json.is_some() { "application/json" } else { "application/octet-stream" };
         let base64 = json.is_none().then(|| BASE64_STANDARD.encode(bytes));
-        let since_epoch = Duration::from_millis(u64::try_from(at.0).unwrap_or(0));
         Self {
             specversion: "1.0".to_owned(),
             id: id.to_string(),
             source: format!("/v1/invocations/{}", path_segment(id.source.as_str())),
             topic: topic.to_owned(),
             subject: id.source.to_string(),
-            time: humantime::format_rfc3339_millis(std::time::UNIX_EPOCH + since_epoch).to_string(),
+            time: at.in_utc_millis(),
             datacontenttype: said.unwrap_or_else(|| kind.to_owned()),
             data: json,
             data_base64: base64,

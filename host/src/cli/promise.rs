@@ -12,7 +12,7 @@ use super::{
     settle::{self, Reject, Resolve},
     show::{self, facts, failure_line, plain, promise_cell, promise_style, short_target},
     table::{Cell, Column, Table},
-    time::{as_ms, now_ms, read_length, relative, when},
+    time::{as_ms, now_ms, read_limit, relative, when},
 };
 use crate::{
     api::model::{CreatePromise, PromisePage, PromiseQuery, PromiseState, PromiseView},
@@ -95,7 +95,7 @@ struct Create {
     #[arg(value_name = "JSON")]
     param: Option<String>,
     /// Time from now to the deadline (default: no deadline)
-    #[arg(long, value_name = "LENGTH", value_parser = read_length)]
+    #[arg(long, value_name = "LENGTH", value_parser = read_limit)]
     timeout: Option<Duration>,
     /// Tag; may be repeated
     #[arg(long = "tag", value_name = "NAME=VALUE", value_parser = read_label)]

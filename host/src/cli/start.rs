@@ -10,7 +10,7 @@ use super::{
     console::{CYAN, DIM},
     input::{read_json, read_label},
     show::plain,
-    time::{as_ms, now_ms, read_instant, read_length},
+    time::{as_ms, now_ms, read_instant, read_limit},
 };
 use crate::{
     api::model::{InvocationState, StartInvocation, Started},
@@ -50,13 +50,13 @@ pub struct What {
     #[arg(long, value_name = "ID")]
     id: Option<String>,
     /// Time limit, from now
-    #[arg(long, value_name = "LENGTH", value_parser = read_length)]
+    #[arg(long, value_name = "LENGTH", value_parser = read_limit)]
     timeout: Option<Duration>,
     /// Earliest start
     #[arg(long, value_name = "INSTANT", value_parser = read_instant, conflicts_with = "delay")]
     at: Option<i64>,
     /// Delay of the start, from now
-    #[arg(long, value_name = "LENGTH", value_parser = read_length)]
+    #[arg(long, value_name = "LENGTH", value_parser = read_limit)]
     delay: Option<Duration>,
     /// Label of the invocation; may be repeated
     #[arg(long = "label", value_name = "NAME=VALUE", value_parser = read_label)]

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use segno_core::time::Timestamp;
+
 use super::CliError;
 use crate::runtime::{Clock as _, SystemClock};
 
@@ -26,24 +28,21 @@ pub fn length(ms: i64) -> String {
 /// An instant as seen from `now`: `2.5 s ago`, `in 3 m 20 s`.
 pub fn relative(at_ms: i64, now_ms: i64) -> String {
     if at_ms > now_ms {
-        return format!("in {}", length(at_ms - now_ms));
+        return format!("in {}", length(at_ms.saturating_sub(now_ms)));
     }
-    format!("{} ago", length(now_ms - at_ms))
+    format!("{} ago", length(now_ms.saturating_sub(at_ms)))
 }
 
 /// An instant in UTC.
 pub fn instant(at_ms: i64) -> String {
-    let since = Duration::from_millis(u64::try_from(at_ms).unwrap_or(0));
-    match std::time::UNIX_EPOCH.checked_add(since) {
-        Some(instant) => humantime::format_rfc3339_millis(instant).to_string(),
-        None => at_ms.to_string(),
-    }
+    Timestamp(at_ms).in_utc_millis()
 }
 
 /// An instant in UTC, to the minute.
 pub fn day_and_minute(at_ms: i64) -> String {
     let instant = instant(at_ms);
-    instant.get(..16).unwrap_or(&instant).replace('T', " ")
+    let minutes = instant.rsplit_once(':').map_or(&*instant, |(minutes, _)| minutes);
+    minutes.replace('T', " ")
 }
 
 /// An instant in UTC, and as seen from `now`.
@@ -62,6 +61,16 @@ pub fn occurrence(id: &str) -> Option<i64> {
 pub fn read_length(text: &str) -> Result<Duration, String> {
     humantime::parse_duration(text)
         .map_err(|error| format!("{error}; write it like 90s, 2h or 1h30m"))
+}
+
+/// Parses the length of a delay or a time limit: one that ends before the year 10000.
+pub fn read_limit(text: &str) -> Result<Duration, String> {
+    let length = read_length(text)?;
+    let ms = u64::try_from(length.as_millis()).unwrap_or(u64::MAX);
+    match Timestamp(now_ms()).in_time(ms) {
+        Ok(_) => Ok(length),
+        Err(refused) => Err(refused.to_string()),
+    }
 }
 
 /// Parses an instant like `2031-02-03T04:05:06Z`, as milliseconds.
@@ -131,6 +140,18 @@ mod tests {
         assert_eq!(read_since("1970-01-01T00:00:01Z"), Ok(1_000));
         assert!((now_ms() - read_since("2h").expect("a length") - 7_200_000).abs() < 60_000);
         assert_eq!(day_and_minute(1_794_711_600_000), "2026-11-15 03:00");
+        assert_eq!(read_limit("300y"), read_length("300y"));
+        assert!(read_limit("9000y").expect_err("too far").contains("after the year 9999"));
+    }
+
+    #[test]
+    fn any_instant_is_shown() {
+        for at in [i64::MIN, -1, 253_402_300_800_000, 16_200_000_000_000_000, i64::MAX] {
+            for now in [i64::MIN, 0, 1_794_711_600_000, i64::MAX] {
+                assert!(!when(at, now).is_empty() && !day_and_minute(at).is_empty(), "{at}");
+            }
+        }
+        assert_eq!(day_and_minute(253_402_300_800_000), "+10000-01-01 00:00");
         assert!(read_length("soon").expect_err("no length").contains("write it like"));
     }
 }

@@ -14,8 +14,10 @@ use crate::api::model::{JournalRecord, OutcomeView, RecordKind};
 /// One record as one line, cut to the width of a terminal.
 pub fn record_line(record: &JournalRecord, began_at_ms: i64, console: &Console) -> String {
     let seq = console.paint(DIM, &format!("{:>4}", record.seq));
-    let at =
-        console.paint(DIM, &format!("{:>10}", format!("+{}", length(record.at_ms - began_at_ms))));
+    let at = console.paint(
+        DIM,
+        &format!("{:>10}", format!("+{}", length(record.at_ms.saturating_sub(began_at_ms)))),
+    );
     let line = what(record, console, &format!("{seq} {at}  "));
     line.trim_end().to_owned()
 }

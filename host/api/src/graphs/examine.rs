@@ -46,6 +46,18 @@ impl Api {
         while let Some((place, plan)) = plans.pop() {
             for node in plan.topology().nodes() {
                 let path = |field| format!("{place}nodes.{}.{field}", plan.topology().name(node));
+                let sleep = match plan.node(node).kind {
+                    Kind::Sleep(length) => Some(length),
+                    _ => None,
+                };
+                for (field, length) in [("sleep", sleep), ("timeout", plan.node(node).timeout)] {
+                    let ms = length.map(|length| u64::try_from(length.as_millis()));
+                    let end =
+                        ms.map(|ms| self.host.env.clock.now().in_time(ms.unwrap_or(u64::MAX)));
+                    if let Some(Err(refused)) = end {
+                        faults.add(path(field), format!("it {refused}"));
+                    }
+                }
                 let (path, name) = match &plan.node(node).kind {
                     Kind::Call(Call::Own(name)) => (path("call"), &**name),
                     Kind::Call(Call::Module(address) | Call::Service(address)) => {

@@ -79,9 +79,10 @@ impl Create {
         let target = tags::target(&tags);
         target.map(|target| check_target(front.api.reach, target)).transpose()?;
         if let Some(delay) = tags.get(tags::DELAY) {
-            let from = delay.parse().ok().filter(|from: &i64| *from >= 0).ok_or_else(|| {
+            let is_instant = |from: &i64| (0..Timestamp::NEVER.0).contains(from);
+            let from = delay.parse().ok().filter(is_instant).ok_or_else(|| {
                 ProtocolError::bad(format!(
-                    "the tag resonate:delay is `{delay}`, which is no time in milliseconds"
+                    "the tag resonate:delay is `{delay}`, which is no time in milliseconds before the year 10000"
                 ))
             })?;
             if from >= self.timeout_at {

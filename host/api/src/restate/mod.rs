@@ -20,4 +20,4 @@ mod path;
 pub use admin::router as admin_router;
 pub use ingress::router as ingress_router;
 
-pub(crate) use ingress::{new_id, parse_delay as delay_of, rfc3339 as ingress_time};
+pub(crate) use ingress::{new_id, parse_delay as delay_of};

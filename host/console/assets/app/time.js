@@ -46,6 +46,9 @@ export function relative(at, from = Date.now()) {
   return ms < 0 ? `${rounded} ago` : `in ${rounded}`;
 }
 
+/** An instant in UTC, or its number beyond the calendar, which ends with the year 275760. */
+export const iso = (at) => (Number.isNaN(new Date(at).getTime()) ? String(at) : new Date(at).toISOString());
+
 /** An instant in the reader's zone: `2026-11-26 14:03:09+01:00`. A number that no date can show stays a number. */
 export function absolute(at) {
   const date = new Date(at);
@@ -73,8 +76,7 @@ export function Time({ at, both }) {
   const text = () => relative(at);
   text.key = at;
   const shown = useText(text);
-  const stamp = new Date(at);
-  const exact = Number.isNaN(stamp.getTime()) ? String(at) : stamp.toISOString();
+  const exact = iso(at);
   const words = absolute(at);
   return html`<time datetime=${exact} title=${`${words} (${exact})`}>${shown}${both && html` <span class="soft">${words}</span>`}</time>`;
 }

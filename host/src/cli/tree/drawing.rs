@@ -117,7 +117,7 @@ impl<'a> Drawing<'a> {
         let state = format!("{:<9}", node.state.as_str());
         let state = console.paint(state_style(node.state), &state);
         let took = match node.settled_at_ms {
-            Some(at) => length(at - node.created_at_ms),
+            Some(at) => length(at.saturating_sub(node.created_at_ms)),
             None => length(now_ms() - node.created_at_ms),
         };
         let line = format!("{branch}{id}{id_fill}  {what}{what_fill}  {state}  {took:>9}");

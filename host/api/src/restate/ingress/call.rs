@@ -56,12 +56,14 @@ pub async fn send(api: Api, request: Request, target: &[&str]) -> Result<Respons
     let target = Target::of(&api, target).await?;
     let query = request.uri().query().unwrap_or_default();
     let delay = delay::of_query(query).map_err(|message| IngressError::new(400, message))?;
-    let at = delay.map(|delay| api.host.env.clock.now() + delay);
+    let now = api.host.env.clock.now();
+    let at = delay.map(|delay| now.in_time(delay.0.unsigned_abs())).transpose();
+    let at = at.map_err(|refused| IngressError::new(400, format!("the delay {refused}")))?;
     let began = begin(&api, request, &target, at).await?;
     let status = if began.is_new { "Accepted" } else { "PreviouslyAccepted" };
     let mut body = json!({ "invocationId": began.id.as_str(), "status": status });
     if let Some(at) = at {
-        body["executionTime"] = delay::rfc3339(at).into();
+        body["executionTime"] = at.in_utc_millis().into();
     }
     let id = began.id.to_string();
     Ok((StatusCode::ACCEPTED, [(ID_HEADER, id)], Json(body)).into_response())

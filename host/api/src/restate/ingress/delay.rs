@@ -1,6 +1,6 @@
 //! The delay of a call: as in ISO 8601 (`PT1M30S`), or as people write it (`90s`, `1 min 30 s`).
 
-use segno_core::time::{Millis, Timestamp};
+use segno_core::time::Millis;
 
 /// Whether a query names a delay.
 pub fn is_named(query: &str) -> bool {
@@ -56,12 +56,6 @@ fn iso8601(text: &str) -> Option<Millis> {
     let fits = millis.is_finite() && (0.0..9e15).contains(&millis);
     #[expect(clippy::cast_possible_truncation, reason = "it was looked at")]
     fits.then_some(Millis(millis as i64))
-}
-
-/// An instant as text.
-pub fn rfc3339(at: Timestamp) -> String {
-    let since = std::time::Duration::from_millis(u64::try_from(at.0).unwrap_or_default());
-    humantime::format_rfc3339_millis(std::time::UNIX_EPOCH + since).to_string()
 }
 
 #[cfg(test)]

@@ -6,10 +6,7 @@ mod delay;
 mod results;
 mod target;
 
-pub(crate) use self::{
-    call::new_id,
-    delay::{parse as parse_delay, rfc3339},
-};
+pub(crate) use self::{call::new_id, delay::parse as parse_delay};
 use axum::{
     Json, Router,
     extract::{DefaultBodyLimit, Request, State},

@@ -381,3 +381,20 @@ async fn a_query_waits_a_bounded_time_for_others_and_is_told_when_to_come_again(
     let answered = services.admin.clone().oneshot(request()).await.expect("an answer");
     assert_eq!(answered.status(), StatusCode::OK);
 }
+
+#[tokio::test]
+async fn a_delay_beyond_the_year_9999_is_refused_before_anything_is_stored() {
+    let services = Services::new().await;
+    for delay in ["9000y", "P9000000D", "PT900000000000S"] {
+        let path = format!("/Greeter/greet/send?delay={delay}");
+        let (status, body) = services.ingress("POST", &path, Some(json!("Mary"))).await;
+        assert_eq!(status, 400, "{delay}: {body}");
+        assert!(body.to_string().contains("after the year 9999"), "{body}");
+    }
+    assert_eq!(services.rows("SELECT id FROM sys_invocation").await, json!([]));
+    let (status, body) =
+        services.ingress("POST", "/Greeter/greet/send?delay=300y", Some(json!("Mary"))).await;
+    assert_eq!(status, 202, "{body}");
+    let at = body["executionTime"].as_str().expect("an instant");
+    assert!(at.starts_with("23") && at.ends_with('Z'), "{at}");
+}

@@ -7,7 +7,7 @@ import { throttled, useChanges } from '../live.js';
 import { Empty, Failed, Heading, Table } from '../parts.js';
 import { address, go, Link } from '../route.js';
 import { State, STATES } from '../state.js';
-import { Elapsed, Time } from '../time.js';
+import { Elapsed, iso, Time } from '../time.js';
 import { count, Id, target, Text } from '../text.js';
 import { Bulk } from './bulk.js';
 import { Filters, filterOf } from './filters.js';
@@ -27,8 +27,8 @@ function listing(query) {
   at('error', query.error);
   if (query.calls) words.push('--calls');
   else if (!query.parent) words.push('--roots');
-  if (query.since) at('since', /^\d+$/.test(query.since) ? new Date(Number(query.since)).toISOString() : query.since);
-  if (query.until) at('until', new Date(Number(query.until)).toISOString());
+  if (query.since) at('since', /^\d+$/.test(query.since) ? iso(Number(query.since)) : query.since);
+  if (query.until) at('until', iso(Number(query.until)));
   return segno(...words);
 }
 

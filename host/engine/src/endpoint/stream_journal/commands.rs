@@ -1,6 +1,7 @@
 //! What a guest asks, as commands of the protocol.
 
 use bytes::Bytes;
+use segno_core::time::Timestamp;
 use segno_guest::{
     Answer, Ask, CallOptions, GuestCommand, Journal, Level, Outcome, RunAnswer, Stop,
     commands::{
@@ -22,6 +23,7 @@ use super::{
 use crate::{
     endpoint::{activity::RETRY_HEADER, callee::Callee, log, values},
     values::{code, policy},
+    worker::commands::too_far,
 };
 
 impl Journal for StreamJournal {
@@ -78,6 +80,11 @@ impl StreamJournal {
     }
 
     fn begun(&mut self, index: u32, command: GuestCommand) -> Result<Answer, AttemptError> {
+        // The time is a command of its own here, so lengths are counted from the earliest one.
+        if let Some(refused) = too_far(&command, Timestamp(0)) {
+            self.known(index, values::failed(code::REFUSED, refused));
+            return Ok(Answer::Command(index));
+        }
         let begun = match command {
             GuestCommand::Call(call) => self.call(index, call, false)?,
             GuestCommand::SagaCall(step) => self.call(index, step.command, true)?,

@@ -18,6 +18,7 @@ mod signals;
 mod site;
 mod sleep;
 mod state;
+mod too_far;
 
 use segno_core::{
     command::FenceAct,
@@ -31,6 +32,7 @@ use serde::{Deserialize, Serialize};
 
 pub use fields::{Fields, display};
 pub use site::{Identity, Site};
+pub use too_far::too_far;
 
 /// The rules of one command.
 pub trait Rules {

@@ -95,6 +95,9 @@ impl Recorder {
         }
         // Of a fork, what was open at its beginning is begun then.
         let at = self.at.max(self.identity.made_at);
+        if live && let Some(refused) = commands::too_far(command, at) {
+            return Err(Stop::Contract(refused));
+        }
         let site = Site { identity: &self.identity, index, at, named: &self.named };
         let acts = !completed && !self.read_only;
         let act = if acts { rules.act(&site)? } else { None };

@@ -9,8 +9,7 @@ use rusqlite::{
 };
 use segno_core::time::Timestamp;
 
-use super::value::instant;
-use crate::restate::ingress_time;
+use super::value::{self, instant};
 
 /// The sum of numbers; an instant and a length of time after it.
 pub const PLUS: &str = "plus_of";
@@ -170,12 +169,12 @@ fn truncated(unit: &str, at: Timestamp) -> Result<Value> {
             return Err(wrong(&format!("{of}, and no `{other}`")));
         }
     };
-    let text = ingress_time(at);
+    let text = value::written(at);
     Ok(Value::Text(format!("{}{rest}", &text[..kept])))
 }
 
 fn written(at: Timestamp) -> Value {
-    Value::Text(ingress_time(at))
+    Value::Text(value::written(at))
 }
 
 fn wrong(what: &str) -> Error {

@@ -9,7 +9,13 @@ use rusqlite::{
 };
 use segno_core::time::Timestamp;
 
-use crate::restate::ingress_time;
+/// The first instant of the year 1.
+const FIRST: Timestamp = Timestamp(-62_135_596_800_000);
+
+/// An instant as text of the one length; those beyond have that of the nearest that fits.
+pub fn written(at: Timestamp) -> String {
+    at.clamp(FIRST, Timestamp::NEVER).in_utc_millis()
+}
 
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,7 +109,7 @@ impl ToSql for Value {
             Self::Null => ToSqlOutput::Borrowed(ValueRef::Null),
             Self::Bool(value) => i64::from(*value).into(),
             Self::Number(value) => (*value).into(),
-            Self::Time(at) => ingress_time(*at).into(),
+            Self::Time(at) => written(*at).into(),
             Self::Text(text) => ToSqlOutput::Borrowed(ValueRef::Text(text.as_bytes())),
             Self::Bytes(bytes) => ToSqlOutput::Borrowed(ValueRef::Blob(bytes)),
         })
