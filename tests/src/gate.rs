@@ -29,11 +29,12 @@ macro_rules! gated_reads {
 
             use async_trait::async_trait;
             use segno::store::{
-                Counts, Due, EventPlace, EventRow, Examined, Found, GatherError, GatherSink,
-                History, InvocationFilter, InvocationRow, LimitFilter, LimitRow, LogRow, ModuleRow,
-                Modules, NewModule, ObjectFilter, ObjectRow, Page, PartitionFilter, PromiseFilter,
-                PromiseRow, PromiseSize, Read, Ready, Scan, ScheduleFilter, SchedulePage,
-                Selection, SizeReport, StateCounts, StateSize, StoreError, Waits, WorkQueue,
+                AdmittedFilter, Counts, Due, EventPlace, EventRow, Examined, Found, GatherError,
+                GatherSink, History, InvocationFilter, InvocationRow, LimitFilter, LimitRow,
+                LogRow, ModuleRow, Modules, NewModule, ObjectFilter, ObjectRow, Page,
+                PartitionFilter, PromiseFilter, PromiseRow, PromiseSize, Read, Ready, Scan,
+                ScheduleFilter, SchedulePage, Selection, SizeReport, StateCounts, StateSize,
+                StoreError, Waits, WorkQueue,
                 archive::{ArchiveError, ArchiveSink},
             };
             use segno_core::{
@@ -204,6 +205,14 @@ macro_rules! gated_reads {
                 ) -> Result<Option<(Place, u64)>, StoreError> {
                     self.pass().await?;
                     self.behind().read().place(id, most).await
+                }
+
+                async fn admitted(
+                    &self,
+                    filter: &AdmittedFilter,
+                ) -> Result<Vec<(PromiseId, Place)>, StoreError> {
+                    self.pass().await?;
+                    self.behind().read().admitted(filter).await
                 }
 
                 async fn list(

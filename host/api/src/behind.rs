@@ -1,20 +1,24 @@
 //! The limit that an execution is behind, and why it waits there.
 
 use segno_core::{
-    limit::{PartitionId, PlaceState},
+    id::PromiseId,
+    limit::{LimitName, PartitionId, Place, PlaceState},
     promise::Promise,
     tags,
     time::Timestamp,
 };
-use segno_store::{Store, StoreError};
+use segno_store::{AdmittedFilter, PromiseRow, Store, StoreError};
 
 use super::{
     limits::{debounced_until, tokens},
-    model::{BehindLimit, LimitWait},
+    model::{BehindLimit, LimitHolder, LimitWait},
+    view,
 };
 
 /// How many of those before an execution are counted.
 const COUNTED: u32 = 1_000;
+/// How many of those that have the places are named.
+pub(super) const HOLDERS: u32 = 10;
 
 /// The limit that an execution is behind, if there is one.
 pub(super) async fn limit(
@@ -51,6 +55,16 @@ async fn wait(
     let rule = limit.rule().cloned().unwrap_or_default();
     let (_, next_token_at_ms) = tokens(rule.of_key(), partition.bucket, now);
     let (_, total_next_token_at_ms) = tokens(rule.total, limit.bucket, now);
+    let is_full =
+        |running: u64, most: Option<u32>| most.is_some_and(|most| running >= u64::from(most));
+    let key = match is_full(partition.running, rule.of_key().concurrency) {
+        true => Some(Some(id.clone())),
+        false => is_full(limit.running, rule.total.concurrency).then_some(None),
+    };
+    let holders = match key {
+        Some(key) => holders(store, &id.limit(), key, HOLDERS).await?,
+        None => Vec::new(),
+    };
     Ok(LimitWait {
         before: before.min(COUNTED.into()),
         before_more: before > COUNTED.into(),
@@ -61,5 +75,27 @@ async fn wait(
         next_token_at_ms,
         total_next_token_at_ms,
         debounced_until_ms: debounced_until(&partition, now),
+        holders: holders.into_iter().map(|(_, holder)| holder).collect(),
     })
+}
+
+/// Who was admitted by a key of a limit, or by all of them: those that are halted first.
+pub(super) async fn holders(
+    store: &dyn Store,
+    limit: &LimitName,
+    key: Option<PartitionId>,
+    most: u32,
+) -> Result<Vec<(PartitionId, LimitHolder)>, StoreError> {
+    let filter = AdmittedFilter { name: limit.clone(), key, limit: most };
+    let (ids, places): (Vec<PromiseId>, Vec<Place>) =
+        store.read().admitted(&filter).await?.into_iter().unzip();
+    let rows = store.read().promises(&ids).await?;
+    let holders = rows.into_iter().zip(places).filter_map(|(row, place)| {
+        let PromiseRow { promise, task } = row?;
+        let state = view::state(&promise, &task?);
+        // It may have settled since.
+        let holder = LimitHolder { id: promise.id().to_string(), state };
+        (!state.is_settled()).then_some((place.partition, holder))
+    });
+    Ok(holders.collect())
 }

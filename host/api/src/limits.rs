@@ -6,24 +6,27 @@ use axum::{Json, extract::State, http::StatusCode};
 use segno_core::{
     command::Command,
     id::PromiseId,
-    limit::{Bounds, Bucket, Limit, LimitName, Partition, Rule},
+    limit::{Bounds, Bucket, Limit, LimitName, Partition, PartitionId, Rule},
     reply::Reply,
     time::Timestamp,
 };
 use segno_store::{LimitFilter, LimitRow, PartitionFilter, Store};
 
 use super::{
-    Api, ApiError,
+    Api, ApiError, behind,
     body::{Body, Query, Segments},
     catalog::{Entry, Modules},
     model::{
-        LimitBefore, LimitChanged, LimitItem, LimitKey, LimitList, LimitQuery, LimitRule,
-        LimitSource, LimitView, SetLimit,
+        LimitBefore, LimitChanged, LimitHolder, LimitItem, LimitKey, LimitList, LimitQuery,
+        LimitRule, LimitSource, LimitView, SetLimit,
     },
     openapi::Refusals,
     page,
     state::{refused, unexpected},
 };
+
+/// Executions that were admitted which are looked at for a page of keys.
+const LOOKED_AT: u32 = 1_000;
 
 /// Lists the limits that modules declare or operators set, by name.
 #[utoipa::path(
@@ -70,9 +73,20 @@ pub async fn describe(
     let keys = store.read().partitions(&filter).await?;
     let now = api.host.env.clock.now();
     let rule = row.rule().cloned().unwrap_or_default();
+    let mut holders: BTreeMap<PartitionId, Vec<LimitHolder>> = BTreeMap::new();
+    for (key, holder) in behind::holders(&*store, &name, None, LOOKED_AT).await? {
+        let holders = holders.entry(key).or_default();
+        if holders.len() < behind::HOLDERS as usize {
+            holders.push(holder);
+        }
+    }
+    let shown = |(id, row): &(PartitionId, Partition)| LimitKey {
+        holders: holders.get(id).cloned().unwrap_or_default(),
+        ..key(id.key(), row, &rule, now)
+    };
     Ok(Json(LimitView {
         limit: item(&name, &row, now),
-        keys: keys.items.iter().map(|(id, row)| key(id.key(), row, &rule, now)).collect(),
+        keys: keys.items.iter().map(shown).collect(),
         next: keys.next.map(|id| id.key().to_owned()),
     }))
 }
@@ -261,6 +275,7 @@ fn key(key: &str, row: &Partition, rule: &Rule, now: Timestamp) -> LimitKey {
         tokens,
         next_token_at_ms,
         debounced_until_ms: debounced_until(row, now),
+        holders: Vec::new(),
     }
 }
 

@@ -1,20 +1,30 @@
 //! Why an execution does not go on: from it along what it waits for, to what has to happen.
 
 use axum::{Json, extract::State};
-use segno_core::id::PromiseId;
+use segno_core::{address, id::PromiseId, tags};
 use segno_engine::{stuck::names_a_module, worker::replay::open_places};
+use segno_store::{ObjectFilter, ObjectRow};
 use serde_json::Value;
 
 use super::{
     Api, ApiError,
     body::Segment,
+    catalog::Modules,
     invocations::look_at,
-    model::{Invocation, InvocationState, Wait, WaitKind, Why, WhyLink, WhyReason},
+    model::{
+        HandlerKind, Invocation, InvocationState, Message, MessageKind, Wait, WaitKind, Why,
+        WhyAlternative, WhyLink, WhyMessage, WhyReason,
+    },
     openapi::Refusals,
+    target::Target,
 };
 
 /// Executions in a chain.
 const LONGEST: usize = 32;
+/// Other promises that are named.
+const ALTERNATIVES: usize = 5;
+/// The kinds of notes that say that the code came to an end from which it cannot go on.
+const CODE: [&str; 3] = ["divergence", "trap", "waits-for-nothing"];
 
 /// Says why an execution does not go on, and what would set it going.
 #[utoipa::path(
@@ -26,6 +36,15 @@ pub async fn why(State(api): State<Api>, Segment(id): Segment) -> Result<Json<Wh
     let mut why = Why { chain: Vec::new(), cycle: Vec::new(), more: false };
     let mut next = Some(api.generation(id).await?);
     while let Some(id) = next {
+        if let Some(first) = why.chain.iter().position(|link| link.id == id.as_str()) {
+            let circle: Vec<String> =
+                why.chain[first..].iter().map(|link| link.id.clone()).collect();
+            if let Some(last) = why.chain.last_mut() {
+                deadlocked(last, &circle);
+            }
+            why.cycle = circle;
+            break;
+        }
         if why.chain.len() == LONGEST {
             why.more = true;
             break;
@@ -42,11 +61,22 @@ pub async fn why(State(api): State<Api>, Segment(id): Segment) -> Result<Json<Wh
             link.on.clone_from(&seen.module);
             link.commands = vec!["segno deploy FILE.wasm".to_owned()];
         }
-        if link.reason == WhyReason::Deadlocked {
-            why.cycle.clone_from(&seen.deadlock);
+        match link.reason {
+            WhyReason::Deadlocked => why.cycle.clone_from(&seen.deadlock),
+            WhyReason::Turn => {
+                let holder = holder(&api, link.on.as_deref()).await?;
+                link.on = holder.or(link.on);
+            }
+            WhyReason::Halted => link.commands = continuations(&seen, &*api.modules().await?),
+            WhyReason::Signal | WhyReason::Promise => {
+                takes(&mut link, &seen, &*api.modules().await?);
+            }
+            _ => {}
         }
         next = match link.reason {
-            WhyReason::Call | WhyReason::Turn => link.on.clone().map(PromiseId::new),
+            WhyReason::Call | WhyReason::Turn | WhyReason::Limit => {
+                link.on.clone().map(PromiseId::new)
+            }
             _ => None,
         };
         why.chain.push(link);
@@ -70,6 +100,139 @@ async fn is_missing(api: &Api, seen: &Invocation) -> Result<bool, ApiError> {
     Ok(!api.modules().await?.0.iter().any(|entry| entry.digest.to_string() == *module))
 }
 
+/// Whose turn it is with the object for which this execution waits or runs: those in the line between are
+/// not looked at one by one.
+async fn holder(api: &Api, id: Option<&str>) -> Result<Option<String>, ApiError> {
+    let Some(id) = id.map(PromiseId::from) else { return Ok(None) };
+    let store = api.look().await?;
+    let Some(row) = store.read().promise(&id).await? else { return Ok(None) };
+    let Some(object) = tags::turn(&row.promise.spec.tags) else { return Ok(None) };
+    let filter =
+        ObjectFilter { prefix: Some(object.to_owned()), limit: 1, ..ObjectFilter::default() };
+    let page = store.read().objects(&filter).await?;
+    let line = page.items.iter().find(|row| row.object.as_str() == object);
+    let Some(holder) = line.and_then(ObjectRow::holder) else { return Ok(None) };
+    let row = store.read().promise(holder).await?;
+    Ok(row.filter(|row| row.promise.is_pending()).map(|_| holder.to_string()))
+}
+
+/// What sets a halted execution going.
+fn continuations(seen: &Invocation, modules: &Modules) -> Vec<String> {
+    let id = quoted(&seen.id);
+    let mut commands = Vec::new();
+    // Only executions of modules have a journal that can be replayed.
+    if names_a_module(&seen.target) && seen.journal_len > 0 {
+        commands.push(format!("segno replay {id}"));
+    }
+    let is_its_code = seen.note.as_ref().is_some_and(|note| CODE.contains(&note.kind.as_str()));
+    let alias = Target::parse(&seen.target).ok().filter(|_| names_a_module(&seen.target));
+    let alias = alias.map(|target| target.module.into_owned());
+    let present = alias.as_deref().and_then(|alias| modules.find(alias));
+    let is_other = present.is_some_and(|entry| Some(entry.digest.to_string()) != seen.module);
+    match alias {
+        // The alias has had other code since.
+        Some(alias) if is_other => {
+            commands.push(format!("segno continue {id} --module {}", quoted(&alias)));
+        }
+        // The same code would come to the same end.
+        Some(alias) if is_its_code && !alias.starts_with("sha256:") => {
+            let alias = quoted(&alias);
+            commands.push(format!(
+                "segno deploy FILE.wasm --as {alias} && segno continue {id} --module {alias}"
+            ));
+        }
+        _ => {}
+    }
+    if !is_its_code || commands.is_empty() {
+        commands.push(format!("segno continue {id}"));
+    }
+    commands
+}
+
+/// Adds what an execution takes now, as its module declares it, with commands that send that.
+fn takes(link: &mut WhyLink, seen: &Invocation, modules: &Modules) {
+    let entry = modules.0.iter().find(|entry| Some(entry.digest.to_string()) == seen.module);
+    let name = address::function_of(&seen.target);
+    let Some(function) = entry.and_then(|entry| entry.function(&name)) else { return };
+    let id = quoted(&seen.id);
+    let mut commands = Vec::new();
+    if link.reason == WhyReason::Promise {
+        let named = |message: &&Message| {
+            let promise = PromiseId::from(seen.id.as_str()).named(&message.name);
+            message.kind == MessageKind::Promise && link.on.as_deref() == Some(promise.as_str())
+        };
+        if let Some(message) = function.messages.iter().find(named) {
+            let on = quoted(link.on.as_deref().unwrap_or_default());
+            commands.push(format!("segno resolve {on} {}", quoted(&example(&message.schema))));
+            commands.push(format!("segno reject {on} TEXT"));
+            link.takes.push(message_view("promise", &message.name, Some(&message.schema)));
+        }
+    } else {
+        for message in &function.messages {
+            if message.kind == MessageKind::Signal {
+                let (name, value) = (quoted(&message.name), quoted(&example(&message.schema)));
+                commands.push(format!("segno signal {id} {name} {value}"));
+                link.takes.push(message_view("signal", &message.name, Some(&message.schema)));
+            }
+        }
+        for handler in &function.handlers {
+            if handler.kind == HandlerKind::Update {
+                let schema = handler.input_schema.as_ref();
+                let value = schema.map(|schema| format!(" {}", quoted(&example(schema))));
+                let name = quoted(&handler.name);
+                commands.push(format!("segno update {id} {name}{}", value.unwrap_or_default()));
+                link.takes.push(message_view("update", &handler.name, schema));
+            }
+        }
+    }
+    if !commands.is_empty() {
+        link.commands = commands;
+    }
+}
+
+fn message_view(kind: &str, name: &str, schema: Option<&Value>) -> WhyMessage {
+    let value = schema.and_then(type_of).map(str::to_owned);
+    WhyMessage { kind: kind.to_owned(), name: name.to_owned(), value }
+}
+
+/// The type that a schema asks for, if it asks for one.
+fn type_of(schema: &Value) -> Option<&str> {
+    schema.get("type")?.as_str()
+}
+
+/// A value of the form that a schema asks for.
+fn example(schema: &Value) -> String {
+    let known = schema.get("examples").and_then(|examples| examples.get(0));
+    let known = known.or_else(|| schema.get("enum").and_then(|values| values.get(0)));
+    if let Some(value) = known.or_else(|| schema.get("default")) {
+        return value.to_string();
+    }
+    match type_of(schema) {
+        Some("boolean") => "true".to_owned(),
+        Some("integer" | "number") => "1".to_owned(),
+        Some("string") => "\"TEXT\"".to_owned(),
+        Some("null") => "null".to_owned(),
+        Some("array") => "[]".to_owned(),
+        Some("object") => {
+            let properties = schema.get("properties").and_then(Value::as_object);
+            let required = schema.get("required").and_then(Value::as_array);
+            let names = required.into_iter().flatten().filter_map(Value::as_str);
+            let fields = names.map(|name| {
+                let value = properties.and_then(|properties| properties.get(name));
+                format!("{}: {}", Value::from(name), value.map_or("null".to_owned(), example))
+            });
+            format!("{{{}}}", fields.collect::<Vec<_>>().join(", "))
+        }
+        _ => "JSON".to_owned(),
+    }
+}
+
+/// Makes a link the last of a circle.
+fn deadlocked(link: &mut WhyLink, circle: &[String]) {
+    link.reason = WhyReason::Deadlocked;
+    link.commands = circle.iter().map(|id| format!("segno cancel {}", quoted(id))).collect();
+}
+
 /// Where in its code a workflow waits that is suspended; none: a replay does not tell.
 async fn place(api: &Api, link: &WhyLink) -> Option<Value> {
     let on = link.on.as_ref().filter(|_| link.state == InvocationState::Suspended)?;
@@ -88,6 +251,8 @@ fn link(seen: &Invocation, now: i64) -> WhyLink {
         on: None,
         until_at_ms: None,
         others: 0,
+        alternatives: Vec::new(),
+        takes: Vec::new(),
         created_at_ms: seen.created_at_ms,
         attempt: seen.attempt,
         note: seen.note.clone(),
@@ -101,10 +266,6 @@ fn link(seen: &Invocation, now: i64) -> WhyLink {
     match seen.state {
         InvocationState::Halted => {
             link.reason = WhyReason::Halted;
-            link.commands = vec![
-                command(&["segno replay", &quoted(id)]),
-                command(&["segno continue", &quoted(id)]),
-            ];
         }
         InvocationState::Acquired => {
             link.reason = WhyReason::Running;
@@ -138,15 +299,18 @@ fn pending(seen: &Invocation, now: i64, link: &mut WhyLink) {
 }
 
 fn suspended(seen: &Invocation, link: &mut WhyLink) {
-    if let Some(limit) = seen.limit.as_ref().filter(|limit| limit.waits.is_some()) {
+    if let Some((limit, waits)) =
+        seen.limit.as_ref().and_then(|limit| Some((limit, limit.waits.as_ref()?)))
+    {
         link.reason = WhyReason::Limit;
+        link.on = waits.holders.first().map(|holder| holder.id.clone());
+        link.until_at_ms = waits.next_token_at_ms.max(waits.debounced_until_ms);
         link.commands.push(format!("segno limit show {} --keys", quoted(&limit.limit)));
         link.limit = Some(limit.clone());
         return;
     }
     if !seen.deadlock.is_empty() {
-        link.reason = WhyReason::Deadlocked;
-        link.commands.extend(seen.deadlock.iter().map(|id| format!("segno cancel {}", quoted(id))));
+        deadlocked(link, &seen.deadlock);
         return;
     }
     let mut waits: Vec<&Wait> = seen.waits.iter().collect();
@@ -159,6 +323,12 @@ fn suspended(seen: &Invocation, link: &mut WhyLink) {
     link.on = Some(first.id.clone());
     link.until_at_ms = first.until_at_ms;
     link.others = seen.waits_count.saturating_sub(1);
+    let alternatives = waits.iter().skip(1).take(ALTERNATIVES).map(|wait| WhyAlternative {
+        id: wait.id.clone(),
+        kind: wait.kind,
+        until_at_ms: wait.until_at_ms,
+    });
+    link.alternatives = alternatives.collect();
     let (id, on) = (seen.id.as_str(), quoted(&first.id));
     link.reason = match first.kind {
         WaitKind::Call => WhyReason::Call,

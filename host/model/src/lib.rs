@@ -60,8 +60,8 @@ pub use invocation::{
 };
 pub use journal::{JournalPage, JournalRecord, OutcomeView, RecordKind};
 pub use limit::{
-    BehindLimit, LimitBefore, LimitChanged, LimitItem, LimitKey, LimitList, LimitQuery,
-    LimitSource, LimitView, LimitWait, SetLimit,
+    BehindLimit, LimitBefore, LimitChanged, LimitHolder, LimitItem, LimitKey, LimitList,
+    LimitQuery, LimitSource, LimitView, LimitWait, SetLimit,
 };
 pub use limit_rule::{
     LimitBounds, LimitDebounce, LimitOrder, LimitPriority, LimitRate, LimitRule, LimitSingleton,
@@ -87,8 +87,8 @@ pub use replay::{
 pub use resource::{ResourceLeaseView, ResourceView, TakeResource, WriteResource};
 pub use saga::{SagaPage, SagaState, SagaStepState, SagaStepView, SagaView, UndoState, UndoView};
 pub use schedule::{
-    Backfill, Backfilled, CreateSchedule, Overlap, ScheduleCreated, ScheduleList, ScheduleQuery,
-    ScheduleView,
+    Backfill, Backfilled, CreateSchedule, LastRun, Overlap, ScheduleCreated, ScheduleList,
+    ScheduleQuery, ScheduleView, SkipsView, Trigger, Triggered, Upcoming,
 };
 pub use session::Session;
 pub use start::{Accepted, SendSignal, SignalAccepted, StartInvocation, Started};
@@ -98,4 +98,4 @@ pub use task::{
     TaskState, TaskView,
 };
 pub use tree::{NodeKind, TreeNode, TreePage, TreeQuery};
-pub use why::{Why, WhyLink, WhyReason};
+pub use why::{Why, WhyAlternative, WhyLink, WhyMessage, WhyReason};

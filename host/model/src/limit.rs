@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
-use super::{LimitRule, whole};
+use super::{InvocationState, LimitRule, whole};
 
 /// Parameters of listing limits, or the keys of one.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
@@ -104,6 +104,10 @@ pub struct LimitKey {
     /// Nobody begins before: it is debounced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub debounced_until_ms: Option<i64>,
+    /// Who was admitted and has not settled: halted ones first, then in the order in which they came (at
+    /// most 10).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub holders: Vec<LimitHolder>,
 }
 
 /// The body of `PUT /v1/limits/{module}/{function}`: the whole rule.
@@ -185,6 +189,19 @@ pub struct LimitWait {
     /// Nobody of its key begins before: it is debounced.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub debounced_until_ms: Option<i64>,
+    /// Who has the places that it waits for, if it waits for one: halted ones first, then in the order in
+    /// which they came (at most 10).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub holders: Vec<LimitHolder>,
+}
+
+/// An execution that a limit has admitted.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct LimitHolder {
+    /// Its id.
+    pub id: String,
+    /// Its state.
+    pub state: InvocationState,
 }
 
 fn is_false(flag: &bool) -> bool {

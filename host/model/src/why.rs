@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::{BehindLimit, InvocationState, Lease, Note};
+use super::{BehindLimit, InvocationState, Lease, Note, WaitKind};
 
 /// Why an execution, or a promise that it waits for, is not done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, ToSchema)]
@@ -18,7 +18,7 @@ pub enum WhyReason {
     ModuleMissing,
     /// It waits for an execution that waits for it, perhaps through others.
     Deadlocked,
-    /// It waits behind a limit.
+    /// It waits behind a limit; if others have all of its places, the next link is the first of them.
     Limit,
     /// It waits for its turn with an object; the next link has it.
     Turn,
@@ -64,6 +64,12 @@ pub struct WhyLink {
     pub until_at_ms: Option<i64>,
     /// How many other promises it waits for; each of them may set it going.
     pub others: u32,
+    /// The first of those others.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub alternatives: Vec<WhyAlternative>,
+    /// What may be sent to it now, as far as its module says: signals, updates, the value of the promise.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub takes: Vec<WhyMessage>,
     /// When it was created.
     pub created_at_ms: i64,
     /// Number of failed attempts since its last progress.
@@ -82,6 +88,30 @@ pub struct WhyLink {
     pub place: Option<Value>,
     /// What moves it, as commands of `segno`.
     pub commands: Vec<String>,
+}
+
+/// Something else that sets an execution going.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct WhyAlternative {
+    /// The promise.
+    pub id: String,
+    /// Its kind.
+    pub kind: WaitKind,
+    /// When it settles by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub until_at_ms: Option<i64>,
+}
+
+/// Something that an execution declares to take.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct WhyMessage {
+    /// `signal`, `update` or `promise`.
+    pub kind: String,
+    /// Its name.
+    pub name: String,
+    /// The type of its value in a word: `boolean`, `string`, `object`, and so on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
 }
 
 /// Why an execution does not go on: the chain from it to what it waits for in the end.

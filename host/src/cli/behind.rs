@@ -1,7 +1,7 @@
 //! The limit that an execution is behind, in words.
 
 use super::{show::plain, time::relative};
-use crate::api::model::{BehindLimit, LimitWait};
+use crate::api::model::{BehindLimit, InvocationState, LimitHolder, LimitWait};
 
 /// `shop/order, key acme, priority 2`.
 pub fn name(behind: &BehindLimit) -> String {
@@ -49,7 +49,20 @@ fn facts(waits: &LimitWait, has_priority: bool, now: i64) -> Vec<String> {
         true => format!("{before} of its priority before it"),
         false => format!("{before} before it"),
     });
+    if !waits.holders.is_empty() {
+        let more = if *running.max(total_running) > 3 { ", …" } else { "" };
+        facts.push(format!("held by {}{more}", holders(&waits.holders)));
+    }
     facts
+}
+
+/// The first of those who were admitted.
+pub fn holders(holders: &[LimitHolder]) -> String {
+    let named = holders.iter().take(3).map(|LimitHolder { id, state }| match state {
+        InvocationState::Halted => format!("{} (halted)", plain(id)),
+        _ => plain(id),
+    });
+    named.collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -82,6 +95,12 @@ mod tests {
             said("", slow),
             "waits behind the limit of shop/ship: 9 of 9 in all, the next token comes in 2.5 s, more than 1,000 before it; `segno limit show shop/ship --keys` shows the others"
         );
+        let holder = |id: &str, state| LimitHolder { id: id.to_owned(), state };
+        let holders =
+            vec![holder("o-3", InvocationState::Halted), holder("o-1", InvocationState::Acquired)];
+        let full = LimitWait { running: 2, concurrency: Some(2), holders, ..Default::default() };
+        let full = said("acme", full);
+        assert!(full.contains("2 of 2 run, none before it, held by o-3 (halted), o-1;"), "{full}");
         let held = LimitWait { debounced_until_ms: Some(4_000), ..Default::default() };
         let held = said("a", held);
         assert!(held.contains("debounced, it begins in 4.0 s if no other comes"), "{held}");

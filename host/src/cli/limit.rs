@@ -10,7 +10,7 @@ use segno_core::{
 };
 
 use super::{
-    CliError, Console, Exit,
+    CliError, Console, Exit, behind,
     console::CYAN,
     input::read_json,
     limit_words::limit_words,
@@ -419,6 +419,8 @@ fn keys(view: &LimitView, console: &mut Console) -> Result<(), CliError> {
     columns.extend(lanes.then(|| Column::text("BY PRIORITY").rank(2)));
     columns.extend(tokens.then(|| Column::number("TOKENS")));
     columns.extend(next.then(|| Column::whole("NEXT")));
+    let held = has(|key| !key.holders.is_empty());
+    columns.extend(held.then(|| Column::text("HELD BY").rank(1)));
     let mut table = Table::new(&columns);
     for key in &view.keys {
         let name = if key.key.is_empty() { "(all)".to_owned() } else { plain(&key.key) };
@@ -433,6 +435,9 @@ fn keys(view: &LimitView, console: &mut Console) -> Result<(), CliError> {
         let at = key.debounced_until_ms.max(key.next_token_at_ms);
         let at = at.map_or_else(|| "-".to_owned(), |at| relative(at, now));
         cells.extend(next.then(|| Cell::from(at)));
+        let more = if key.running > 3 { ", …" } else { "" };
+        let by = format!("{}{more}", behind::holders(&key.holders));
+        cells.extend(held.then(|| Cell::from(by)));
         table.row(cells);
     }
     console.line("")?;

@@ -10,7 +10,7 @@ use super::{
     time::{length, now_ms, relative},
 };
 use crate::{
-    api::model::{self, WhyLink, WhyReason},
+    api::model::{self, WaitKind, WhyLink, WhyMessage, WhyReason},
     client::Client,
 };
 
@@ -82,7 +82,8 @@ fn step(link: &WhyLink, why: &model::Why, now: i64, console: &mut Console) -> Re
     let id = console.paint(CYAN, &plain(&link.id));
     let state = console.paint(state_style(link.state), state_name(link.state, false));
     let target = plain(short_target(&link.target));
-    let since = console.paint(DIM, &format!("since {}", length(now - link.created_at_ms)));
+    let since =
+        console.paint(DIM, &format!("since {}", length(now.saturating_sub(link.created_at_ms))));
     let text =
         format!("{id}  {target}  {state}, {since}: {}", plain_lines(&cause(link, why, now), 0));
     console.paragraph("  ", &text, 4)
@@ -92,11 +93,7 @@ fn step(link: &WhyLink, why: &model::Why, now: i64, console: &mut Console) -> Re
 fn cause(link: &WhyLink, why: &model::Why, now: i64) -> String {
     let until = link.until_at_ms.map(|at| relative(at, now));
     let on = link.on.as_deref().map(plain).unwrap_or_default();
-    let others = match link.others {
-        0 => String::new(),
-        1 => "; and one other".to_owned(),
-        others => format!("; and {others} others"),
-    };
+    let others = alternatives(link, now);
     let at_latest = match (&until, link.reason) {
         (Some(until), WhyReason::Call | WhyReason::Promise | WhyReason::SagaStep) => {
             format!(", {until} at the latest")
@@ -148,11 +145,49 @@ fn cause(link: &WhyLink, why: &model::Why, now: i64) -> String {
             "nobody knows whether a step of a saga acted: find out, and say it".to_owned()
         }
         WhyReason::Promise => format!("waits for the promise {on}, which somebody settles"),
-        WhyReason::Signal => "waits for a signal".to_owned(),
+        WhyReason::Signal => match takes(link).as_str() {
+            "" => "waits for a signal".to_owned(),
+            takes => format!("waits for {takes}"),
+        },
         WhyReason::Timer => format!("sleeps: goes on {at}"),
         WhyReason::Nothing => "is suspended and waits for nothing that is known".to_owned(),
     };
     format!("{text}{at_latest}{others}")
+}
+
+/// What an execution takes, as its module declares it: ``the signal `approve` (boolean)``.
+fn takes(link: &WhyLink) -> String {
+    let named = link.takes.iter().map(|WhyMessage { kind, name, value }| {
+        let value = value.as_ref().map(|value| format!(" ({})", plain(value)));
+        format!("the {kind} `{}`{}", plain(name), value.unwrap_or_default())
+    });
+    named.collect::<Vec<_>>().join(" or ")
+}
+
+/// What else sets an execution going.
+fn alternatives(link: &WhyLink, now: i64) -> String {
+    let named = link.alternatives.iter().map(|other| {
+        let id = plain(&other.id);
+        match (other.kind, other.until_at_ms) {
+            (WaitKind::Timer, Some(at)) => format!("the end of a sleep {}", relative(at, now)),
+            (WaitKind::Timer, None) => "the end of a sleep".to_owned(),
+            (WaitKind::Signal, _) => "a signal".to_owned(),
+            (WaitKind::Call, _) => format!("the call {id}"),
+            (WaitKind::Promise, _) => format!("the promise {id}"),
+            (WaitKind::Turn, _) => format!("its turn behind {id}"),
+        }
+    });
+    let mut named: Vec<String> = named.collect();
+    let more = (link.others as usize).saturating_sub(named.len());
+    match more {
+        0 => {}
+        1 => named.push("one more promise".to_owned()),
+        more => named.push(format!("{more} more promises")),
+    }
+    match named.is_empty() {
+        true => String::new(),
+        false => format!(", or for {}", named.join(", or ")),
+    }
 }
 
 /// Why a person is waited for: the kind of what was noted, in words.

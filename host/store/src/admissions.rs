@@ -24,6 +24,17 @@ pub struct PartitionFilter {
     pub limit: u32,
 }
 
+/// Which executions that a limit has admitted to list.
+#[derive(Debug, Clone)]
+pub struct AdmittedFilter {
+    /// Of which limit.
+    pub name: LimitName,
+    /// Only of this key of it.
+    pub key: Option<PartitionId>,
+    /// The largest number of them.
+    pub limit: u32,
+}
+
 /// A limit that has a row: an operator set it, or somebody came to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LimitRow {
@@ -40,6 +51,16 @@ impl PartitionFilter {
         let first = || format!("{}?", self.name);
         let after = self.after.as_ref().map_or_else(first, ToString::to_string);
         (after, format!("{}A", self.name))
+    }
+}
+
+impl AdmittedFilter {
+    /// The first and the last partition.
+    pub(super) fn bounds(&self) -> (String, String) {
+        match &self.key {
+            Some(key) => (key.to_string(), key.to_string()),
+            None => PartitionFilter { name: self.name.clone(), after: None, limit: 0 }.bounds(),
+        }
     }
 }
 

@@ -33,7 +33,7 @@ mod writing;
 #[cfg(test)]
 mod tests;
 
-pub use admissions::{LimitFilter, LimitRow, PartitionFilter};
+pub use admissions::{AdmittedFilter, LimitFilter, LimitRow, PartitionFilter};
 pub use call_tree::{CallTree, Child, Neighbours, Parent};
 pub use diagnosis::{Diagnosis, Finding, examine, examine_pages};
 pub use error::StoreError;

@@ -15,9 +15,10 @@ use segno_core::{
 };
 
 use super::{
-    Counts, EventPlace, EventRow, History, InvocationFilter, InvocationRow, LimitFilter, LimitRow,
-    LogRow, ObjectFilter, ObjectRow, Page, PartitionFilter, PromiseFilter, PromiseRow, PromiseSize,
-    ScheduleFilter, SchedulePage, StateCounts, StateSize, StoreError, Waits,
+    AdmittedFilter, Counts, EventPlace, EventRow, History, InvocationFilter, InvocationRow,
+    LimitFilter, LimitRow, LogRow, ObjectFilter, ObjectRow, Page, PartitionFilter, PromiseFilter,
+    PromiseRow, PromiseSize, ScheduleFilter, SchedulePage, StateCounts, StateSize, StoreError,
+    Waits,
 };
 
 /// Reads. Each sees a committed state at least as new as every `execute` that had been answered
@@ -96,6 +97,13 @@ pub trait Read: Send + Sync {
     /// Where an execution stands behind its limit, and how many of its priority wait before it,
     /// counted up to `most`.
     async fn place(&self, id: &PromiseId, most: u32) -> Result<Option<(Place, u64)>, StoreError>;
+
+    /// Executions that a limit has admitted and that have not settled: halted ones first, then in the
+    /// order in which they came.
+    async fn admitted(
+        &self,
+        filter: &AdmittedFilter,
+    ) -> Result<Vec<(PromiseId, Place)>, StoreError>;
 
     /// Invocations in the order of their creation, newest first.
     async fn list(&self, filter: &InvocationFilter) -> Result<Page<InvocationRow>, StoreError>;

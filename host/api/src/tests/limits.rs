@@ -198,7 +198,18 @@ async fn an_execution_that_waits_says_behind_what() {
     let admitted = world.get("/v1/invocations/a").await.ok();
     assert_eq!(admitted["limit"], json!({ "limit": "shop/ship", "key": "acme", "priority": 2 }));
     let waits = &world.get("/v1/invocations/c").await.ok()["limit"]["waits"];
-    assert_eq!(waits, &json!({ "before": 1, "running": 1, "concurrency": 1, "total_running": 1 }));
+    let holders = json!([{ "id": "a", "state": "pending" }]);
+    assert_eq!(
+        waits,
+        &json!({ "before": 1, "running": 1, "concurrency": 1, "total_running": 1, "holders": holders })
+    );
+    assert_eq!(world.get(SHIP).await.ok()["keys"][0]["holders"], holders);
+    world.halt("a").await;
+    let why = world.get("/v1/invocations/c/why").await.ok();
+    assert_eq!(
+        (&why["chain"][0]["on"], &why["chain"][1]["reason"]),
+        (&json!("a"), &json!("halted"))
+    );
     // A wait is answered when its time is over, and it waits still.
     let waited = world.get("/v1/invocations/c/wait?timeout_ms=20").await.ok();
     assert_eq!(waited["state"], "suspended");

@@ -90,14 +90,14 @@ async fn an_execution_that_waits_behind_a_limit_is_seen_to() {
     assert!(!said.out.contains("waits behind"), "{}", said.out);
     let said = run(&server, &["inspect", "c"]).await;
     let why = format!(
-        "{behind}: 1 of 1 run, 1 of its priority before it; `segno limit show shop/ship --keys` shows the others"
+        "{behind}: 1 of 1 run, 1 of its priority before it, held by a; `segno limit show shop/ship --keys` shows the others"
     );
     assert!(said.out.contains(&why), "{}", said.out);
     let said = run(&server, &["limit", "show", "shop/ship", "--keys"]).await;
     let table: Vec<&str> = said.out.lines().skip_while(|line| !line.starts_with("KEY")).collect();
     assert_eq!(
         table,
-        ["KEY   RUNNING  WAITING  BY PRIORITY", "acme        1        3  2: 2, 0: 1"]
+        ["KEY   RUNNING  WAITING  BY PRIORITY  HELD BY", "acme        1        3  2: 2, 0: 1   a"]
     );
     let said = run(&server, &["limit", "show", "shop/ship", "--keys", "--json"]).await.json();
     assert_eq!(said["keys"][0]["priorities"]["2"], 2);

@@ -9,6 +9,8 @@ use segno_core::{
     value::{Tags, Text, Value as Stored},
 };
 
+use serde_json::json;
+
 use super::{Exit, host, run, run_in};
 use crate::api::testing::World;
 
@@ -80,8 +82,10 @@ async fn each_state_has_its_reason_and_its_command() {
     says(&server, "fails", "fails  1 attempt failed; the next comes in ", &parts).await;
     world.start("halted").await.ok();
     world.halt("halted").await;
-    let parts =
-        ["divergence: the replay leaves", "→ segno replay halted", "→ segno continue halted"];
+    let parts = [
+        "divergence: the replay leaves",
+        "→ segno deploy FILE.wasm --as shop && segno continue halted --module shop",
+    ];
     let first = "halted  is halted, and waits for a person: its code asks for something else";
     says(&server, "halted", first, &parts).await;
     world.start("over").await.ok();
@@ -124,7 +128,7 @@ async fn what_is_waited_for_is_named_with_who_can_settle_it() {
     says(
         &server,
         "both",
-        "both  waits for the promise a gate, which somebody settles; and one other",
+        "both  waits for the promise a gate, which somebody settles, or for the end of a sleep in ",
         &[],
     )
     .await;
@@ -161,7 +165,8 @@ async fn a_chain_is_followed_to_the_one_that_has_to_be_acted_on() {
     world.start("ill").await.ok();
     world.halt("ill").await;
     suspended(&world, "join", &["well", "ill"]).await;
-    says(&server, "join", "ill  is halted", &[": waits for the call ill; and one other"]).await;
+    says(&server, "join", "ill  is halted", &[": waits for the call ill, or for the call well"])
+        .await;
     world.settle("approval", Verdict::Resolved, "true").await;
     says(&server, "a", "c  waits for a host to take it", &[]).await;
 }
@@ -203,8 +208,95 @@ async fn one_behind_a_limit_says_what_is_missing() {
         let start = ["start", "shop/ship", "{\"c\": \"acme\"}", "--id", id];
         assert_eq!(run(&server, &start).await.exit, Exit::Done);
     }
-    let first = "second  waits behind the limit of shop/ship, key acme: 1 of 1 run, none before it";
-    says(&server, "second", first, &["→ segno limit show shop/ship --keys"]).await;
+    let behind =
+        "waits behind the limit of shop/ship, key acme: 1 of 1 run, none before it, held by first";
+    says(&server, "second", "first  waits for a host to take it", &[behind]).await;
+    world.halt("first").await;
+    let parts = ["held by first (halted)", "→ segno deploy FILE.wasm"];
+    says(&server, "second", "first  is halted, and waits for a person", &parts).await;
+    let said = run(&server, &["limit", "show", "shop/ship", "--keys"]).await;
+    assert!(said.out.contains("first (halted)"), "{}", said.out);
+}
+
+#[tokio::test]
+async fn a_circle_through_a_limit_is_named() {
+    let (world, server) = host().await;
+    run(&server, &["limit", "set", "shop/ship", "--key", "no", "--concurrency", "1"]).await;
+    world.command(Command::LimitDue { name: "shop/ship".into() }).await;
+    let first = held(&world, "first").await;
+    world.start("second").await.ok();
+    waits(&world, first, &["second"]).await;
+    let (line, out) = said(&server, "second").await;
+    assert!(line.contains("waits for itself: second → first → second"), "{out}");
+    assert!(out.contains("→ segno cancel first"), "{out}");
+}
+
+#[tokio::test]
+async fn behind_many_in_the_line_of_an_object_is_who_has_the_turn() {
+    let (world, server) = host().await;
+    world.upload("bank", "wasm Account/run").await.ok();
+    for number in 0..40 {
+        let start = json!({ "id": format!("l{number}"), "target": "bank/Account@7/run" });
+        world.post("/v1/invocations", start).await.ok();
+    }
+    world.halt("l0").await;
+    says(&server, "l39", "l0  is halted", &["waits for its turn with an object, behind l0"]).await;
+}
+
+#[tokio::test]
+async fn what_a_module_declares_is_named_with_a_ready_command() {
+    let (world, server) = host().await;
+    world.upload("desk", "wasm desk").await.ok();
+    for (id, awaited) in [("d", "d/s/0"), ("e", "e/p/approved")] {
+        let start = json!({ "id": id, "target": "desk/desk", "input": null });
+        world.post("/v1/invocations", start).await.ok();
+        let claim = world.acquire(id).await;
+        let new = NewPromise {
+            id: awaited.into(),
+            param: Stored::default(),
+            tags: Tags::new(),
+            timeout_at: Timestamp::NEVER,
+        };
+        let actions = vec![FenceAction { index: CommandIndex(0), act: FenceAct::Create { new } }];
+        let (records, logs) = (vec![], vec![]);
+        world.command(Command::TaskFence { claim: claim.clone(), records, logs, actions }).await;
+        waits(&world, claim, &[awaited]).await;
+    }
+    let first = "d  waits for the signal `close` (null)";
+    says(&server, "d", first, &["→ segno signal d close null"]).await;
+    let parts = ["→ segno resolve e/p/approved true", "→ segno reject e/p/approved TEXT"];
+    says(&server, "e", "e  waits for the promise e/p/approved", &parts).await;
+}
+
+#[tokio::test]
+async fn a_halted_one_is_offered_the_code_that_its_name_stands_for_now() {
+    let (world, server) = host().await;
+    let digest = world.digest("shop").await;
+    world.start("old").await.ok();
+    let claim = world.journal("old", digest).await;
+    let report = Note {
+        kind: Text::from("trap"),
+        message: Text::from("it trapped"),
+        details: Vec::new().into(),
+    };
+    world.command(Command::TaskRelease { claim, reason: ReleaseReason::Halt { report } }).await;
+    let parts = ["→ segno replay old", "→ segno deploy FILE.wasm --as shop && segno continue old"];
+    says(&server, "old", "old  is halted", &parts).await;
+    world.upload("shop", "wasm order ship short mended").await.ok();
+    let (_, out) = said(&server, "old").await;
+    assert!(out.contains("→ segno continue old --module shop\n"), "{out}");
+    assert!(!out.contains("→ segno continue old\n") && !out.contains("FILE.wasm"), "{out}");
+    // What has no journal is not replayed.
+    let new = NewPromise {
+        id: "outside".into(),
+        param: Stored::default(),
+        tags: Tags::from([(tags::TARGET.to_owned(), "poll://any@packers".to_owned())]),
+        timeout_at: Timestamp::NEVER,
+    };
+    world.command(Command::PromiseCreate(new)).await;
+    world.command(Command::TaskHalt { id: "outside".into() }).await;
+    let (_, out) = said(&server, "outside").await;
+    assert!(out.contains("→ segno continue outside\n") && !out.contains("segno replay"), "{out}");
 }
 
 #[tokio::test]

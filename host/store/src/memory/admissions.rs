@@ -2,11 +2,12 @@
 
 use segno_core::{
     id::PromiseId,
-    limit::{LimitName, Partition, PartitionId, Place},
+    limit::{LimitName, Partition, PartitionId, Place, PlaceState},
+    promise::TaskStatus,
 };
 
 use super::kept::Kept;
-use crate::{LimitFilter, LimitRow, Page, PartitionFilter, limits};
+use crate::{AdmittedFilter, LimitFilter, LimitRow, Page, PartitionFilter, limits};
 
 pub(super) fn page(kept: &Kept, filter: &LimitFilter) -> Page<LimitRow, LimitName> {
     let limit = limits::page_limit(filter.limit) as usize;
@@ -35,4 +36,20 @@ pub(super) fn place(kept: &Kept, id: &PromiseId, most: u32) -> Option<(Place, u6
     let seq = |id: &&PromiseId| kept.model.place(id).is_some_and(|other| other.seq < place.seq);
     let before = waiting.into_iter().filter(seq).take(most as usize).count();
     Some((place.clone(), before as u64))
+}
+
+pub(super) fn admitted(kept: &Kept, filter: &AdmittedFilter) -> Vec<(PromiseId, Place)> {
+    let (first, last) = filter.bounds();
+    let is_here = |place: &Place| {
+        let partition = place.partition.as_str();
+        place.state == PlaceState::Admitted && *first <= *partition && *partition <= *last
+    };
+    let found = kept.model.places().filter(|(_, place)| is_here(place));
+    let mut found: Vec<_> = found.map(|(id, place)| (id.clone(), place.clone())).collect();
+    found.sort_by_key(|(id, place)| {
+        let halted = kept.model.task(id).is_some_and(|task| task.status() == TaskStatus::Halted);
+        (!halted, place.seq)
+    });
+    found.truncate(limits::page_limit(filter.limit) as usize);
+    found
 }

@@ -17,9 +17,10 @@ use segno_core::{
 
 use super::{MemoryStore, admissions, objects};
 use crate::{
-    Counts, EventPlace, EventRow, History, InvocationFilter, InvocationRow, LimitFilter, LimitRow,
-    LogRow, ObjectFilter, ObjectRow, Page, PartitionFilter, PromiseFilter, PromiseRow, PromiseSize,
-    Read, ScheduleFilter, SchedulePage, StateCounts, StateSize, StoreError, Waits,
+    AdmittedFilter, Counts, EventPlace, EventRow, History, InvocationFilter, InvocationRow,
+    LimitFilter, LimitRow, LogRow, ObjectFilter, ObjectRow, Page, PartitionFilter, PromiseFilter,
+    PromiseRow, PromiseSize, Read, ScheduleFilter, SchedulePage, StateCounts, StateSize,
+    StoreError, Waits,
     invocation_filter::{self, ListedState},
     limits, promise_filter,
 };
@@ -149,6 +150,13 @@ impl Read for MemoryStore {
 
     async fn place(&self, id: &PromiseId, most: u32) -> Result<Option<(Place, u64)>, StoreError> {
         Ok(admissions::place(&self.kept(), id, most))
+    }
+
+    async fn admitted(
+        &self,
+        filter: &AdmittedFilter,
+    ) -> Result<Vec<(PromiseId, Place)>, StoreError> {
+        Ok(admissions::admitted(&self.kept(), filter))
     }
 
     async fn list(&self, filter: &InvocationFilter) -> Result<Page<InvocationRow>, StoreError> {

@@ -24,8 +24,8 @@ use super::{
     sqlite,
 };
 use crate::{
-    Finding, InvocationFilter, LimitFilter, ObjectFilter, Parent, PartitionFilter, PromiseFilter,
-    ScheduleFilter, Standing, Store, examine_pages,
+    AdmittedFilter, Finding, InvocationFilter, LimitFilter, ObjectFilter, Parent, PartitionFilter,
+    PromiseFilter, ScheduleFilter, Standing, Store, examine_pages,
 };
 
 /// How often a command is drawn until it is of a kind that is wanted.
@@ -355,8 +355,12 @@ async fn limits(store: &dyn Store, seen: &Snapshot) -> Vec<String> {
             answers.push(format!("{:?}", store.read().partitions(&filter).await.expect("keys")));
         }
     }
-    for id in seen.places.keys() {
+    for (id, place) in &seen.places {
         answers.push(format!("{:?}", store.read().place(id, 2).await.expect("a place")));
+        for (key, limit) in [(None, 0), (None, 1), (Some(place.partition.clone()), 0)] {
+            let filter = AdmittedFilter { name: place.partition.limit(), key, limit };
+            answers.push(format!("{:?}", store.read().admitted(&filter).await.expect("admitted")));
+        }
     }
     answers
 }

@@ -9,7 +9,23 @@ import { Id, Text } from '../text.js';
 
 export const readWhy = (id, signal) => get(path`/v1/invocations/${id}/why`, {}, signal);
 
-const others = (number) => (number === 0 ? '' : number === 1 ? '; and one other' : `; and ${number} others`);
+/** What else sets an execution going. */
+function alternatives({ others, alternatives: named = [] }) {
+  const words = named.map(({ kind, id, until_at_ms }) => ({
+    timer: `the end of a sleep${until_at_ms ? ` ${relative(until_at_ms)}` : ''}`,
+    signal: 'a signal',
+    turn: `its turn behind ${id}`,
+  })[kind] || `the ${kind} ${id}`);
+  const more = others - named.length;
+  if (more > 0) words.push(more === 1 ? 'one more promise' : `${more} more promises`);
+  return words.map((word) => `, or for ${word}`).join('');
+}
+
+/** What an execution takes, as its module declares it. */
+const takes = (link) => (link.takes || []).map(({ kind, name, value }) => `the ${kind} \`${name}\`${value ? ` (${value})` : ''}`).join(' or ');
+
+/** The first of those that have the places of a limit. */
+const holders = (of) => of.slice(0, 3).map(({ id, state }) => (state === 'halted' ? `${id} (halted)` : id)).join(', ');
 
 /** What keeps an execution behind its limit. */
 export function behind(limit) {
@@ -22,6 +38,7 @@ export function behind(limit) {
   if (waits.next_token_at_ms) facts.push(`the next token comes ${relative(waits.next_token_at_ms)}`);
   if (waits.total_next_token_at_ms) facts.push(`the next token in all ${relative(waits.total_next_token_at_ms)}`);
   facts.push(`${waits.before_more ? 'more than 1,000' : waits.before || 'none'} before it`);
+  if (waits.holders?.length) facts.push(`held by ${holders(waits.holders)}${waits.holders.length > 3 ? ', …' : ''}`);
   return `waits behind the limit of ${limit.limit}${limit.key ? ` for ${limit.key}` : ''}: ${facts.join(', ')}`;
 }
 
@@ -56,11 +73,11 @@ export function cause(link, cycle = []) {
     call: () => `waits for the call ${link.on}`,
     'saga-step': () => 'nobody knows whether a step of a saga acted: find out, and say it',
     promise: () => `waits for the promise ${link.on}, which somebody settles`,
-    signal: () => 'waits for a signal',
+    signal: () => `waits for ${takes(link) || 'a signal'}`,
     timer: () => `sleeps: goes on ${at}`,
     nothing: () => 'is suspended and waits for nothing that is known',
   }[link.reason];
-  return `${said ? said() : link.reason}${latest}${others(link.others)}`;
+  return `${said ? said() : link.reason}${latest}${alternatives(link)}`;
 }
 
 /** The answer on top, and the way there where it is longer than one link. */

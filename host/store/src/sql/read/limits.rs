@@ -9,7 +9,7 @@ use segno_core::{
 
 use super::{Parameter, Select, Session};
 use crate::{
-    LimitFilter, LimitRow, Page, PartitionFilter, limits,
+    AdmittedFilter, LimitFilter, LimitRow, Page, PartitionFilter, limits,
     sql::{Failure, Fields as _, rows, table},
 };
 
@@ -70,6 +70,15 @@ const BEFORE: Select = Select::common(
     "
     SELECT count(*) FROM (
     SELECT 1 FROM places WHERE partition = $1 AND priority = $2 AND state = 1 AND seq < $3 LIMIT $4) AS counted",
+);
+
+/// Who was admitted by the keys from this to that: those that are halted first.
+const ADMITTED: Select = Select::common(
+    "
+    SELECT promises.id, places.partition, places.priority, places.seq, places.state
+      FROM places JOIN promises ON promises.n = places.inv JOIN tasks ON tasks.n = places.inv
+     WHERE places.state = 2 AND places.partition >= $1 AND places.partition <= $2
+     ORDER BY CASE tasks.state WHEN 4 THEN 0 ELSE 1 END, places.seq LIMIT $3",
 );
 
 /// What each key counts, and how many there are of it: those who were admitted or wait, and those
@@ -146,6 +155,17 @@ pub(super) async fn place(
     Ok(Some((place, before)))
 }
 
+/// Who was admitted.
+pub(super) async fn admitted(
+    session: &mut impl Session,
+    filter: &AdmittedFilter,
+) -> Result<Vec<(PromiseId, Place)>, Failure> {
+    let (first, last) = filter.bounds();
+    let most = i64::from(limits::page_limit(filter.limit));
+    let found = session.all(&ADMITTED, &[(&*first).into(), (&*last).into(), most.into()]).await?;
+    found.iter().map(|row| table::place(row, 0)).collect()
+}
+
 /// Keys that count others than there are.
 pub(super) async fn miscounted(session: &mut impl Session) -> Result<Vec<String>, Failure> {
     let mut found = Vec::new();
@@ -167,4 +187,5 @@ pub(super) async fn miscounted(session: &mut impl Session) -> Result<Vec<String>
 
 /// For the tests of plans.
 #[cfg(test)]
-pub(super) static STATEMENTS: &[Select] = &[LIMITS, PARTITIONS, PAGE, KEYS, PLACE, BEFORE];
+pub(super) static STATEMENTS: &[Select] =
+    &[LIMITS, PARTITIONS, PAGE, KEYS, PLACE, BEFORE, ADMITTED];

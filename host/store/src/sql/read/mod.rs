@@ -54,11 +54,11 @@ pub(crate) use self::{
     size::report as size_report,
 };
 use crate::{
-    CallTree, Child, Counts, Due, EventPlace, EventRow, Examined, Found, GatherError, GatherSink,
-    History, InvocationFilter, InvocationRow, LimitFilter, LimitRow, LogRow, ModuleRow, Neighbours,
-    ObjectFilter, ObjectRow, Page, Parent, PartitionFilter, PromiseFilter, PromiseRow, PromiseSize,
-    Read, Ready, Scan, ScheduleFilter, SchedulePage, Selection, SizeReport, StateCounts, StateSize,
-    StoreError, Waits, WorkQueue,
+    AdmittedFilter, CallTree, Child, Counts, Due, EventPlace, EventRow, Examined, Found,
+    GatherError, GatherSink, History, InvocationFilter, InvocationRow, LimitFilter, LimitRow,
+    LogRow, ModuleRow, Neighbours, ObjectFilter, ObjectRow, Page, Parent, PartitionFilter,
+    PromiseFilter, PromiseRow, PromiseSize, Read, Ready, Scan, ScheduleFilter, SchedulePage,
+    Selection, SizeReport, StateCounts, StateSize, StoreError, Waits, WorkQueue,
     archive::{ArchiveError, ArchiveSink},
     call_tree::{in_order, latest_in_order},
     sql::Failure,
@@ -277,6 +277,15 @@ impl<D: Dialect> Read for Reader<D> {
         let name = "read a place behind a limit";
         let mut connection = self.connection(name).await?;
         limits::place(&mut *connection, id, most).await.map_err(failed::<D, _>(name))
+    }
+
+    async fn admitted(
+        &self,
+        filter: &AdmittedFilter,
+    ) -> Result<Vec<(PromiseId, Place)>, StoreError> {
+        let name = "list who was admitted by a limit";
+        let mut connection = self.connection(name).await?;
+        limits::admitted(&mut *connection, filter).await.map_err(failed::<D, _>(name))
     }
 
     async fn objects(
