@@ -161,6 +161,7 @@ pub enum Refusals {
         schedules::delete,
         schedules::pause,
         schedules::resume,
+        schedules::trigger,
         schedules::backfill,
         tasks::list,
         tasks::describe,

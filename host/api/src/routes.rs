@@ -73,6 +73,7 @@ pub fn router(api: Api) -> Router {
         .route("/schedules/{id}", get(schedules::describe).delete(schedules::delete))
         .route("/schedules/{id}/pause", post(schedules::pause))
         .route("/schedules/{id}/resume", post(schedules::resume))
+        .route("/schedules/{id}/trigger", post(schedules::trigger))
         .route("/schedules/{id}/backfill", post(schedules::backfill))
         .route("/session", get(session::describe).post(session::open).delete(session::close))
         .route("/stream", get(stream::stream))

@@ -1,36 +1,42 @@
-//! Creating, reading, listing, pausing and backfilling schedules.
+//! Creating, reading, listing, pausing, triggering and backfilling schedules.
+
+use std::collections::BTreeMap;
 
 use axum::{Json, extract::State, http::StatusCode};
 use segno_core::{
     address,
     command::Command,
-    id::ScheduleId,
-    promise::{NewSchedule, Overlap as Rule, Schedule, Template},
+    id::{PromiseId, ScheduleId},
+    promise::{
+        LONGEST_JITTER, NewSchedule, Overlap as Rule, Schedule, SkipReason, Skipped, Template, Zone,
+    },
     reply::{Refusal, Reply},
     tags,
     time::{Millis, Timestamp},
     value::{Tags, Text, Value as Stored},
 };
-use segno_store::ScheduleFilter;
+use segno_store::{PromiseRow, ScheduleFilter};
 
 use super::{
     Api, ApiError,
     body::{Body, Query, Segment},
-    catalog::Resolved,
+    catalog::{Modules, Resolved},
     control::Nothing,
     model::{
-        Accepted, Backfill, Backfilled, CreateSchedule, Overlap, ScheduleCreated, ScheduleList,
-        ScheduleQuery, ScheduleView,
+        Accepted, Backfill, Backfilled, CreateSchedule, LastRun, Overlap, ScheduleCreated,
+        ScheduleList, ScheduleQuery, ScheduleView, SkipsView, Trigger, Triggered, Upcoming,
     },
     openapi::Refusals,
     page,
-    start::labelled,
+    start::{by_default, in_time, labelled},
     state::{new_id, promise_id, refused, unexpected},
     target::Target,
     values::{input_of, param, stored},
     view,
 };
 
+/// Number of occurrences to come that are shown.
+const UPCOMING: usize = 10;
 /// The default id of the invocations that a schedule creates.
 const INVOCATION_ID: &str = "{{.id}}@{{.timestamp}}";
 
@@ -72,7 +78,7 @@ pub async fn list(
     let filter = ScheduleFilter { prefix: query.prefix, tags, after, limit };
     let page = api.look().await?.read().schedules(&filter).await?;
     Ok(Json(ScheduleList {
-        items: page.items.iter().map(shown).collect(),
+        items: looked_at(&api, &page.items).await?,
         unreadable: view::unreadable("schedule", page.unreadable),
         next: page.next.map(|id| id.to_string()),
     }))
@@ -91,7 +97,9 @@ pub async fn describe(
     let id = schedule_id(id)?;
     let found = api.look().await?.read().schedule(&id).await?;
     let schedule = found.ok_or_else(|| ApiError::UnknownSchedule(id.to_string()))?;
-    Ok(Json(shown(&schedule)))
+    let views = looked_at(&api, std::slice::from_ref(&schedule)).await?;
+    let view = views.into_iter().next().unwrap_or_else(|| shown(&schedule));
+    Ok(Json(ScheduleView { upcoming: upcoming(&schedule), ..view }))
 }
 
 /// Removes a schedule. Its invocations remain.
@@ -143,6 +151,28 @@ pub async fn resume(
     Ok(Json(answered(&api, command).await?.1))
 }
 
+/// Starts an invocation now, as for an occurrence, also while the schedule is paused. Its deadline counts
+/// from now.
+#[utoipa::path(
+    post, path = "/v1/schedules/{id}/trigger", tag = "schedules", request_body = Trigger,
+    params(("id" = String, Path, description = "The schedule; a slash is written %2F")),
+    responses((status = 200, body = Triggered), Refusals),
+)]
+pub async fn trigger(
+    State(api): State<Api>,
+    Segment(id): Segment,
+    Body(trigger, _room): Body<Trigger>,
+) -> Result<Json<Triggered>, ApiError> {
+    let at = trigger.at_ms.map_or_else(|| api.host.env.clock.now(), Timestamp);
+    match api.execute(Command::ScheduleTrigger { id: schedule_id(id)?, at }).await? {
+        Reply::Promise { promise, changed } => {
+            Ok(Json(Triggered { id: promise.id().to_string(), created: changed }))
+        }
+        Reply::Refused(refusal) => Err(schedule_refused(refusal)),
+        other => Err(unexpected(&other)),
+    }
+}
+
 /// Starts the missed occurrences of a schedule in a past interval, in order. Deadlines count from
 /// now. Repeating a backfill starts nothing twice.
 #[utoipa::path(
@@ -158,10 +188,11 @@ pub async fn backfill(
     let (from, to) = (Timestamp(range.from_at_ms), Timestamp(range.to_at_ms));
     let command = Command::ScheduleBackfill { id: schedule_id(id)?, from, to };
     match api.execute(command).await? {
-        Reply::Backfilled { made, existing, skipped, next } => Ok(Json(Backfilled {
+        Reply::Backfilled { made, existing, skipped, because, next } => Ok(Json(Backfilled {
             started: made,
             existing,
             skipped,
+            because: because.map(|because| because.to_string()),
             next_at_ms: next.map(|at| at.0),
         })),
         Reply::Refused(refusal) => Err(schedule_refused(refusal)),
@@ -201,16 +232,37 @@ async fn prepare(api: &Api, request: CreateSchedule) -> Result<NewSchedule, ApiE
         return Err(ApiError::BadField { field: "invocation_id", reason });
     }
     new_id(template.clone())?;
-    let timeout = request.timeout_ms.or(default_ms).map_or(Timestamp::NEVER.0, |length| {
-        i64::try_from(length).unwrap_or(i64::MAX).min(Timestamp::NEVER.0)
-    });
-    let template = Template { id: Text::from(template), param, tags, timeout: Millis(timeout) };
+    let now = api.host.env.clock.now();
+    let timeout_at = match request.timeout_ms {
+        Some(length) => in_time(now, length)?,
+        None => by_default(now, default_ms),
+    };
+    let timeout = match timeout_at < Timestamp::NEVER {
+        true => timeout_at.since(now),
+        false => Millis(Timestamp::NEVER.0),
+    };
+    let template = Template { id: Text::from(template), param, tags, timeout };
+    let zone = match &request.zone {
+        Some(name) => name.parse::<Zone>().map_err(|refused| ApiError::BadField {
+            field: "zone",
+            reason: format!("is not known: {refused}"),
+        })?,
+        None => Zone::UTC,
+    };
+    let jitter = request.jitter_ms.map_or(Ok(Millis::ZERO), |length| {
+        let jitter =
+            i64::try_from(length).map(Millis).ok().filter(|jitter| *jitter <= LONGEST_JITTER);
+        jitter.ok_or_else(|| ApiError::BadField {
+            field: "jitter_ms",
+            reason: format!("is longer than a day: `{length}`"),
+        })
+    })?;
     let overlap = match request.overlap {
         Overlap::Allow => Rule::Allow,
         Overlap::Skip => Rule::Skip,
         Overlap::Queue => Rule::Queue,
     };
-    Ok(NewSchedule { id, cron: Text::from(request.cron), template, overlap })
+    Ok(NewSchedule { id, cron: Text::from(request.cron), zone, jitter, template, overlap })
 }
 
 async fn answered(api: &Api, command: Command) -> Result<(bool, ScheduleView), ApiError> {
@@ -228,8 +280,61 @@ fn schedule_id(id: String) -> Result<ScheduleId, ApiError> {
 fn schedule_refused(refusal: Refusal) -> ApiError {
     match refusal {
         Refusal::NoSchedule(id) => ApiError::UnknownSchedule(id.to_string()),
-        other => refused(&segno_core::id::PromiseId::new(""), other),
+        other => refused(&PromiseId::new(""), other),
     }
+}
+
+/// Schedules, with how their last invocations stand and what keeps the next ones from starting.
+async fn looked_at(api: &Api, schedules: &[Schedule]) -> Result<Vec<ScheduleView>, ApiError> {
+    let last: Vec<PromiseId> =
+        schedules.iter().filter_map(|schedule| schedule.last_id.clone()).collect();
+    let rows = api.look().await?.read().promises(&last).await?;
+    let last: BTreeMap<&PromiseId, PromiseRow> =
+        last.iter().zip(rows).filter_map(|(id, row)| Some((id, row?))).collect();
+    let modules = api.modules().await?;
+    let views = schedules.iter().map(|schedule| {
+        let last = schedule.last_id.as_ref().and_then(|id| last.get(id));
+        ScheduleView {
+            last: last.and_then(last_run),
+            problem: problem(&modules, tags::target(&schedule.template.tags).unwrap_or_default()),
+            ..shown(schedule)
+        }
+    });
+    Ok(views.collect())
+}
+
+fn last_run(row: &PromiseRow) -> Option<LastRun> {
+    let (promise, task) = (&row.promise, row.task.as_ref()?);
+    let failure =
+        view::failure(promise).map(|failure| format!("{}: {}", failure.code, failure.message));
+    let note = || view::short_note(promise, task).map(|note| note.message);
+    Some(LastRun { state: view::state(promise, task), error: failure.or_else(note) })
+}
+
+/// Why nothing can be started at this address.
+fn problem(modules: &Modules, address: &str) -> Option<String> {
+    let target = Target::parse(address).ok().filter(|_| address::is_internal(address))?;
+    let Some(entry) = modules.find(&target.module) else {
+        return Some(match target.is_service() {
+            true => format!("no deployment has the service of `{address}` any more"),
+            false => format!("the module `{}` is not deployed any more", target.module),
+        });
+    };
+    let function = target.function();
+    entry
+        .function(&function)
+        .is_none()
+        .then(|| format!("the module `{}` has no function `{function}` any more", target.module))
+}
+
+fn upcoming(schedule: &Schedule) -> Vec<Upcoming> {
+    let occurrences = schedule.upcoming(UPCOMING).into_iter();
+    let shown = occurrences.map(|at| Upcoming {
+        at_ms: at.0,
+        local: schedule.zone.local(at),
+        starts_at_ms: (schedule.jitter > Millis::ZERO).then(|| schedule.fires_at(at).0),
+    });
+    shown.collect()
 }
 
 fn shown(schedule: &Schedule) -> ScheduleView {
@@ -238,6 +343,8 @@ fn shown(schedule: &Schedule) -> ScheduleView {
     ScheduleView {
         id: schedule.id.to_string(),
         cron: schedule.cron.to_string(),
+        zone: schedule.zone.name().to_owned(),
+        jitter_ms: Some(schedule.jitter.0.unsigned_abs()).filter(|jitter| *jitter > 0),
         target: target.to_owned(),
         function: view::function_of(target, &template.param),
         input: input(target, &template.param),
@@ -255,7 +362,20 @@ fn shown(schedule: &Schedule) -> ScheduleView {
         next_at_ms: view::deadline(schedule.next_at),
         last_at_ms: schedule.last_at.map(|at| at.0),
         last_id: schedule.last_id.as_ref().map(ToString::to_string),
+        last: None,
         skipped: schedule.skipped,
+        skips: schedule.skips.0.iter().map(skips).collect(),
+        problem: None,
+        upcoming: Vec::new(),
+    }
+}
+
+fn skips((reason, skipped): (&SkipReason, &Skipped)) -> SkipsView {
+    SkipsView {
+        reason: reason.name().to_owned(),
+        count: skipped.count,
+        last_at_ms: skipped.at.0,
+        detail: skipped.detail.to_string(),
     }
 }
 

@@ -3,7 +3,7 @@
 use reqwest::Method;
 use segno_model::{
     Accepted, Backfill, Backfilled, CreateSchedule, ScheduleCreated, ScheduleList, ScheduleQuery,
-    ScheduleView,
+    ScheduleView, Trigger, Triggered,
 };
 
 use super::{Client, ClientError};
@@ -55,6 +55,14 @@ impl Client {
     ) -> Result<ScheduleView, ClientError> {
         let action = if paused { "pause" } else { "resume" };
         self.post(&["v1", "schedules", id, action], &serde_json::json!({})).await
+    }
+
+    /// Starts an invocation of a schedule now, also while it is paused.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn trigger(&self, id: &str, trigger: &Trigger) -> Result<Triggered, ClientError> {
+        self.post(&["v1", "schedules", id, "trigger"], trigger).await
     }
 
     /// Starts the missed occurrences of a schedule in a past interval: the first hundred of them.

@@ -330,6 +330,14 @@ pub enum Command {
         /// The first instant after it that does not.
         to: Timestamp,
     },
+    /// Makes the promise of an occurrence of a schedule that its expression does not name, also while it
+    /// is paused.
+    ScheduleTrigger {
+        /// Which.
+        id: ScheduleId,
+        /// The instant that the promise is named after; repeating the command with it makes nothing.
+        at: Timestamp,
+    },
     /// The next occurrence of a schedule may have come.
     ScheduleDue {
         /// Which.
@@ -573,6 +581,7 @@ impl Command {
             Self::ScheduleDelete { .. } => "schedule-delete",
             Self::SchedulePause { .. } => "schedule-pause",
             Self::ScheduleBackfill { .. } => "schedule-backfill",
+            Self::ScheduleTrigger { .. } => "schedule-trigger",
             Self::ScheduleDue { .. } => "schedule-due",
             Self::PromiseDue { .. } => "promise-due",
             Self::LeaseDue { .. } => "lease-due",

@@ -2,8 +2,8 @@
 //! loses no work, since everything owed is a row as well.
 
 use crate::{
-    id::{Claim, PromiseId, Version},
-    promise::{OutboxKey, Verdict},
+    id::{Claim, PromiseId, ScheduleId, Version},
+    promise::{OutboxKey, SkipReason, Verdict},
     time::{Millis, Timestamp},
     value::Text,
 };
@@ -49,6 +49,28 @@ pub enum Effect {
         signals: u32,
         /// Promises that were settled and that it never made.
         promises: Vec<Text>,
+    },
+    /// Occurrences of a schedule were left out: to be counted, and logged.
+    Skipped {
+        /// Of which schedule.
+        schedule: ScheduleId,
+        /// Why.
+        reason: SkipReason,
+        /// How many.
+        count: u64,
+        /// The last of them.
+        at: Timestamp,
+        /// What was in its way.
+        detail: Text,
+    },
+    /// What a schedule made ended without a result: to be counted, and logged.
+    OccurrenceFailed {
+        /// The schedule.
+        schedule: ScheduleId,
+        /// What it made.
+        id: PromiseId,
+        /// Its outcome.
+        verdict: Verdict,
     },
     /// Something to count.
     Count(Metric),

@@ -164,6 +164,20 @@ impl CommitNotifier {
                 );
                 self.metrics.engine.unread(*signals, promises.len());
             }
+            Effect::Skipped { schedule, reason, count, at, detail } => {
+                self.metrics.engine.skipped(*reason, *count);
+                tracing::warn!(
+                    %schedule, %reason, count, at = %at.in_utc(), detail = %&**detail,
+                    "a schedule left out what was to occur"
+                );
+            }
+            Effect::OccurrenceFailed { schedule, id, verdict } => {
+                self.metrics.engine.occurrence_failed(*verdict);
+                tracing::warn!(
+                    %schedule, execution = %id, outcome = ?verdict,
+                    "what a schedule started ended without a result"
+                );
+            }
             Effect::Count(metric) => self.metrics.engine.count(*metric),
         }
     }

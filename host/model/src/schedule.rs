@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
-use super::UnreadableRow;
+use super::{InvocationState, UnreadableRow};
 
 /// What happens at an occurrence while the schedule's last invocation has not ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -33,10 +33,25 @@ pub struct CreateSchedule {
         pattern = r"^(?!\.{1,2}$)[^\x00-\x1f\x7f-\x9f]+$"
     )]
     pub id: String,
-    /// The occurrences in UTC: minute, hour, day of month, month, weekday; with six fields the
-    /// first is the second, with seven the last is the year.
+    /// The occurrences: minute, hour, day of month, month, weekday; with six fields the first is the
+    /// second, with seven the last is the year.
     #[schema(example = "0 3 * * MON-FRI")]
     pub cron: String,
+    /// The time zone whose clock the expression is about, by its IANA name; UTC if absent. A reading
+    /// that the clock leaves out occurs once, at the first instant after the leap; one that comes twice
+    /// occurs the first time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(example = "Europe/Berlin")]
+    pub zone: Option<String>,
+    /// The most by which a start is later than its occurrence, by chance and for each occurrence always
+    /// the same; at most a day.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "super::whole::unsigned_if_any"
+    )]
+    #[schema(maximum = 86_400_000)]
+    pub jitter_ms: Option<u64>,
     /// The function to start: `MODULE/FUNCTION` or `wasm://MODULE/FUNCTION`; or the address of an
     /// external worker: `poll://…`, `http(s)://…`.
     #[schema(example = "reports/daily")]
@@ -69,8 +84,14 @@ pub struct CreateSchedule {
 pub struct ScheduleView {
     /// The id of the schedule.
     pub id: String,
-    /// The cron expression, in UTC.
+    /// The cron expression.
     pub cron: String,
+    /// The time zone whose clock it is about.
+    #[serde(default = "utc")]
+    pub zone: String,
+    /// The most by which a start is later than its occurrence, if there is such a length.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jitter_ms: Option<u64>,
     /// The address of the function to start.
     pub target: String,
     /// The name of the function; absent for external workers if the name is not known.
@@ -100,8 +121,84 @@ pub struct ScheduleView {
     /// The id of the last invocation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_id: Option<String>,
-    /// Number of skipped occurrences: they overlapped, or were missed too long ago.
+    /// How the last invocation stands, if it is there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last: Option<LastRun>,
+    /// Number of skipped occurrences.
     pub skipped: u64,
+    /// Why they were skipped. The numbers may add up to less: of earlier versions the reasons are not
+    /// known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skips: Vec<SkipsView>,
+    /// Why the next occurrence cannot be started as things are: its module or its function is not there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+    /// The next ten occurrences; only where one schedule is read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub upcoming: Vec<Upcoming>,
+}
+
+fn utc() -> String {
+    "UTC".to_owned()
+}
+
+/// The last invocation of a schedule.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct LastRun {
+    /// Its state.
+    pub state: InvocationState,
+    /// Its failure, or the reason of its halt or of its last failed attempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// Occurrences that were skipped for one reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct SkipsView {
+    /// `overlap`: the last invocation had not ended. `missed`: no host was there in time. `refused`: the
+    /// invocation could not be created.
+    pub reason: String,
+    /// How many.
+    pub count: u64,
+    /// The last of them.
+    pub last_at_ms: i64,
+    /// What was in its way.
+    pub detail: String,
+}
+
+/// An occurrence to come.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Upcoming {
+    /// The instant.
+    pub at_ms: i64,
+    /// The same as a clock of the schedule's zone shows it.
+    pub local: String,
+    /// When the invocation is started, if there is jitter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub starts_at_ms: Option<i64>,
+}
+
+/// The body of `POST /v1/schedules/{id}/trigger`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Trigger {
+    /// The instant that the invocation is named after; now if absent. The same instant again starts
+    /// nothing, so a request with one may be repeated.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "super::whole::signed_if_any"
+    )]
+    pub at_ms: Option<i64>,
+}
+
+/// The answer to `POST /v1/schedules/{id}/trigger`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Triggered {
+    /// The id of the invocation.
+    pub id: String,
+    /// False: it existed already.
+    pub created: bool,
 }
 
 /// The answer to `POST /v1/schedules`.
@@ -162,8 +259,11 @@ pub struct Backfilled {
     pub started: u32,
     /// Number of invocations that existed already.
     pub existing: u32,
-    /// Number of occurrences skipped by the overlap rule.
+    /// Number of occurrences skipped.
     pub skipped: u32,
+    /// Why the last of them was skipped.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub because: Option<String>,
     /// The `from_at_ms` to continue with; absent when the interval is complete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_at_ms: Option<i64>,

@@ -12,10 +12,13 @@ use super::{
     pages::{self, Pages},
     show::{self, facts, function, plain},
     table::{Cell, Column, Table},
-    time::{as_ms, instant, length, now_ms, read_instant, read_length, relative},
+    time::{as_ms, instant, length, now_ms, read_instant, read_limit, relative},
 };
 use crate::{
-    api::model::{Backfill, CreateSchedule, Overlap, ScheduleQuery, ScheduleView},
+    api::model::{
+        Backfill, CreateSchedule, InvocationState, LastRun, Overlap, ScheduleQuery, ScheduleView,
+        SkipsView, Trigger,
+    },
     client::Client,
 };
 
@@ -23,9 +26,10 @@ use crate::{
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  segno schedule create nightly '0 3 * * *' reports/daily '{\"format\": \"pdf\"}'
+  segno schedule create nightly '0 3 * * *' reports/daily '{\"format\": \"pdf\"}' --zone Europe/Berlin
   segno schedule list
   segno schedule pause nightly
+  segno schedule trigger nightly
   segno schedule backfill nightly --from 2031-02-01T00:00:00Z --to 2031-03-01T00:00:00Z")]
 pub struct Schedule {
     #[command(subcommand)]
@@ -44,25 +48,26 @@ enum What {
     Resume(Named),
     /// Remove a schedule; its invocations remain
     Delete(Named),
+    Trigger(StartNow),
     Backfill(Range),
 }
 
 /// Create a schedule
 ///
-/// Times are in UTC: minute, hour, day of month, month, weekday. With six fields the first is the
+/// Minute, hour, day of month, month, weekday, by the clock of --zone. With six fields the first is the
 /// second, with seven the last is the year. Each invocation gets the id SCHEDULE@MILLISECONDS, so
 /// that none is started twice. Occurrences that pass while no host runs are started later, in
 /// order.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  segno schedule create nightly '0 3 * * *' reports/daily
+  segno schedule create nightly '0 3 * * *' reports/daily --zone Europe/Berlin
   segno schedule create poll-mail '*/30 * * * * *' mail/fetch --overlap skip
   segno schedule create invoices '0 8 1 * *' billing/run @input.json --timeout 6h --label team=finance")]
 struct Create {
     /// Id of the schedule
     id: String,
-    /// Cron expression in UTC
+    /// Cron expression
     cron: String,
     /// Function, as MODULE/FUNCTION
     #[arg(value_name = "MODULE/FUNCTION")]
@@ -70,11 +75,20 @@ struct Create {
     /// Input: JSON, @FILE, or - for standard input (default: null)
     #[arg(value_name = "INPUT")]
     input: Option<String>,
+    /// Time zone whose clock the expression is about, by its IANA name
+    ///
+    /// A time that the clock leaves out occurs once, right after the leap; one that comes twice occurs the
+    /// first time.
+    #[arg(long, value_name = "ZONE", default_value = "UTC")]
+    zone: String,
+    /// Start each invocation up to so much later than its occurrence, by chance
+    #[arg(long, value_name = "LENGTH", value_parser = read_limit)]
+    jitter: Option<Duration>,
     /// Rule for occurrences while the last invocation has not ended
     #[arg(long, value_enum, value_name = "RULE", default_value_t = Rule::Allow)]
     overlap: Rule,
     /// Time limit of each invocation, from its occurrence
-    #[arg(long, value_name = "LENGTH", value_parser = read_length)]
+    #[arg(long, value_name = "LENGTH", value_parser = read_limit)]
     timeout: Option<Duration>,
     /// Template for the ids of invocations, with {{.id}} and {{.timestamp}}
     #[arg(long, value_name = "TEMPLATE")]
@@ -115,6 +129,19 @@ struct Range {
     /// End of the interval (exclusive; default: now)
     #[arg(long, value_name = "INSTANT", value_parser = read_instant)]
     to: Option<i64>,
+}
+
+/// Start an invocation of a schedule now, also while it is paused
+///
+/// Its time limit counts from now. The next occurrence stays as it is.
+#[derive(Debug, Args)]
+struct StartNow {
+    /// Id of the schedule
+    id: String,
+    /// Instant that the invocation is named after (default: now); repeated with it, the command starts
+    /// nothing
+    #[arg(long, value_name = "INSTANT", value_parser = read_instant)]
+    at: Option<i64>,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -164,6 +191,7 @@ impl Schedule {
                     console.line(format!("{id}  removed"))?;
                 }
             }
+            What::Trigger(trigger) => trigger.run(client, console).await?,
             What::Backfill(range) => range.run(client, console).await?,
         }
         Ok(Exit::Done)
@@ -175,6 +203,8 @@ impl Create {
         let request = CreateSchedule {
             id: self.id,
             cron: self.cron,
+            zone: Some(self.zone).filter(|zone| zone != "UTC"),
+            jitter_ms: self.jitter.map(as_ms).transpose()?,
             target: self.target,
             input: self.input.as_deref().map_or(Ok(Value::Null), read_json)?,
             invocation_id: self.invocation_id,
@@ -217,7 +247,7 @@ impl List {
         }
         let mut table = Table::new(&[
             Column::id("ID"),
-            Column::text("WHEN (UTC)"),
+            Column::text("WHEN"),
             Column::text("FUNCTION"),
             Column::whole("NEXT"),
             Column::whole("AT (UTC)").rank(3),
@@ -229,7 +259,7 @@ impl List {
             let (next, at) = next(schedule);
             table.row([
                 Cell::from(plain(&schedule.id)),
-                Cell::from(&schedule.cron),
+                Cell::from(when(schedule)),
                 Cell::from(function(&schedule.target, schedule.function.as_deref())),
                 Cell::from(next),
                 Cell::from(at.as_deref().unwrap_or("-")),
@@ -240,6 +270,10 @@ impl List {
         // An unreadable schedule starts nothing.
         pages::show_unreadable(&all.unreadable, 1, &mut table);
         console.table(&table)?;
+        for schedule in &all.items {
+            let Some(problem) = problem(schedule) else { continue };
+            console.warn(&plain(&format!("{}: {problem}", schedule.id)));
+        }
         pages::say_unreadable(&all.unreadable, console);
         Ok(())
     }
@@ -249,6 +283,7 @@ impl Range {
     async fn run(self, client: &Client, console: &mut Console) -> Result<(), CliError> {
         let to_at_ms = self.to.unwrap_or_else(|| now_ms().saturating_add(1));
         let (mut started, mut existing, mut skipped) = (0_u64, 0_u64, 0_u64);
+        let mut because = None;
         let mut from = Some(self.from);
         {
             let _progress = console.progress("starting what was missed");
@@ -257,6 +292,7 @@ impl Range {
                 started += u64::from(done.started);
                 existing += u64::from(done.existing);
                 skipped += u64::from(done.skipped);
+                because = done.because.or(because);
                 from = done.next_at_ms;
             }
         }
@@ -269,7 +305,23 @@ impl Range {
         let id = console.paint(CYAN, &self.id);
         console.line(format!(
             "{id}  {started} started, {existing} had been before, {skipped} left out"
-        ))
+        ))?;
+        if let Some(because) = because {
+            console.warn(&format!("the last one was left out: {}", plain(&because)));
+        }
+        Ok(())
+    }
+}
+
+impl StartNow {
+    async fn run(self, client: &Client, console: &mut Console) -> Result<(), CliError> {
+        let triggered = client.trigger(&self.id, &Trigger { at_ms: self.at }).await?;
+        if console.json() {
+            return console.document(&triggered);
+        }
+        let id = console.paint(CYAN, &plain(&triggered.id));
+        let how = if triggered.created { "started" } else { "exists" };
+        console.line(format!("{id}  {how}"))
     }
 }
 
@@ -279,11 +331,18 @@ fn show(schedule: &ScheduleView, console: &mut Console) -> Result<(), CliError> 
     }
     let id = console.paint(CYAN, &schedule.id);
     let target = function(&schedule.target, schedule.function.as_deref());
-    console.paragraph("", &format!("{id}  {target}  {} (UTC)", schedule.cron), 2)?;
-    let mut lines = vec![("next", next_in_words(schedule))];
-    if let (Some(at), Some(last)) = (schedule.last_at_ms, &schedule.last_id) {
-        lines.push(("last", format!("{}  {last}", instant(at))));
+    console.paragraph("", &format!("{id}  {target}  {} ({})", schedule.cron, schedule.zone), 2)?;
+    if let Some(problem) = problem(schedule) {
+        console.warn(&plain(&problem));
     }
+    let mut lines = vec![("next", next_in_words(schedule))];
+    if let Some(id) = &schedule.last_id {
+        let at = schedule.last_at_ms.map(|at| format!("{}  ", instant(at))).unwrap_or_default();
+        let state = schedule.last.as_ref().map(|last| format!("  {}", last_run(last)));
+        lines.push(("last", format!("{at}{}{}", plain(id), state.unwrap_or_default())));
+    }
+    let jitter = schedule.jitter_ms.map(|ms| length(i64::try_from(ms).unwrap_or(i64::MAX)));
+    lines.extend(jitter.map(|jitter| ("jitter", format!("up to {jitter} later"))));
     lines.push(("input", show::value(&schedule.input, console)));
     lines.push(("starts", schedule.invocation_id.clone()));
     let timeout = schedule.timeout_ms.map(|ms| length(i64::try_from(ms).unwrap_or(i64::MAX)));
@@ -297,10 +356,55 @@ fn show(schedule: &ScheduleView, console: &mut Console) -> Result<(), CliError> 
     if schedule.skipped > 0 {
         lines.push(("skipped", schedule.skipped.to_string()));
     }
+    for SkipsView { reason, count, last_at_ms, detail } in &schedule.skips {
+        let at = instant(*last_at_ms);
+        lines.push(("", format!("{count} {reason}, last {at}: {}", plain(detail))));
+    }
     for (name, value) in &schedule.labels {
         lines.push(("label", format!("{name}={value}")));
     }
-    facts(lines, console)
+    facts(lines, console)?;
+    if schedule.upcoming.is_empty() || schedule.paused {
+        return Ok(());
+    }
+    console.line("")?;
+    let starts = schedule.jitter_ms.is_some();
+    let mut columns = vec![Column::whole("NEXT, THERE"), Column::whole("UTC")];
+    columns.extend(starts.then_some(Column::whole("STARTS (UTC)")));
+    let mut table = Table::new(&columns);
+    for occurrence in &schedule.upcoming {
+        let mut row = vec![Cell::from(&occurrence.local), Cell::from(instant(occurrence.at_ms))];
+        row.extend(occurrence.starts_at_ms.map(|at| Cell::from(instant(at))));
+        table.row(row);
+    }
+    console.table(&table)
+}
+
+/// The expression, and the zone whose clock it is about.
+fn when(schedule: &ScheduleView) -> String {
+    format!("{} ({})", schedule.cron, schedule.zone)
+}
+
+/// What a person should look at.
+fn problem(schedule: &ScheduleView) -> Option<String> {
+    if let Some(problem) = &schedule.problem {
+        return Some(problem.clone());
+    }
+    let (last, id) = (schedule.last.as_ref()?, schedule.last_id.as_deref()?);
+    match last.state {
+        InvocationState::Halted => Some(format!("{id} is halted; `segno why {id}` says why")),
+        InvocationState::Rejected | InvocationState::TimedOut => {
+            Some(format!("{id} {}", last_run(last)))
+        }
+        _ => None,
+    }
+}
+
+fn last_run(last: &LastRun) -> String {
+    match &last.error {
+        Some(error) => format!("{}: {}", last.state, plain(error)),
+        None => last.state.to_string(),
+    }
 }
 
 fn changed(schedule: &ScheduleView, what: &str, console: &mut Console) -> Result<(), CliError> {

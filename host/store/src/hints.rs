@@ -100,6 +100,8 @@ pub(super) fn drop_stale(effects: &mut Vec<Effect>, state: &View) {
         | Effect::Wanted(_)
         | Effect::CancelRequested { .. }
         | Effect::Unread { .. }
+        | Effect::Skipped { .. }
+        | Effect::OccurrenceFailed { .. }
         | Effect::Count(_) => true,
     });
 }

@@ -97,7 +97,7 @@ impl Bus {
 
     fn later(&self, notifier: Arc<CommitNotifier>, effects: &[Effect]) {
         let shared: Vec<Effect> =
-            effects.iter().filter(|effect| !matches!(effect, Effect::Count(_))).cloned().collect();
+            effects.iter().filter(|effect| !stays_here(effect)).cloned().collect();
         let delay = self.delay();
         let runtime = self.runtime.clone();
         self.runtime.spawn(
@@ -153,4 +153,9 @@ impl Bus {
     fn hubs(&self) -> MutexGuard<'_, BTreeMap<u64, Arc<CommitNotifier>>> {
         self.hubs.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Whether an effect is counted or logged where it was decided, and told to nobody.
+fn stays_here(effect: &Effect) -> bool {
+    matches!(effect, Effect::Count(_) | Effect::Skipped { .. } | Effect::OccurrenceFailed { .. })
 }

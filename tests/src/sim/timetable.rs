@@ -32,7 +32,7 @@ impl Outside {
             timeout: Millis::seconds(100_000),
         };
         let (id, cron) = (ScheduleId::from(id), Text::from("*/2 * * * * *"));
-        let new = NewSchedule { id: id.clone(), cron, template, overlap };
+        let new = NewSchedule::plain(id.clone(), cron, template, overlap);
         let made = self.clients.insist(Command::ScheduleCreate(new)).await;
         if !matches!(made, Reply::Schedule { .. }) {
             self.network.log.finding(format_args!("a schedule was answered {made:?}"));

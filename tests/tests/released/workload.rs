@@ -190,11 +190,9 @@ impl Workload<'_> {
             id: "yearly".to_owned(),
             cron: "0 3 29 2 *".to_owned(),
             target: "bench/noop".to_owned(),
-            input: Value::Null,
-            invocation_id: None,
             timeout_ms: Some(60_000),
-            overlap: Default::default(),
             labels: BTreeMap::from([("by".to_owned(), "schedule".to_owned())]),
+            ..CreateSchedule::default()
         };
         self.client.create_schedule(&schedule).await.expect("it can be made");
         let lease = self.client.lease("press", "Ada", 3_600_000).await.expect("it is free");

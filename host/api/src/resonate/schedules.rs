@@ -71,7 +71,7 @@ pub(super) async fn create(front: &Resonate, request: &Request) -> Result<Answer
         timeout: Millis(create.promise_timeout),
     };
     let cron = Text::from(create.cron);
-    let new = NewSchedule { id, cron, template, overlap: Overlap::Allow };
+    let new = NewSchedule::plain(id, cron, template, Overlap::Allow);
     match front.decide(Command::ScheduleCreate(new)).await? {
         Reply::Schedule { schedule, .. } => {
             Ok(Answer::ok(json!({ "schedule": record(&schedule) })))

@@ -38,7 +38,12 @@ async fn a_schedule_is_made_once_shown_and_removed() {
         (&json!(false), &json!("* * * * *"))
     );
     let path = "/v1/schedules/nightly%2Freport";
-    assert_eq!(world.get(path).await.ok(), *schedule);
+    let mut shown = world.get(path).await.ok();
+    let upcoming = shown["upcoming"].take();
+    assert_eq!(upcoming.as_array().map(Vec::len), Some(10));
+    assert_eq!(upcoming[0]["at_ms"], schedule["next_at_ms"]);
+    shown.as_object_mut().expect("an object").remove("upcoming");
+    assert_eq!(shown, *schedule);
     let listed = world.get("/v1/schedules?label=team=blue&prefix=night").await.ok();
     assert_eq!(listed, json!({ "items": [schedule] }));
     assert_eq!(world.get("/v1/schedules?label=team=red").await.ok(), json!({ "items": [] }));
@@ -120,4 +125,75 @@ async fn a_schedule_that_could_not_work_is_refused_in_words() {
     outside["target"] = json!("poll://workers");
     let made = world.post("/v1/schedules", outside).await.ok();
     assert_eq!(made["schedule"]["input"], json!({ "items": [1] }));
+}
+
+#[tokio::test]
+async fn a_schedule_tells_of_what_it_left_out_and_what_became_of_the_last() {
+    let world = World::shop().await;
+    world.upload("bare", "wasm other").await.ok();
+    let create = json!({
+        "id": "each", "cron": "* * * * *", "target": "shop/ship", "overlap": "skip",
+        "zone": "America/New_York", "jitter_ms": 5_000,
+    });
+    let made = world.post("/v1/schedules", create).await.ok();
+    assert_eq!(made["schedule"]["zone"], "America/New_York");
+    assert_eq!(made["schedule"]["jitter_ms"], 5_000);
+    let path = "/v1/schedules/each";
+    let trigger = json!({ "at_ms": 60_000 });
+    let triggered = world.post(&format!("{path}/trigger"), trigger.clone()).await.ok();
+    assert_eq!(triggered, json!({ "id": "each@60000", "created": true }));
+    let again = world.post(&format!("{path}/trigger"), trigger).await.ok();
+    assert_eq!(again["created"], false);
+    world.halt("each@60000").await;
+    let shown = world.get(path).await.ok();
+    assert_eq!(shown["last"]["state"], "halted");
+    assert_eq!(shown["last"]["error"], "the replay leaves the journal at record 3");
+    let first = &shown["upcoming"][0];
+    assert!(first["starts_at_ms"].as_i64() >= first["at_ms"].as_i64(), "{first}");
+    assert!(first["local"].as_str().is_some_and(|local| local.contains("-0")), "{first}");
+    let refused = world.post(&format!("{path}/trigger"), json!({})).await;
+    let said = refused.problem(409, "schedule-overlaps");
+    assert!(said.contains("`each@60000`") && said.contains("one at a time"), "{said}");
+    let range = json!({ "from_at_ms": 120_000, "to_at_ms": 180_000 });
+    let done = world.post(&format!("{path}/backfill"), range).await.ok();
+    let because = "`each@60000`, which it started before, is halted and waits for a person";
+    assert_eq!((&done["skipped"], &done["because"]), (&json!(1), &json!(because)));
+    // The function is gone, and then the module.
+    world.upload("shop", "wasm order short").await.ok();
+    let problem = "the module `shop` has no function `ship` any more";
+    assert_eq!(world.get(path).await.ok()["problem"], problem);
+    let listed = world.get("/v1/schedules").await.ok();
+    assert_eq!(listed["items"][0]["problem"], problem);
+    let module = world.digest("shop").await;
+    world.command(Command::Undeploy { alias: "shop".into(), module }).await;
+    let problem = "the module `shop` is not deployed any more";
+    assert_eq!(world.get(path).await.ok()["problem"], problem);
+}
+
+#[tokio::test]
+async fn what_would_end_after_the_year_9999_is_refused_before_it_is_stored() {
+    let world = World::shop().await;
+    let far = i64::MAX;
+    let start = json!({ "id": "far", "target": "shop/ship", "timeout_ms": far });
+    let promise = json!({ "id": "far", "timeout_ms": far });
+    let mut schedule = nightly();
+    schedule["timeout_ms"] = json!(far);
+    for (path, body) in
+        [("/v1/invocations", start), ("/v1/promises", promise), ("/v1/schedules", schedule)]
+    {
+        let refused = world.post(path, body).await;
+        let said = refused.problem(400, "invalid-field");
+        assert!(said.contains("after the year 9999"), "{path}: {said}");
+        assert_eq!(refused.body["field"], "timeout_ms");
+    }
+    let start =
+        json!({ "id": "far", "target": "shop/ship", "start_at_ms": 253_402_300_800_000_i64 });
+    world.post("/v1/invocations", start).await.problem(400, "invalid-field");
+    world.get("/v1/promises/far").await.problem(404, "unknown-promise");
+    for zone in ["", "Europe/Atlantis", "CET+1"] {
+        let mut schedule = nightly();
+        schedule["zone"] = json!(zone);
+        let refused = world.post("/v1/schedules", schedule).await;
+        assert!(refused.problem(400, "invalid-field").contains("IANA name"));
+    }
 }

@@ -92,6 +92,8 @@ async fn rows(host: &Host) {
         Command::ScheduleCreate(NewSchedule {
             id: id.into(),
             cron: "0 3 * * *".into(),
+            zone: Default::default(),
+            jitter: Millis::ZERO,
             template: Template {
                 id: "{{.id}}@{{.timestamp}}".into(),
                 param: Value::default(),

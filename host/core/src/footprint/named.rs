@@ -132,6 +132,7 @@ pub fn footprint(command: &Command) -> Footprint {
         Command::ScheduleDelete { id }
         | Command::SchedulePause { id, .. }
         | Command::ScheduleBackfill { id, .. }
+        | Command::ScheduleTrigger { id, .. }
         | Command::ScheduleDue { id } => {
             rows.schedules.insert(id.clone());
         }

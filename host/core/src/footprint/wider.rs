@@ -150,6 +150,11 @@ pub fn widen(view: &View, command: &Command, named: &Footprint) -> Footprint {
                 wider.occurrences(view, schedule, [schedule.next_at]);
             }
         }
+        Command::ScheduleTrigger { id, at } => {
+            if let Some(schedule) = view.schedule(id) {
+                wider.occurrences(view, schedule, [*at]);
+            }
+        }
         Command::ScheduleBackfill { id, from, to } => {
             if let Some(schedule) = view.schedule(id) {
                 wider.occurrences(view, schedule, schedule.backfill_page(*from, *to).0);

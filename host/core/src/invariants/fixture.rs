@@ -9,8 +9,8 @@ use crate::{
     limit::{LimitName, Partition, Place, PlaceState},
     object::Line,
     promise::{
-        Message, OutboxKey, OutboxRow, Overlap, Promise, PromiseState, Schedule, Settlement, Task,
-        TaskState, Verdict,
+        Message, OutboxKey, OutboxRow, Overlap, Promise, PromiseState, Schedule, Settlement,
+        SkipReason, Task, TaskState, Verdict,
     },
     saga::{Fact, FactKey, FactKind},
     snapshot::Snapshot,
@@ -199,6 +199,9 @@ pub(crate) fn violators() -> Vec<(&'static str, Violate)> {
             partition(rows, "a").running = 0;
         }),
         ("schedule_last_before_next", |rows| each(rows).last_at = Some(Timestamp::NEVER)),
+        ("schedule_skips_are_counted", |rows| {
+            each(rows).skips.add(SkipReason::Missed, 9, Timestamp(60_000), "nobody was there");
+        }),
         ("journal_has_a_task", |rows| drop(rows.tasks.remove(&id("run")))),
     ]
 }

@@ -3,14 +3,24 @@
 use super::{Found, Predicate, unless};
 use crate::{id::PromiseId, promise::Schedule, snapshot::Snapshot};
 
-pub(super) const PREDICATES: &[Predicate] =
-    &[("schedule_last_before_next", schedule_last_before_next)];
+pub(super) const PREDICATES: &[Predicate] = &[
+    ("schedule_last_before_next", schedule_last_before_next),
+    ("schedule_skips_are_counted", schedule_skips_are_counted),
+];
 
 /// The last occurrence lies before the next one.
 fn schedule_last_before_next(rows: &Snapshot) -> Found {
     schedules(rows, |_, schedule| {
         let last = schedule.last_at?;
         unless(last < schedule.next_at, || format!("last at {last}, next at {}", schedule.next_at))
+    })
+}
+
+/// What was left out for a reason is among what was left out.
+fn schedule_skips_are_counted(rows: &Snapshot) -> Found {
+    schedules(rows, |_, schedule| {
+        let (reasons, all) = (schedule.skips.count(), schedule.skipped);
+        unless(reasons <= all, || format!("{all} left out, {reasons} of them for a reason"))
     })
 }
 

@@ -1,12 +1,17 @@
-//! When a schedule's occurrences are: a cron expression, read in UTC.
+//! When a schedule's occurrences are: a cron expression, read by the clock of a time zone.
 //!
 //! ```text
 //! [second] minute hour day-of-month month day-of-week [year]     5, 6 (with seconds) or 7 fields
 //! ```
+//!
+//! Each reading of the clock that the expression names is one occurrence. A reading that comes twice,
+//! when the clock is put back, counts the first time; readings that are left out, when it is put
+//! forward, are one occurrence together, at the first instant after the leap.
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, NaiveDateTime, Utc};
 use croner::parser::CronParser;
 
+use super::Zone;
 use crate::time::Timestamp;
 
 /// The longest expression that is read.
@@ -24,14 +29,17 @@ const FIELDS: [(&str, &str); 7] = [
     ("year", "like 2031"),
 ];
 
-/// A cron expression.
+/// A cron expression, and whose clock it is about.
 #[derive(Clone, Debug)]
-pub struct Cron(croner::Cron);
+pub struct Cron {
+    expression: croner::Cron,
+    zone: Zone,
+}
 
 /// Text that is not a cron expression.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{text}` is no cron expression: {reason}; it takes five fields, minute hour day month weekday (in UTC), \
+    "`{text}` is no cron expression: {reason}; it takes five fields, minute hour day month weekday, \
      or six with seconds before them, or seven with a year behind them"
 )]
 pub struct NotACron {
@@ -40,11 +48,11 @@ pub struct NotACron {
 }
 
 impl Cron {
-    /// Reads an expression.
+    /// Reads an expression for the clock of a zone.
     ///
     /// # Errors
     /// [`NotACron`] says what is wrong with it.
-    pub fn parse(text: &str) -> Result<Self, NotACron> {
+    pub fn parse(text: &str, zone: Zone) -> Result<Self, NotACron> {
         let refuse = |reason: String| NotACron { text: text.chars().take(80).collect(), reason };
         if text.len() > LONGEST || !text.is_ascii() {
             return Err(refuse(format!("it must be ASCII, of at most {LONGEST} characters")));
@@ -53,14 +61,35 @@ impl Cron {
             return Err(refuse("it is empty".to_owned()));
         }
         let parsed = CronParser::new().parse(text);
-        parsed.map(Self).map_err(|_| refuse(fault(text)))
+        parsed.map(|expression| Self { expression, zone }).map_err(|_| refuse(fault(text)))
     }
 
     /// The first occurrence strictly after an instant; none if there is no more.
     pub fn after(&self, instant: Timestamp) -> Option<Timestamp> {
-        let start: DateTime<Utc> = DateTime::from_timestamp_millis(instant.0)?;
-        let found = self.0.find_next_occurrence(&start, false).ok()?;
-        Some(Timestamp(found.timestamp_millis())).filter(|at| *at > instant)
+        let mut reading = self.zone.reading(instant)?;
+        loop {
+            reading = self.next_reading(reading)?;
+            let at = self.zone.instant(reading)?;
+            // In an hour that comes a second time, and at the end of a leap, that was before.
+            if at > instant {
+                return Some(at);
+            }
+        }
+    }
+
+    /// The last occurrence before an instant; none if there was none.
+    pub fn before(&self, instant: Timestamp) -> Option<Timestamp> {
+        let reading = self.zone.reading(instant)?.and_utc();
+        let found = self.expression.find_previous_occurrence(&reading, false).ok()?;
+        self.zone.instant(found.naive_utc()).filter(|at| *at < instant)
+    }
+
+    /// The next reading of a clock that the expression names.
+    fn next_reading(&self, after: NaiveDateTime) -> Option<NaiveDateTime> {
+        // The clock of UTC shows every reading once: this is the calendar alone.
+        let start: DateTime<Utc> = after.and_utc();
+        let found = self.expression.find_next_occurrence(&start, false).ok()?;
+        Some(found.naive_utc()).filter(|reading| *reading > after)
     }
 
     /// The occurrences strictly after an instant, in order.
@@ -72,6 +101,15 @@ impl Cron {
 /// What is wrong with an expression. The parser does not name the field, so each is tried alone.
 fn fault(text: &str) -> String {
     let given: Vec<&str> = text.split_whitespace().collect();
+    let zone = given
+        .first()
+        .and_then(|first| first.strip_prefix("CRON_TZ=").or_else(|| first.strip_prefix("TZ=")));
+    if let Some(zone) = zone {
+        return format!(
+            "a time zone stands beside the expression and not in it: `--zone {zone}` of `segno schedule create`, \
+             or the field `zone` of the API"
+        );
+    }
     if let [name] = given.as_slice()
         && name.starts_with('@')
     {
@@ -105,7 +143,7 @@ mod tests {
     const NOW: Timestamp = Timestamp(1_795_212_473_000);
 
     fn next(text: &str) -> Option<String> {
-        let at = Cron::parse(text).expect(text).after(NOW)?;
+        let at = Cron::parse(text, Zone::UTC).expect(text).after(NOW)?;
         Some(DateTime::from_timestamp_millis(at.0).expect("a date").to_string())
     }
 
@@ -135,7 +173,7 @@ mod tests {
         for text in ["0 0 30 2 *", "0 0 31 4,6,9,11 *", "0 0 12 24 12 * 2020"] {
             assert_eq!(next(text), None, "{text}");
         }
-        let daily = Cron::parse("0 0 * * *").expect("a cron");
+        let daily = Cron::parse("0 0 * * *", Zone::UTC).expect("a cron");
         for instant in [i64::MIN, i64::MAX, Timestamp::NEVER.0] {
             assert_eq!(daily.after(Timestamp(instant)), None);
         }
@@ -143,12 +181,92 @@ mod tests {
 
     #[test]
     fn the_next_occurrence_is_strictly_later_whatever_the_milliseconds() {
-        let every = Cron::parse("* * * * * *").expect("a cron");
+        let every = Cron::parse("* * * * * *", Zone::UTC).expect("a cron");
         for (from, to) in
             [(0, 1_000), (1, 1_000), (999, 1_000), (1_000, 2_000), (-1, 0), (-1_500, -1_000)]
         {
             assert_eq!(every.after(Timestamp(from)), Some(Timestamp(to)), "{from}");
         }
+    }
+
+    /// Lines of `zone|cron|instants`, from `zones.py`: two years of three zones, as Python's `zoneinfo`
+    /// has them.
+    const AS_PYTHON_HAS_THEM: &str = include_str!("zones.txt");
+
+    #[test]
+    fn occurrences_in_a_zone_are_those_of_its_clock() {
+        let mut compared = 0;
+        for line in AS_PYTHON_HAS_THEM.lines().filter(|line| !line.starts_with('#')) {
+            let [zone, text, from, first, lengths] = line.split('|').collect::<Vec<_>>()[..] else {
+                panic!("{line}")
+            };
+            let number = |text: &str| text.parse::<i64>().expect("a number");
+            let cron = Cron::parse(text, zone.parse().expect(zone)).expect(text);
+            let mut found = cron.all_after(Timestamp(number(from) * 1_000));
+            let mut expected = number(first);
+            assert_eq!(found.next(), Some(Timestamp(expected * 1_000)), "{zone} {text}");
+            for (length, count) in lengths.split(' ').map(|run| run.split_once('*').expect("a run"))
+            {
+                for _ in 0..number(count) {
+                    expected += number(length);
+                    let at = found.next().expect("an occurrence");
+                    let shown = cron.zone.local(at);
+                    assert_eq!(at, Timestamp(expected * 1_000), "{zone} {text}: {shown}");
+                    compared += 1;
+                }
+            }
+        }
+        assert!(compared > 5_000, "{compared}");
+    }
+
+    #[test]
+    fn a_clock_that_is_put_forward_or_back_makes_one_occurrence() {
+        let berlin: Zone = "Europe/Berlin".parse().expect("a zone");
+        // 2026-03-29 02:00 to 03:00 is left out, and 2026-10-25 02:00 to 03:00 comes twice.
+        for (text, from, expected) in [
+            (
+                "30 2 * * *",
+                1_774_738_800_000,
+                "2026-03-29T03:00:00+02:00 2026-03-30T02:30:00+02:00",
+            ),
+            (
+                "*/20 2 * * *",
+                1_774_738_800_000,
+                "2026-03-29T03:00:00+02:00 2026-03-30T02:00:00+02:00",
+            ),
+            ("0 * * * *", 1_774_742_400_000, "2026-03-29T03:00:00+02:00 2026-03-29T04:00:00+02:00"),
+            (
+                "30 2 * * *",
+                1_792_879_200_000,
+                "2026-10-25T02:30:00+02:00 2026-10-26T02:30:00+01:00",
+            ),
+            ("0 * * * *", 1_792_882_800_000, "2026-10-25T02:00:00+02:00 2026-10-25T03:00:00+01:00"),
+        ] {
+            let cron = Cron::parse(text, berlin).expect(text);
+            let found: Vec<String> =
+                cron.all_after(Timestamp(from)).take(2).map(|at| berlin.local(at)).collect();
+            assert_eq!(found.join(" "), expected, "{text}");
+        }
+        // From the second 02:30 on.
+        let every = Cron::parse("* * * * * *", berlin).expect("a cron");
+        let second = Timestamp(1_792_891_800_000);
+        assert_eq!(berlin.local(second), "2026-10-25T02:30:00+01:00");
+        let next = every.after(second).map(|at| berlin.local(at));
+        assert_eq!(next.as_deref(), Some("2026-10-25T03:00:00+01:00"));
+        // A day that a country left out.
+        let apia: Zone = "Pacific/Apia".parse().expect("a zone");
+        let cron = Cron::parse("0 12 30 12 *", apia).expect("a cron");
+        let leap = cron.after(Timestamp(1_325_000_000_000)).map(|at| apia.local(at));
+        assert_eq!(leap.as_deref(), Some("2011-12-31T00:00:00+14:00"));
+        assert!("Europe/Atlantis".parse::<Zone>().expect_err("none").to_string().contains("IANA"));
+    }
+
+    #[test]
+    fn the_last_occurrence_before_an_instant_is_found() {
+        let over = Cron::parse("0 0 12 24 12 * 2020", Zone::UTC).expect("a cron");
+        let last = over.before(NOW).map(Timestamp::in_utc);
+        assert_eq!(last.as_deref(), Some("2020-12-24T12:00:00Z"));
+        assert_eq!(Cron::parse("0 0 30 2 *", Zone::UTC).expect("a cron").before(NOW), None);
     }
 
     #[test]
@@ -167,11 +285,16 @@ mod tests {
             ("x 0 0 * * *", "`x` is no second (0 to 59)"),
             ("0 0 0 * * * never", "`never` is no year (like 2031)"),
             ("soon", "it has one field"),
+            ("CRON_TZ=Europe/Berlin 0 3 * * *", "a time zone stands beside the expression"),
+            (
+                "TZ=UTC 0 3 * * *",
+                "a time zone stands beside the expression and not in it: `--zone UTC`",
+            ),
             ("@never", "`@never` is not one of @yearly, @monthly, @weekly, @daily and @hourly"),
             ("* * é * *", "it must be ASCII"),
             (&long, "it must be ASCII, of at most 256 characters"),
         ] {
-            let refused = Cron::parse(text).expect_err(text).to_string();
+            let refused = Cron::parse(text, Zone::UTC).expect_err(text).to_string();
             assert!(
                 refused.contains(&format!("is no cron expression: {reason}"))
                     && refused.contains("minute hour day month weekday"),
@@ -183,10 +306,24 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_is_read_or_refused(text in "[-0-9*/,LW#?+@A-Z ]{0,40}", from in any::<i64>()) {
-            if let Ok(cron) = Cron::parse(&text) {
+            for zone in [Zone::UTC, "Europe/Berlin".parse().expect("a zone")] {
+                let Ok(cron) = Cron::parse(&text, zone) else { continue };
                 let next = cron.after(Timestamp(from));
                 prop_assert!(next.is_none_or(|at| at > Timestamp(from)));
             }
+        }
+
+        #[test]
+        fn every_instant_is_in_one_reading_of_every_clock(
+            from in 1_500_000_000_i64..1_900_000_000,
+            place in any::<prop::sample::Index>(),
+        ) {
+            let zones = ["Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Pacific/Apia"];
+            let zone: Zone = zones[place.index(zones.len())].parse().expect("a zone");
+            let at = Timestamp(from * 1_000);
+            let back = zone.instant(zone.reading(at).expect("a reading")).expect("an instant");
+            // The second time of an hour that comes twice is the only difference.
+            prop_assert!(at == back || (at.0 - back.0 > 0 && at.0 - back.0 <= 3_600_000));
         }
     }
 }

@@ -9,7 +9,9 @@ mod promise;
 mod resource;
 mod retry;
 mod schedule;
+mod skips;
 mod task;
+mod zone;
 
 pub use cron::{Cron, NotACron};
 pub use lease::{HeartbeatDelays, LONGEST_LEASE, Lease, LeasePolicy};
@@ -19,8 +21,10 @@ pub use promise::{
 };
 pub use resource::{FenceToken, Resource, ResourceLease};
 pub use retry::{RetryDecision, RetryPolicy, backoff};
-pub use schedule::{NewSchedule, Overlap, Schedule, Template};
+pub use schedule::{LONGEST_JITTER, NewSchedule, Overlap, Schedule, Template, TooLate};
+pub use skips::{SkipReason, Skipped, Skips};
 pub use task::{
     CancelState, HaltReason, Inbox, JOURNAL_REMOVED, KEPT_MAX, Note, Progress, ReleaseReason, Task,
     TaskState, TaskStatus, TrapKey, Traps,
 };
+pub use zone::{NotAZone, Zone};

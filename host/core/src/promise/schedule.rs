@@ -2,8 +2,9 @@
 //! next; one that is late makes up for what it missed, in order.
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
-use super::{Cron, NewPromise};
+use super::{Cron, NewPromise, Skips, Zone};
 use crate::{
     id::{PromiseId, ScheduleId},
     tags,
@@ -14,13 +15,22 @@ use crate::{
 /// How many occurrences one backfill command deals with.
 const PAGE: usize = 100;
 
+/// The longest jitter: a day.
+pub const LONGEST_JITTER: Millis = Millis::seconds(86_400);
+
 /// A schedule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Schedule {
     /// Its id.
     pub id: ScheduleId,
-    /// When it occurs: a cron expression in UTC.
+    /// When it occurs: a cron expression.
     pub cron: Text,
+    /// By whose clock.
+    #[serde(default)]
+    pub zone: Zone,
+    /// How much later than its occurrences it makes their promises at most.
+    #[serde(default)]
+    pub jitter: Millis,
     /// What it makes.
     pub template: Template,
     /// What happens while what it made last is still going on.
@@ -29,14 +39,17 @@ pub struct Schedule {
     pub paused: bool,
     /// When it was made.
     pub created_at: Timestamp,
-    /// Its next occurrence; [`Timestamp::NEVER`] if there is none.
+    /// Its next occurrence, without jitter; [`Timestamp::NEVER`] if there is none.
     pub next_at: Timestamp,
     /// The last occurrence for which it made a promise.
     pub last_at: Option<Timestamp>,
     /// The promise it made last.
     pub last_id: Option<PromiseId>,
-    /// Occurrences it left out: missed too long ago, or overlapping.
+    /// Number of occurrences it left out.
     pub skipped: u64,
+    /// Why it left them out; of those before this was kept, only the number is known.
+    #[serde(default)]
+    pub skips: Skips,
 }
 
 /// A schedule about to be made.
@@ -44,8 +57,12 @@ pub struct Schedule {
 pub struct NewSchedule {
     /// Its id.
     pub id: ScheduleId,
-    /// When it occurs: a cron expression in UTC.
+    /// When it occurs: a cron expression.
     pub cron: Text,
+    /// By whose clock.
+    pub zone: Zone,
+    /// How much later than its occurrences it makes their promises at most.
+    pub jitter: Millis,
     /// What it makes.
     pub template: Template,
     /// What happens while what it made last is still going on.
@@ -66,6 +83,17 @@ pub struct Template {
     pub timeout: Millis,
 }
 
+/// Occurrences that were missed too long ago.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TooLate {
+    /// How many.
+    pub skipped: u64,
+    /// The last of them.
+    pub last: Timestamp,
+    /// The first that remains.
+    pub next: Timestamp,
+}
+
 /// What happens at an occurrence while the promise made last is pending. The numbers are stored.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
@@ -81,12 +109,21 @@ pub enum Overlap {
     Queue = 2,
 }
 
+impl NewSchedule {
+    /// One in UTC, without jitter.
+    pub fn plain(id: ScheduleId, cron: Text, template: Template, overlap: Overlap) -> Self {
+        Self { id, cron, zone: Zone::UTC, jitter: Millis::ZERO, template, overlap }
+    }
+}
+
 impl Schedule {
     /// A schedule as it is born.
     pub fn born(new: &NewSchedule, next_at: Timestamp, now: Timestamp) -> Self {
         Self {
             id: new.id.clone(),
             cron: new.cron.clone(),
+            zone: new.zone,
+            jitter: new.jitter,
             template: new.template.clone(),
             overlap: new.overlap,
             paused: false,
@@ -95,18 +132,45 @@ impl Schedule {
             last_at: None,
             last_id: None,
             skipped: 0,
+            skips: Skips::default(),
         }
     }
 
     /// The instant at which its timer fires; none while it is paused.
     pub fn due_at(&self) -> Option<Timestamp> {
-        (!self.paused).then_some(self.next_at)
+        (!self.paused).then_some(self.fires_at(self.next_at))
+    }
+
+    /// The instant at which the promise of an occurrence is made: by chance up to its jitter later, and
+    /// always the same.
+    pub fn fires_at(&self, at: Timestamp) -> Timestamp {
+        if self.jitter <= Millis::ZERO || at >= Timestamp::NEVER {
+            return at;
+        }
+        let drawn = Sha256::new().chain_update(self.id.as_str()).chain_update(at.0.to_be_bytes());
+        let [a, b, c, d, e, f, g, ..] = drawn.finalize()[..] else { return at };
+        let drawn = i64::from_be_bytes([0, a, b, c, d, e, f, g]);
+        at + Millis(drawn % self.jitter.0.saturating_add(1))
     }
 
     /// Its first occurrence strictly after an instant; [`Timestamp::NEVER`] if there is none.
     pub fn after(&self, instant: Timestamp) -> Timestamp {
-        let next = Cron::parse(&self.cron).ok().and_then(|cron| cron.after(instant));
+        let next = self.parsed().and_then(|cron| cron.after(instant));
         next.unwrap_or(Timestamp::NEVER)
+    }
+
+    /// Its occurrences from the next one on, as many as that.
+    pub fn upcoming(&self, most: usize) -> Vec<Timestamp> {
+        if self.next_at >= Timestamp::NEVER {
+            return Vec::new();
+        }
+        let later = self.parsed().map(|cron| cron.all_after(self.next_at).take(most).collect());
+        let later: Vec<Timestamp> = later.unwrap_or_default();
+        std::iter::once(self.next_at).chain(later).take(most).collect()
+    }
+
+    fn parsed(&self) -> Option<Cron> {
+        Cron::parse(&self.cron, self.zone).ok()
     }
 
     /// Whether its next occurrence lies behind others that have not come yet. That is so when a
@@ -125,22 +189,23 @@ impl Schedule {
 
     /// How many occurrences from the next one on have come, as far as they exceed `limit`, but not
     /// more than a thousand times ten of them; and the first that remains then.
-    pub fn too_late(&self, limit: u32, now: Timestamp) -> Option<(u64, Timestamp)> {
+    pub fn too_late(&self, limit: u32, now: Timestamp) -> Option<TooLate> {
         const AT_ONCE: usize = 10_000;
         let limit = limit as usize;
         // Occurrences are at least a second apart, so mostly nothing needs to be counted.
         if now.since(self.next_at).0 / 1_000 < limit as i64 {
             return None;
         }
-        let cron = Cron::parse(&self.cron).ok()?;
+        let cron = self.parsed()?;
         let due: Vec<Timestamp> = std::iter::once(self.next_at)
             .chain(cron.all_after(self.next_at))
-            .take_while(|at| *at <= now)
+            .take_while(|at| self.fires_at(*at) <= now)
             .take(limit + AT_ONCE)
             .collect();
         let skipped = due.len().checked_sub(limit).filter(|skipped| *skipped > 0)?;
-        let next = due.get(skipped).copied().unwrap_or_else(|| self.after(due[skipped - 1]));
-        Some((skipped as u64, next))
+        let last = due[skipped - 1];
+        let next = due.get(skipped).copied().unwrap_or_else(|| self.after(last));
+        Some(TooLate { skipped: skipped as u64, last, next })
     }
 
     /// The occurrences from `from` up to but not including `to`, as many as one command deals with;
@@ -150,7 +215,7 @@ impl Schedule {
         from: Timestamp,
         to: Timestamp,
     ) -> (Vec<Timestamp>, Option<Timestamp>) {
-        let Ok(cron) = Cron::parse(&self.cron) else { return (Vec::new(), None) };
+        let Some(cron) = self.parsed() else { return (Vec::new(), None) };
         let occurrences = cron.all_after(from - Millis(1)).take_while(|at| *at < to);
         let mut page: Vec<Timestamp> = occurrences.take(PAGE + 1).collect();
         let next = if page.len() > PAGE { page.pop() } else { None };
@@ -215,12 +280,8 @@ mod tests {
             tags: Tags::from([(tags::PARENT.to_owned(), "somebody".to_owned())]),
             timeout: Millis::seconds(1),
         };
-        let new = NewSchedule {
-            id: ScheduleId::from("nightly"),
-            cron: Text::from(cron),
-            template,
-            overlap: Overlap::Allow,
-        };
+        let id = ScheduleId::from("nightly");
+        let new = NewSchedule::plain(id, Text::from(cron), template, Overlap::Allow);
         Schedule::born(&new, Timestamp(next_at), Timestamp(0))
     }
 
@@ -239,12 +300,46 @@ mod tests {
     fn what_was_missed_too_long_ago_is_counted_exactly() {
         let minutely = schedule("* * * * *", 60_000);
         let at = |minutes: i64| Timestamp(minutes * 60_000);
+        let late = |skipped: u64, next| {
+            let last = at(skipped.cast_signed());
+            Some(TooLate { skipped, last, next })
+        };
         assert_eq!(minutely.too_late(3, at(3)), None);
-        assert_eq!(minutely.too_late(3, at(4)), Some((1, at(2))));
-        assert_eq!(minutely.too_late(3, at(100)), Some((97, at(98))));
-        assert_eq!(minutely.too_late(0, at(1)), Some((1, at(2))));
-        let (skipped, next) = minutely.too_late(1_000, at(1_000_000)).expect("too late");
-        assert_eq!((skipped, next), (10_000, at(10_001)), "a bounded piece of it");
+        assert_eq!(minutely.too_late(3, at(4)), late(1, at(2)));
+        assert_eq!(minutely.too_late(3, at(100)), late(97, at(98)));
+        assert_eq!(minutely.too_late(0, at(1)), late(1, at(2)));
+        let bounded = minutely.too_late(1_000, at(1_000_000));
+        assert_eq!(bounded, late(10_000, at(10_001)), "a bounded piece of it");
+    }
+
+    #[test]
+    fn jitter_is_the_same_for_an_occurrence_and_spreads_them() {
+        let exact = schedule("* * * * *", 60_000);
+        let jitter = Millis::seconds(30);
+        let spread = Schedule { jitter, ..exact.clone() };
+        let delays = |schedule: &Schedule| -> Vec<i64> {
+            let occurrences = (1..=200).map(|minute| Timestamp(minute * 60_000));
+            occurrences.map(|at| schedule.fires_at(at).0 - at.0).collect()
+        };
+        assert!(delays(&exact).iter().all(|delay| *delay == 0));
+        let drawn = delays(&spread);
+        assert_eq!(drawn, delays(&spread.clone()));
+        assert!(drawn.iter().all(|delay| (0..=jitter.0).contains(delay)), "{drawn:?}");
+        assert!(drawn.iter().any(|delay| *delay < jitter.0 / 4), "{drawn:?}");
+        assert!(drawn.iter().any(|delay| *delay > jitter.0 / 4 * 3), "{drawn:?}");
+        let other = Schedule { id: ScheduleId::from("weekly"), ..spread.clone() };
+        assert_ne!(drawn, delays(&other));
+        assert_eq!(spread.fires_at(Timestamp::NEVER), Timestamp::NEVER);
+        assert_eq!(spread.due_at(), Some(spread.fires_at(spread.next_at)));
+    }
+
+    #[test]
+    fn the_occurrences_to_come_begin_with_the_next_one() {
+        let daily = schedule("0 0 * * *", 86_400_000);
+        let day = |n: i64| Timestamp(n * 86_400_000);
+        assert_eq!(daily.upcoming(3), [day(1), day(2), day(3)]);
+        let over = Schedule { next_at: Timestamp::NEVER, ..daily };
+        assert!(over.upcoming(3).is_empty());
     }
 
     #[test]

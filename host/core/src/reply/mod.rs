@@ -7,6 +7,7 @@ use crate::{
     invocation::JournalHead,
     promise::{Delivery, Promise, Resource, ResourceLease, Schedule, Task},
     time::Timestamp,
+    value::Text,
 };
 
 pub use refusal::{Conflict, JournalMismatch, Refusal};
@@ -92,8 +93,10 @@ pub enum Reply {
         made: u32,
         /// How many occurrences had theirs already.
         existing: u32,
-        /// How many the overlap rule left out.
+        /// How many were left out.
         skipped: u32,
+        /// Why the last of them was.
+        because: Option<Text>,
         /// From where to ask for the next page; none: this was the last.
         next: Option<Timestamp>,
     },

@@ -171,6 +171,16 @@ pub enum Conflict {
         /// The present one.
         current: u64,
     },
+    /// What the schedule made last has not ended, and it makes one at a time.
+    #[error(
+        "`{last}`, which the schedule `{schedule}` started before, has not ended, and it starts one at a time"
+    )]
+    Overlaps {
+        /// The schedule.
+        schedule: ScheduleId,
+        /// What has not ended.
+        last: PromiseId,
+    },
     /// A external worker cannot take it.
     #[error("hosts execute the function of `{0}` themselves; wait for its promise instead")]
     Hosted(PromiseId),
@@ -207,6 +217,7 @@ impl Refusal {
             Self::Conflict(Conflict::StaleToken { .. }) => "stale-token",
             Self::Conflict(Conflict::AliasMoved { .. }) => "alias-moved",
             Self::Conflict(Conflict::Superseded { .. }) => "superseded",
+            Self::Conflict(Conflict::Overlaps { .. }) => "schedule-overlaps",
             Self::Conflict(Conflict::Hosted(_)) => "hosted",
             Self::IdTaken { .. } => "id-taken",
             Self::JournalMismatch { .. } => "journal-mismatch",

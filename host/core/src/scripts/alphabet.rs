@@ -62,6 +62,8 @@ fn scheduled(world: &World) -> Vec<Step> {
         Command::SchedulePause { id: id.clone(), paused: false },
         Command::ScheduleDue { id: id.clone() },
         Command::ScheduleBackfill { id: id.clone(), from: back, to: world.now },
+        Command::ScheduleTrigger { id: id.clone(), at: world.now },
+        Command::ScheduleTrigger { id: id.clone(), at: Timestamp(120_000) },
         Command::ScheduleBackfill { id, from: world.now, to: back },
         world::lease("r", "ada", 15_000),
         world::lease("r", "bob", 0),

@@ -5,8 +5,9 @@
 use super::{draft::Draft, succession::handed_to};
 use crate::{
     effect::{Effect, Metric, SettleCause},
-    id::{PromiseId, Version},
-    promise::{Message, OutboxKey, OutboxRow, Settlement, Task, TaskState},
+    id::{PromiseId, ScheduleId, Version},
+    promise::{Message, OutboxKey, OutboxRow, Promise, Settlement, Task, TaskState, Verdict},
+    tags,
 };
 
 impl Draft<'_> {
@@ -24,6 +25,7 @@ impl Draft<'_> {
         };
         let settled = promise.settled(settlement);
         self.note_fact(&settled);
+        self.tell_of_occurrence(&settled, verdict);
         self.put_promise(settled.clone());
         self.effects.push(Effect::Settled { id: id.clone() });
         // Before those that wait are resumed: an invocation whose newest generation has ended does not
@@ -31,6 +33,19 @@ impl Draft<'_> {
         self.forward(&settled);
         let resumed = self.carry_out(id, by);
         self.count(Metric::Settled { verdict, cause, resumed });
+    }
+
+    /// Tells of what a schedule made and that ended without a result: nobody waits for it.
+    pub(super) fn tell_of_occurrence(&mut self, promise: &Promise, verdict: Verdict) {
+        let schedule = promise.spec.tags.get(tags::SCHEDULE);
+        let Some(schedule) = schedule.filter(|_| promise.spec.made_by.is_none()) else { return };
+        if verdict != Verdict::Resolved {
+            self.effects.push(Effect::OccurrenceFailed {
+                schedule: ScheduleId::new(schedule.as_str()),
+                id: promise.id().clone(),
+                verdict,
+            });
+        }
     }
 
     /// Everything that follows from a promise being settled; answers how many tasks it resumed.

@@ -160,6 +160,7 @@ impl Draft<'_> {
         let id = promise.id().clone();
         let settlement = promise.deadline_settlement();
         let verdict = settlement.verdict;
+        self.tell_of_occurrence(&promise, verdict);
         self.put_promise(promise.settled(settlement));
         if has_target {
             let born = self.view.first_version();

@@ -159,6 +159,7 @@ fn decide(draft: &mut Draft<'_>, command: &Command) -> Result<Reply, Refusal> {
         Command::ScheduleDelete { id } => schedules::delete(draft, id),
         Command::SchedulePause { id, paused } => schedules::pause(draft, id, *paused),
         Command::ScheduleBackfill { id, from, to } => schedules::backfill(draft, id, *from, *to),
+        Command::ScheduleTrigger { id, at } => schedules::trigger(draft, id, *at),
         Command::ScheduleDue { id } => schedules::due(draft, id),
         Command::PromiseDue { id } => dues::promise(draft, id),
         Command::LeaseDue { id } => dues::lease(draft, id),

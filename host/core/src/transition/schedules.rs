@@ -6,12 +6,16 @@ use super::{
 };
 use crate::{
     address::Address,
+    effect::Effect,
     id::{PromiseId, ScheduleId, fits},
-    promise::{Cron, NewSchedule, Overlap, Schedule},
-    reply::{Refusal, Reply},
+    promise::{
+        Cron, LONGEST_JITTER, NewSchedule, Overlap, Schedule, SkipReason, TaskState, TooLate,
+    },
+    reply::{Conflict, Refusal, Reply},
     tags,
     time::{Millis, Timestamp},
     unreadable::Subject,
+    value::Text,
 };
 
 /// The result of an occurrence.
@@ -19,8 +23,13 @@ enum Occurred {
     Made(PromiseId),
     /// Its promise was there already.
     Existed(PromiseId),
-    /// It overlaps, or its module is gone.
-    Skipped,
+    /// What it made last has not ended.
+    Overlaps {
+        last: PromiseId,
+        is_halted: bool,
+    },
+    /// Its promise cannot be made: its module is gone, for example.
+    Refused(Refusal),
 }
 
 pub(super) fn create(draft: &mut Draft<'_>, new: &NewSchedule) -> Result<Reply, Refusal> {
@@ -53,8 +62,12 @@ pub(super) fn create(draft: &mut Draft<'_>, new: &NewSchedule) -> Result<Reply, 
         }
     }
     let Some(next_at) = cron.after(draft.now) else {
+        let why = match cron.before(draft.now) {
+            Some(last) => format!("the last one was {}", new.zone.local(last)),
+            None => "there is no such date".to_owned(),
+        };
         return Err(Refusal::Unprocessable(format!(
-            "`{}` has no occurrence from now on: there is no such date",
+            "`{}` has no occurrence from now on: {why}",
             new.cron
         )));
     };
@@ -98,19 +111,30 @@ pub(super) fn due(draft: &mut Draft<'_>, id: &ScheduleId) -> Result<Reply, Refus
         .schedule(id)
         .filter(|schedule| schedule.due_at().is_some_and(|due_at| due_at <= draft.now));
     let Some(mut schedule) = due.cloned() else { return Ok(Reply::Done) };
-    if let Some((skipped, next_at)) = schedule.too_late(draft.config.catch_up, draft.now) {
-        schedule.skipped = schedule.skipped.saturating_add(skipped);
-        schedule.next_at = next_at;
+    if let Some(TooLate { skipped, last, next }) =
+        schedule.too_late(draft.config.catch_up, draft.now)
+    {
+        let detail = format!(
+            "no host was there for it in time, and {} missed occurrences are made up for at most",
+            draft.config.catch_up
+        );
+        draft.skip(&mut schedule, SkipReason::Missed, skipped, last, &detail);
+        schedule.next_at = next;
         draft.put_schedule(schedule);
         return Ok(Reply::Done);
     }
     let at = schedule.next_at;
-    match draft.occur(&schedule, at, at) {
+    let since = schedule.fires_at(at);
+    match draft.occur(&schedule, at, since) {
         Occurred::Made(promise) | Occurred::Existed(promise) => {
             schedule.last_at = Some(at);
             schedule.last_id = Some(promise);
         }
-        Occurred::Skipped => schedule.skipped = schedule.skipped.saturating_add(1),
+        left_out => {
+            if let Some((reason, detail)) = left_out.reason() {
+                draft.skip(&mut schedule, reason, 1, at, &detail);
+            }
+        }
     }
     schedule.next_at = schedule.after(at);
     draft.put_schedule(schedule);
@@ -134,7 +158,7 @@ pub(super) fn backfill(
         )));
     }
     let mut schedule = before.clone();
-    let (mut made, mut existing, mut skipped) = (0, 0, 0);
+    let (mut made, mut existing, mut skipped, mut because) = (0, 0, 0, None);
     let (page, more) = schedule.backfill_page(from, to);
     let now = draft.now;
     for at in page.into_iter().filter(|at| *at <= now) {
@@ -144,14 +168,41 @@ pub(super) fn backfill(
                 schedule.last_id = Some(promise);
             }
             Occurred::Existed(_) => existing += 1,
-            Occurred::Skipped => skipped += 1,
+            left_out => {
+                skipped += 1;
+                because = left_out.reason().map(|(_, detail)| Text::from(detail.as_str()));
+            }
         }
     }
     if schedule != before {
         draft.put_schedule(schedule);
     }
     let next = more.filter(|at| *at <= now);
-    Ok(Reply::Backfilled { made, existing, skipped, next })
+    Ok(Reply::Backfilled { made, existing, skipped, because, next })
+}
+
+/// Makes the promise of an occurrence at `at`, whatever the expression says, and also while the schedule
+/// is paused. The next and the last occurrence stay as they are, and a deadline counts from now.
+pub(super) fn trigger(
+    draft: &mut Draft<'_>,
+    id: &ScheduleId,
+    at: Timestamp,
+) -> Result<Reply, Refusal> {
+    let mut schedule = draft.existing_schedule(id)?.clone();
+    let now = draft.now;
+    let (promise, changed) = match draft.occur(&schedule, at, now) {
+        Occurred::Made(promise) => {
+            schedule.last_id = Some(promise.clone());
+            draft.put_schedule(schedule);
+            (promise, true)
+        }
+        Occurred::Existed(promise) => (promise, false),
+        Occurred::Overlaps { last, .. } => {
+            return Err(Conflict::Overlaps { schedule: id.clone(), last }.into());
+        }
+        Occurred::Refused(refusal) => return Err(refusal),
+    };
+    Ok(Reply::Promise { promise: draft.existing(&promise)?.clone(), changed })
 }
 
 /// What is wrong with a schedule whatever else there is.
@@ -176,7 +227,10 @@ fn well_formed(new: &NewSchedule) -> Result<Cron, Refusal> {
     if tags::is_timer(&new.template.tags) {
         return refuse("makes timers, which run nothing; leave the tag `timer` out");
     }
-    Cron::parse(&new.cron).map_err(|refused| Refusal::BadRequest(refused.to_string()))
+    if !(Millis::ZERO..=LONGEST_JITTER).contains(&new.jitter) {
+        return refuse("has a jitter that is negative or longer than a day");
+    }
+    Cron::parse(&new.cron, new.zone).map_err(|refused| Refusal::BadRequest(refused.to_string()))
 }
 
 impl Draft<'_> {
@@ -206,14 +260,59 @@ impl Draft<'_> {
         schedule.last_id.iter().for_each(|last| self.touch(last));
         let going_on = schedule.last_id.as_ref().filter(|last| self.is_pending(last));
         let after = match (schedule.overlap, going_on) {
-            (Overlap::Skip, Some(_)) => return Occurred::Skipped,
+            (Overlap::Skip, Some(last)) => {
+                let state = self.task(last).map(|task| &task.state);
+                let is_halted = matches!(state, Some(TaskState::Halted { .. }));
+                return Occurred::Overlaps { last: last.clone(), is_halted };
+            }
             (Overlap::Queue, Some(last)) => Some(last),
             (Overlap::Allow, _) | (Overlap::Skip | Overlap::Queue, None) => None,
         };
         match self.make(&new, Maker::Schedule { at: since, after }, None) {
             Ok(()) => Occurred::Made(new.id),
-            // The module was there when the schedule was made, and is not any more.
-            Err(_) => Occurred::Skipped,
+            // The module was there when the schedule was made, for example, and is not any more.
+            Err(refusal) => Occurred::Refused(refusal),
         }
+    }
+
+    /// Counts occurrences that are left out, the last of them at this instant, and tells of them.
+    fn skip(
+        &mut self,
+        schedule: &mut Schedule,
+        reason: SkipReason,
+        count: u64,
+        at: Timestamp,
+        detail: &str,
+    ) {
+        schedule.skipped = schedule.skipped.saturating_add(count);
+        schedule.skips.add(reason, count, at, detail);
+        self.effects.push(Effect::Skipped {
+            schedule: schedule.id.clone(),
+            reason,
+            count,
+            at,
+            detail: Text::from(detail),
+        });
+    }
+}
+
+impl Occurred {
+    /// Why the occurrence was left out, if it was.
+    fn reason(&self) -> Option<(SkipReason, String)> {
+        match self {
+            Self::Made(_) | Self::Existed(_) => None,
+            Self::Overlaps { last, is_halted } => {
+                Some((SkipReason::Overlap, overlaps(last, *is_halted)))
+            }
+            Self::Refused(refusal) => Some((SkipReason::Refused, refusal.to_string())),
+        }
+    }
+}
+
+/// What an occurrence would have overlapped.
+fn overlaps(last: &PromiseId, is_halted: bool) -> String {
+    match is_halted {
+        true => format!("`{last}`, which it started before, is halted and waits for a person"),
+        false => format!("`{last}`, which it started before, has not ended"),
     }
 }

@@ -116,7 +116,7 @@ pub(crate) fn schedule(id: &str, overlap: Overlap) -> Command {
         timeout: Millis(100_000),
     };
     let cron = Text::from("* * * * *");
-    Command::ScheduleCreate(NewSchedule { id: ScheduleId::from(id), cron, template, overlap })
+    Command::ScheduleCreate(NewSchedule::plain(ScheduleId::from(id), cron, template, overlap))
 }
 
 /// A function that has run already, and its result.

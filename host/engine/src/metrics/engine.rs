@@ -10,7 +10,7 @@ use prometheus_client::{
 };
 use segno_core::{
     effect::{Metric, RequeueCause, SettleCause},
-    promise::Verdict,
+    promise::{SkipReason, Verdict},
     time::Millis,
 };
 
@@ -29,6 +29,8 @@ pub struct EngineMetrics {
     limit_admissions: Counter,
     unread_signals: Counter,
     unmade_promises: Counter,
+    schedule_skips: Family<super::Label, Counter>,
+    schedule_failures: Family<super::Label, Counter>,
 }
 
 impl EngineMetrics {
@@ -48,6 +50,8 @@ impl EngineMetrics {
             limit_admissions: Counter::default(),
             unread_signals: Counter::default(),
             unmade_promises: Counter::default(),
+            schedule_skips: Family::default(),
+            schedule_failures: Family::default(),
         };
         metrics.begin_at_zero();
         registry.register_with_unit(
@@ -113,6 +117,16 @@ impl EngineMetrics {
             "Promises that were settled and that workflows had not made when they ended",
             metrics.unmade_promises.clone(),
         );
+        registry.register(
+            "schedule_skips",
+            "Occurrences that schedules left out, by reason",
+            metrics.schedule_skips.clone(),
+        );
+        registry.register(
+            "schedule_failures",
+            "Executions of schedules that ended without a result, by outcome",
+            metrics.schedule_failures.clone(),
+        );
         metrics
     }
 
@@ -125,6 +139,22 @@ impl EngineMetrics {
         for cause in [RequeueCause::Expiry, RequeueCause::HostReset, RequeueCause::Reconcile] {
             drop(self.requeues.get_or_create(&[("cause", requeue(cause))]));
         }
+        for reason in SkipReason::ALL {
+            drop(self.schedule_skips.get_or_create(&[("reason", reason.name())]));
+        }
+        for verdict in [Verdict::Rejected, Verdict::Canceled, Verdict::TimedOut] {
+            drop(self.schedule_failures.get_or_create(&[("state", state(verdict))]));
+        }
+    }
+
+    /// Counts occurrences that a schedule left out.
+    pub fn skipped(&self, reason: SkipReason, count: u64) {
+        self.schedule_skips.get_or_create(&[("reason", reason.name())]).inc_by(count);
+    }
+
+    /// Counts an execution of a schedule that ended without a result.
+    pub fn occurrence_failed(&self, verdict: Verdict) {
+        self.schedule_failures.get_or_create(&[("state", state(verdict))]).inc();
     }
 
     /// Counts what a workflow that ended had not read of what it was sent.

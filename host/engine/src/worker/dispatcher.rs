@@ -119,6 +119,8 @@ fn hear(
         | Effect::Outbox(_)
         | Effect::Wanted(_)
         | Effect::Unread { .. }
+        | Effect::Skipped { .. }
+        | Effect::OccurrenceFailed { .. }
         | Effect::Count(_) => {}
     }
 }

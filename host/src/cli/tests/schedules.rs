@@ -25,6 +25,7 @@ async fn a_schedule_is_made_looked_at_and_removed() {
     let said = run(&server, &["schedule", "show", "nightly"]).await;
     assert!(said.out.starts_with("nightly  shop/ship  0 3 * * * (UTC)\n"), "{}", said.out);
     assert!(said.out.contains("queue: begins when the last has ended"), "{}", said.out);
+    assert_eq!(said.out.matches("T03:00:00Z ").count(), 10, "{}", said.out);
     assert_eq!(run(&server, &["schedule", "pause", "nightly"]).await.out, "nightly  paused\n");
     let said = run(&server, &["schedule", "list", "--json"]).await;
     assert_eq!(said.json()["items"][0]["paused"], true);
@@ -43,4 +44,53 @@ async fn a_schedule_is_made_looked_at_and_removed() {
     assert_eq!(run(&server, &["schedule", "show", "nightly"]).await.exit, Exit::NotFound);
     let said = run(&server, &["schedule", "create", "x", "daily", "shop/ship"]).await;
     assert!(said.err.contains("is no cron expression: it has one field"), "{}", said.err);
+}
+
+#[tokio::test]
+async fn a_schedule_keeps_to_the_clock_of_a_zone_and_can_be_triggered() {
+    let (_world, server) = host().await;
+    let create =
+        ["schedule", "create", "berlin", "30 2 25 10 *", "shop/ship", "--zone", "Europe/Berlin"];
+    let said = run(&server, &create).await;
+    assert_eq!(said.exit, Exit::Done, "{}", said.err);
+    let said = run(&server, &["schedule", "show", "berlin"]).await;
+    assert!(
+        said.out.starts_with("berlin  shop/ship  30 2 25 10 * (Europe/Berlin)\n"),
+        "{}",
+        said.out
+    );
+    for part in ["-10-25T02:30:00+02:00", "-10-25T00:30:00.000Z"] {
+        assert!(said.out.contains(part), "{}", said.out);
+    }
+    let shown = run(&server, &["schedule", "show", "berlin", "--json"]).await.json();
+    assert_eq!(shown["upcoming"].as_array().map(Vec::len), Some(10));
+    let said = run(&server, &["schedule", "list"]).await;
+    assert!(said.out.contains("30 2 25 10 * (Europe/Berlin)"), "{}", said.out);
+
+    run(&server, &["schedule", "pause", "berlin"]).await;
+    let trigger = ["schedule", "trigger", "berlin", "--at", "2031-01-01T00:00:00Z"];
+    let said = run(&server, &trigger).await;
+    assert_eq!((said.exit, &*said.out), (Exit::Done, "berlin@1924992000000  started\n"));
+    assert_eq!(run(&server, &trigger).await.out, "berlin@1924992000000  exists\n");
+    let said = run(&server, &["schedule", "show", "berlin"]).await;
+    assert!(said.out.contains("berlin@1924992000000  pending"), "{}", said.out);
+    assert_eq!(run(&server, &["schedule", "trigger", "none"]).await.exit, Exit::NotFound);
+
+    for (extra, part) in [
+        (
+            &["--zone", "Europe/Atlantis"][..],
+            "`Europe/Atlantis` is no time zone: write its IANA name",
+        ),
+        (&["--jitter", "2days"], "is longer than a day"),
+        (&["--timeout", "9000y"], "after the year 9999"),
+    ] {
+        let create = ["schedule", "create", "wrong", "0 3 * * *", "shop/ship"];
+        let said = run(&server, &[&create[..], extra].concat()).await;
+        assert!(said.exit != Exit::Done && said.err.contains(part), "{}", said.err);
+    }
+    let said =
+        run(&server, &["schedule", "create", "x", "TZ=Europe/Berlin 0 3 * * *", "shop/ship"]).await;
+    assert!(said.err.contains("`--zone Europe/Berlin`"), "{}", said.err);
+    let said = run(&server, &["schedule", "create", "x", "0 0 0 1 1 * 2020", "shop/ship"]).await;
+    assert!(said.err.contains("the last one was 2020-01-01T00:00:00Z"), "{}", said.err);
 }

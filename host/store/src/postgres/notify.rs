@@ -102,6 +102,8 @@ impl Notifications {
                 Effect::TimerChanged { .. }
                 | Effect::Outbox(_)
                 | Effect::Unread { .. }
+                | Effect::Skipped { .. }
+                | Effect::OccurrenceFailed { .. }
                 | Effect::Count(_) => {}
             }
         }

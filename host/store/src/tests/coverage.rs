@@ -8,7 +8,7 @@ pub(super) type Seen = BTreeSet<(&'static str, bool)>;
 
 /// Every kind of command, and whether it is ever refused. What the engine asks of itself is not: it
 /// looks again.
-const KINDS: [(&str, bool); 48] = [
+const KINDS: [(&str, bool); 49] = [
     ("cancel", true),
     ("deploy", true),
     ("fenced-put", true),
@@ -40,6 +40,7 @@ const KINDS: [(&str, bool); 48] = [
     ("schedule-delete", true),
     ("schedule-due", false),
     ("schedule-pause", true),
+    ("schedule-trigger", true),
     ("signal", true),
     ("signal-start", true),
     ("task-acquire", true),

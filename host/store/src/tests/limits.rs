@@ -67,6 +67,8 @@ fn naming(bytes: usize) -> Vec<Command> {
         Command::ScheduleCreate(NewSchedule {
             id: ScheduleId::from(id),
             cron: Text::from("* * * * *"),
+            zone: Default::default(),
+            jitter: Millis::ZERO,
             template: Template {
                 id: Text::from(&*template),
                 param: Value::default(),

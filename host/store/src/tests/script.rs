@@ -271,7 +271,7 @@ fn about_resources(dice: &mut Dice) -> Command {
 
 fn scheduled(dice: &mut Dice, now: Timestamp) -> Command {
     let id = ScheduleId::from(dice.of(&["nightly", "ночью '", "b"]));
-    match dice.roll(8) {
+    match dice.roll(9) {
         0..=2 => {
             let tags =
                 [(tags::TARGET, dice.of(&TARGETS)), ("label:team", dice.of(&["blue", "red"]))];
@@ -283,11 +283,14 @@ fn scheduled(dice: &mut Dice, now: Timestamp) -> Command {
             };
             let cron = Text::from(dice.of(&["* * * * * *", "*/3 * * * * *", "0 0 30 2 *"]));
             let overlap = dice.of(&[Overlap::Allow, Overlap::Skip, Overlap::Queue]);
-            Command::ScheduleCreate(NewSchedule { id, cron, template, overlap })
+            let zone = dice.of(&["UTC", "Europe/Berlin"]).parse().expect("a zone");
+            let jitter = Millis(dice.of(&[0, 0, 1_500]));
+            Command::ScheduleCreate(NewSchedule { id, cron, zone, jitter, template, overlap })
         }
         3 => Command::ScheduleDelete { id },
         4 => Command::SchedulePause { id, paused: dice.once_in(3) },
         5 => Command::ScheduleBackfill { id, from: now - Millis(9_000), to: now + Millis(4_000) },
+        6 => Command::ScheduleTrigger { id, at: Timestamp(now.0 / 4_000 * 4_000) },
         _ => Command::ScheduleDue { id },
     }
 }

@@ -8,7 +8,8 @@ import { Json } from '../json.js';
 import { throttled, useChanges } from '../live.js';
 import { Empty, Failed, Heading, Reading, Table } from '../parts.js';
 import { useRead } from '../read.js';
-import { Time } from '../time.js';
+import { State } from '../state.js';
+import { length, Time } from '../time.js';
 import { Id, target, Text } from '../text.js';
 
 export function Schedules({ query }) {
@@ -39,13 +40,13 @@ export function Schedules({ query }) {
     <${Failed} error=${error} />
     <${Reading} of=${of}>${({ items, more }) => html`
       ${!items.length && html`<${Empty}>There is no schedule.<//>`}
-      ${items.length > 0 && html`<${Table} label="Schedules" columns=${['Schedule', 'When (UTC)', 'Starts', 'Next', 'Last', '']}>
+      ${items.length > 0 && html`<${Table} label="Schedules" columns=${['Schedule', 'When', 'Starts', 'Next', 'Last', '']}>
         ${items.map((schedule) => html`<tr key=${schedule.id}>
-          <td class="main"><strong><${Text} text=${schedule.id} most=${80} /></strong>${schedule.paused && html` <span class="tag warn">paused</span>`}${schedule.skipped > 0 && html`<div class="sub soft">${schedule.skipped} skipped</div>`}<details><summary>input and template</summary><${Json} value=${{ input: schedule.input, invocation_id: schedule.invocation_id, overlap: schedule.overlap, labels: schedule.labels }} label="the schedule" /></details></td>
-          <td><code><${Text} text=${schedule.cron} /></code></td><td><${Text} text=${target(schedule.target)} most=${60} /></td>
+          <td class="main"><strong><${Text} text=${schedule.id} most=${80} /></strong>${schedule.paused && html` <span class="tag warn">paused</span>`}${schedule.problem && html`<div class="sub bad"><${Text} text=${schedule.problem} most=${300} /></div>`}${schedule.skipped > 0 && html`<div class="sub soft">${schedule.skipped} skipped</div>`}${(schedule.skips || []).map((skip) => html`<div class="sub soft">${skip.count} ${skip.reason}, last <${Time} at=${skip.last_at_ms} />: <${Text} text=${skip.detail} most=${200} /></div>`)}<details><summary>input and template</summary><${Json} value=${{ input: schedule.input, invocation_id: schedule.invocation_id, overlap: schedule.overlap, labels: schedule.labels }} label="the schedule" /></details></td>
+          <td><code><${Text} text=${schedule.cron} /></code><div class="sub soft"><${Text} text=${schedule.zone} />${schedule.jitter_ms && `, up to ${length(schedule.jitter_ms)} later`}</div></td><td><${Text} text=${target(schedule.target)} most=${60} /></td>
           <td class="time">${schedule.paused ? html`<span class="soft">when it goes on</span>` : schedule.next_at_ms ? html`<${Time} at=${schedule.next_at_ms} />` : 'never'}</td>
-          <td class="time">${schedule.last_at_ms && html`<${Time} at=${schedule.last_at_ms} />`}${schedule.last_id && html`<div class="sub"><${Id} id=${schedule.last_id} most=${40} /></div>`}</td>
-          <td class="act"><button type="button" onClick=${() => act(schedule, schedule.paused ? 'resume' : 'pause')} title=${segno('schedule', schedule.paused ? 'resume' : 'pause', schedule.id)}>${schedule.paused ? 'resume' : 'pause'}</button> <button type="button" class="quiet-danger" onClick=${() => remove_(schedule)}>remove …</button></td></tr>`)}
+          <td class="time">${schedule.last_at_ms && html`<${Time} at=${schedule.last_at_ms} />`}${schedule.last_id && html`<div class="sub"><${Id} id=${schedule.last_id} most=${40} />${schedule.last && html` <${State} state=${schedule.last.state} />`}</div>`}</td>
+          <td class="act"><button type="button" onClick=${() => act(schedule, 'trigger')} title=${segno('schedule', 'trigger', schedule.id)}>start now</button> <button type="button" onClick=${() => act(schedule, schedule.paused ? 'resume' : 'pause')} title=${segno('schedule', schedule.paused ? 'resume' : 'pause', schedule.id)}>${schedule.paused ? 'resume' : 'pause'}</button> <button type="button" class="quiet-danger" onClick=${() => remove_(schedule)}>remove …</button></td></tr>`)}
       <//>${more && html`<p class="soft">These are the first 5,000.</p>`}`}`}<//>
     ${going && html`<${Act} title="Remove the schedule" about="It starts nothing any more. What it started goes on." verb="Remove" danger send=${remove} to=${path`/v1/schedules/${going.id}`} line=${() => segno('schedule', 'delete', going.id)} onClose=${() => {
       remove_(null);

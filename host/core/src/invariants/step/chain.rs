@@ -10,7 +10,7 @@ use crate::{
     id::{CommandIndex, PromiseId, ScheduleId},
     invariants::{Found, each, unless},
     limit::PlaceState,
-    promise::{NewPromise, OutboxKey, Promise, Task, TaskState, TaskStatus},
+    promise::{NewPromise, OutboxKey, Promise, Schedule, Task, TaskState, TaskStatus},
     snapshot::Snapshot,
     tags,
     time::Timestamp,
@@ -22,13 +22,9 @@ pub(super) fn linear_chain(step: &StepView<'_>) -> Found {
     let named = footprint(step.command).composites;
     // What the schedule made last, and its occurrences.
     let occurred =
-        |schedule: &ScheduleId, range: Option<(Timestamp, Timestamp)>, id: &PromiseId| {
+        |schedule: &ScheduleId, at: &dyn Fn(&Schedule) -> Vec<Timestamp>, id: &PromiseId| {
             step.before.schedules.get(schedule).is_some_and(|schedule| {
-                let occurrences = match range {
-                    Some((from, to)) => schedule.backfill_page(from, to).0,
-                    None => vec![schedule.next_at],
-                };
-                let mut made = occurrences.into_iter().map(|at| schedule.promise_at(at));
+                let mut made = at(schedule).into_iter().map(|at| schedule.promise_at(at));
                 schedule.last_id.as_ref() == Some(id) || made.any(|made| made == *id)
             })
         };
@@ -83,9 +79,12 @@ pub(super) fn linear_chain(step: &StepView<'_>) -> Found {
             Command::TaskHandOver { .. } => {
                 id.as_str().contains("/g/") || is_handed_on(step.before, id)
             }
-            Command::ScheduleDue { id: schedule } => occurred(schedule, None, id),
+            Command::ScheduleDue { id: schedule } => {
+                occurred(schedule, &|schedule| vec![schedule.next_at], id)
+            }
+            Command::ScheduleTrigger { id: schedule, at } => occurred(schedule, &|_| vec![*at], id),
             Command::ScheduleBackfill { id: schedule, from, to } => {
-                occurred(schedule, Some((*from, *to)), id)
+                occurred(schedule, &|schedule| schedule.backfill_page(*from, *to).0, id)
             }
             _ => false,
         };

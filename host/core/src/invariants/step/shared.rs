@@ -106,8 +106,10 @@ pub(super) fn schedules_go_only_when_deleted(step: &StepView<'_>) -> Found {
 pub(super) fn schedules_move_forward(step: &StepView<'_>) -> Found {
     let found = step.before.schedules.iter().filter_map(|(id, before)| {
         let after = step.after.schedules.get(id)?;
-        let spec =
-            |row: &Schedule| (row.cron.clone(), row.template.clone(), row.overlap, row.created_at);
+        let spec = |row: &Schedule| {
+            let times = (row.cron.clone(), row.zone, row.jitter);
+            (times, row.template.clone(), row.overlap, row.created_at)
+        };
         let forward = before.next_at <= after.next_at
             && before.last_at <= after.last_at
             && before.skipped <= after.skipped;

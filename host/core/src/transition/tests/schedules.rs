@@ -2,9 +2,10 @@
 
 use crate::{
     command::Command,
+    effect::Effect,
     id::{PromiseId, ScheduleId},
-    promise::{NewSchedule, Overlap, Schedule, TaskStatus, Template, Verdict},
-    reply::{Refusal, Reply},
+    promise::{NewSchedule, Overlap, Schedule, SkipReason, TaskStatus, Template, Verdict, Zone},
+    reply::{Conflict, Refusal, Reply},
     tags,
     time::{Millis, Timestamp},
     value::{Text, Value},
@@ -86,6 +87,7 @@ fn what_could_never_run_is_refused() {
     };
     for (command, part) in [
         (new("0 0 30 2 *", |_| ()), "there is no such date"),
+        (new("0 0 0 1 1 * 1969", |_| ()), "the last one was 1969-01-01T00:00:00Z"),
         (new("* * * * *", target("nowhere")), "without a module"),
         (new("* * * * *", target("wasm://gone/f")), "not deployed"),
     ] {
@@ -232,22 +234,31 @@ fn a_backfill_makes_what_is_missing_once_and_runs_it_now() {
     let mut world = scheduled(Overlap::Allow);
     world.now = Timestamp(60 * MINUTE);
     let reply = world.done(backfill(10, 13));
-    assert_eq!(reply, Reply::Backfilled { made: 3, existing: 0, skipped: 0, next: None });
+    assert_eq!(
+        reply,
+        Reply::Backfilled { made: 3, existing: 0, skipped: 0, because: None, next: None }
+    );
     assert_eq!(world.status("s@600000"), Some(TaskStatus::Pending));
     let spec = &world.model.promise(&"s@600000".into()).expect("a promise").spec;
     assert_eq!((spec.created_at, spec.timeout_at), (Timestamp(3_600_000), Timestamp(3_700_000)));
     let reply = world.done(backfill(9, 13));
-    assert_eq!(reply, Reply::Backfilled { made: 1, existing: 3, skipped: 0, next: None });
+    assert_eq!(
+        reply,
+        Reply::Backfilled { made: 1, existing: 3, skipped: 0, because: None, next: None }
+    );
     assert_eq!(stored(&world).last_at, None, "the next and the last stay as they are");
     let reply = world.done(backfill(59, 90));
     assert_eq!(
         reply,
-        Reply::Backfilled { made: 2, existing: 0, skipped: 0, next: None },
+        Reply::Backfilled { made: 2, existing: 0, skipped: 0, because: None, next: None },
         "only what was"
     );
     let reply = world.done(backfill(-200, 0));
     let next = Some(Timestamp(-100 * MINUTE));
-    assert_eq!(reply, Reply::Backfilled { made: 100, existing: 0, skipped: 0, next });
+    assert_eq!(
+        reply,
+        Reply::Backfilled { made: 100, existing: 0, skipped: 0, because: None, next }
+    );
     assert!(matches!(world.refused(backfill(5, 5)), Refusal::BadRequest(_)));
 }
 
@@ -266,7 +277,8 @@ fn a_backfill_queues_and_skips_as_the_schedule_does() {
     let mut world = scheduled(Overlap::Skip);
     world.now = Timestamp(60 * MINUTE);
     let reply = world.done(backfill(10, 13));
-    assert_eq!(reply, Reply::Backfilled { made: 1, existing: 0, skipped: 2, next: None });
+    let because = Some(Text::from("`s@600000`, which it started before, has not ended"));
+    assert_eq!(reply, Reply::Backfilled { made: 1, existing: 0, skipped: 2, because, next: None });
 }
 
 #[test]
@@ -322,4 +334,161 @@ fn after_a_clock_that_ran_ahead_a_schedule_comes_back_to_its_next_occurrence() {
     world.now = Timestamp(world.now.0 - 30_000);
     world.done(due());
     assert_eq!(stored(&world).next_at, next);
+}
+
+/// What was told of occurrences that were left out or failed.
+fn told(world: &World, command: &Command) -> Vec<Effect> {
+    let effects = world.consider(command).effects.into_iter();
+    let told = effects.filter(|effect| {
+        matches!(effect, Effect::Skipped { .. } | Effect::OccurrenceFailed { .. })
+    });
+    told.collect()
+}
+
+#[test]
+fn what_is_left_out_has_a_reason_a_time_and_a_count() {
+    let mut world = scheduled(Overlap::Skip);
+    world.now = Timestamp(MINUTE);
+    world.done(due());
+    world.now = Timestamp(2 * MINUTE);
+    let [Effect::Skipped { reason: SkipReason::Overlap, count: 1, at, detail, .. }] =
+        &told(&world, &due())[..]
+    else {
+        panic!("it was left out")
+    };
+    assert_eq!(*at, Timestamp(2 * MINUTE));
+    assert!(detail.contains("`s@60000`") && detail.contains("has not ended"), "{detail}");
+    world.done(due());
+    let skips = &stored(&world).skips;
+    let (reason, last) = skips.last().expect("one was left out");
+    assert_eq!((reason, last.count, last.at), (SkipReason::Overlap, 1, Timestamp(2 * MINUTE)));
+
+    let mut world = World::new();
+    world.done(new("* * * * *", |template| {
+        template.tags.insert(tags::TARGET.into(), "wasm://shop/order".into());
+    }));
+    world.done(Command::Undeploy { alias: Text::from("shop"), module: MODULE });
+    world.now = Timestamp(MINUTE);
+    world.done(due());
+    let (reason, last) = stored(&world).skips.last().expect("one was left out");
+    assert_eq!((reason, last.count, last.at), (SkipReason::Refused, 1, Timestamp(MINUTE)));
+    assert!(last.detail.contains("not deployed"), "{}", last.detail);
+
+    world.config.catch_up = 2;
+    world.now = Timestamp(10 * MINUTE);
+    world.done(due());
+    let skips = &stored(&world).skips;
+    let missed = &skips.0[&SkipReason::Missed];
+    assert_eq!((missed.count, missed.at), (7, Timestamp(8 * MINUTE)));
+    assert_eq!((skips.count(), stored(&world).skipped), (8, 8));
+}
+
+#[test]
+fn an_occurrence_that_is_halted_is_named_by_those_that_are_left_out() {
+    let mut world = World::new();
+    let template = |template: &mut Template| template.timeout = Millis(900_000);
+    let Command::ScheduleCreate(one) = new("* * * * *", template) else { panic!("a schedule") };
+    world.done(Command::ScheduleCreate(NewSchedule { overlap: Overlap::Skip, ..one }));
+    world.now = Timestamp(MINUTE);
+    world.done(due());
+    world.done(Command::TaskHalt { id: "s@60000".into() });
+    world.now = Timestamp(2 * MINUTE);
+    world.done(due());
+    let (_, last) = stored(&world).skips.last().expect("one was left out");
+    assert!(last.detail.contains("`s@60000`") && last.detail.contains("halted"), "{}", last.detail);
+}
+
+#[test]
+fn an_occurrence_that_ends_without_a_result_is_told() {
+    let mut world = scheduled(Overlap::Allow);
+    world.now = Timestamp(MINUTE);
+    world.done(due());
+    assert!(told(&world, &world::settle("s@60000", Verdict::Resolved)).is_empty());
+    let rejected = Effect::OccurrenceFailed {
+        schedule: id(),
+        id: "s@60000".into(),
+        verdict: Verdict::Rejected,
+    };
+    assert_eq!(told(&world, &world::settle("s@60000", Verdict::Rejected)), [rejected]);
+    // One that was born after its deadline.
+    world.now = Timestamp(10 * MINUTE);
+    let [Effect::OccurrenceFailed { verdict: Verdict::TimedOut, .. }, ..] =
+        &told(&world, &due())[..]
+    else {
+        panic!("it timed out")
+    };
+}
+
+#[test]
+fn a_trigger_makes_one_at_once_also_of_a_paused_schedule() {
+    let trigger = |at: i64| Command::ScheduleTrigger { id: id(), at: Timestamp(at) };
+    let mut world = scheduled(Overlap::Skip);
+    assert!(matches!(
+        world.refused(Command::ScheduleTrigger { id: "x".into(), at: Timestamp(1) }),
+        Refusal::NoSchedule(_)
+    ));
+    world.done(Command::SchedulePause { id: id(), paused: true });
+    let before = stored(&world).clone();
+    let Reply::Promise { promise, changed: true } = world.done(trigger(1_234)) else {
+        panic!("it was made")
+    };
+    assert_eq!(promise.id().as_str(), "s@1234");
+    assert_eq!(promise.spec.timeout_at, world.now + Millis(100_000), "it counts from now");
+    assert_eq!(promise.spec.tags[tags::SCHEDULE], "s");
+    let last_id = Some("s@1234".into());
+    assert_eq!(*stored(&world), Schedule { last_id, ..before });
+    // Repeated, it is the same; another one is one too many.
+    assert!(matches!(world.done(trigger(1_234)), Reply::Promise { changed: false, .. }));
+    let Refusal::Conflict(Conflict::Overlaps { last, .. }) = world.refused(trigger(1_235)) else {
+        panic!("it overlaps")
+    };
+    assert_eq!(last.as_str(), "s@1234");
+}
+
+#[test]
+fn occurrences_and_backfills_keep_to_the_clock_of_the_zone() {
+    const HOUR: i64 = 60 * MINUTE;
+    let Command::ScheduleCreate(daily) = new("30 2 * * *", |_| ()) else { panic!("a schedule") };
+    let zone: Zone = "Europe/Berlin".parse().expect("a zone");
+    let mut world = World::new();
+    // 2026-03-28 12:00 UTC: tomorrow the hour from 2 to 3 is left out.
+    world.now = Timestamp(1_774_699_200_000);
+    world.done(Command::ScheduleCreate(NewSchedule { zone, ..daily }));
+    let leap = Timestamp(1_774_746_000_000);
+    assert_eq!(stored(&world).next_at, leap, "03:00 there");
+    world.now = leap;
+    world.done(due());
+    assert_eq!(stored(&world).next_at, Timestamp(leap.0 + 23 * HOUR + 30 * MINUTE));
+    world.now = Timestamp(leap.0 + 48 * HOUR);
+    let range = Command::ScheduleBackfill {
+        id: id(),
+        from: Timestamp(leap.0 - 48 * HOUR),
+        to: Timestamp(leap.0 + 24 * HOUR),
+    };
+    let reply = world.done(range);
+    let backfilled =
+        Reply::Backfilled { made: 3, existing: 1, skipped: 0, because: None, next: None };
+    assert_eq!(reply, backfilled);
+}
+
+#[test]
+fn an_occurrence_with_jitter_is_made_later_under_its_own_name() {
+    let Command::ScheduleCreate(exact) = new("0 * * * *", |_| ()) else { panic!("a schedule") };
+    let mut world = World::new();
+    let jitter = Millis::seconds(1_800);
+    world.done(Command::ScheduleCreate(NewSchedule { jitter, ..exact.clone() }));
+    let fires_at = stored(&world).fires_at(Timestamp(60 * MINUTE));
+    assert!(fires_at > Timestamp(60 * MINUTE), "it was drawn");
+    world.now = Timestamp(fires_at.0 - 1);
+    world.done(due());
+    assert!(made(&world).is_empty());
+    world.now = fires_at;
+    world.done(due());
+    assert_eq!(made(&world), ["s@3600000"]);
+    let spec = &world.model.promise(&"s@3600000".into()).expect("a promise").spec;
+    assert_eq!(spec.timeout_at, fires_at + Millis(100_000));
+    for wrong in [-1, 86_400_001] {
+        let new = NewSchedule { jitter: Millis(wrong), id: "w".into(), ..exact.clone() };
+        assert!(matches!(world.refused(Command::ScheduleCreate(new)), Refusal::BadRequest(_)));
+    }
 }

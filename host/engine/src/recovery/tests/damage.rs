@@ -183,7 +183,7 @@ async fn rows(host: &Host) {
             timeout: Millis::seconds(600),
         };
         let (id, overlap) = (ScheduleId::from(id), Overlap::Allow);
-        let new = NewSchedule { id, cron: Text::from("* * * * *"), template, overlap };
+        let new = NewSchedule::plain(id, Text::from("* * * * *"), template, overlap);
         run(Command::ScheduleCreate(new)).await;
     }
 }
@@ -417,7 +417,7 @@ async fn a_schedule_that_cannot_be_read_is_on_one_page() {
                 timeout: Millis::seconds(600),
             };
             let (id, overlap) = (ScheduleId::from(id), Overlap::Allow);
-            let new = NewSchedule { id, cron: Text::from("* * * * *"), template, overlap };
+            let new = NewSchedule::plain(id, Text::from("* * * * *"), template, overlap);
             let made = host.store.execute(vec![Command::ScheduleCreate(new)]).await;
             assert!(matches!(made.expect("an answer")[..], [Reply::Schedule { .. }]));
         }

@@ -288,7 +288,7 @@ async fn a_round_calls_back_schedules_that_a_clock_took_along() {
         timeout: Millis(1_000),
     };
     let cron = Text::from("0 0 * * *");
-    let schedule = NewSchedule { id: "nightly".into(), cron, template, overlap: Overlap::Allow };
+    let schedule = NewSchedule::plain("nightly".into(), cron, template, Overlap::Allow);
     fixture.run(Command::ScheduleCreate(schedule)).await;
     let right = fixture.clock.now();
     fixture.wait(3_650 * super::DAY);

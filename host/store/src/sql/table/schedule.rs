@@ -2,7 +2,7 @@
 
 use segno_core::{
     id::{PromiseId, ScheduleId},
-    promise::{Overlap, Schedule, Template},
+    promise::{Overlap, Schedule, Skips, Template, Zone},
     time::Millis,
     unreadable::Subject,
     value::Text,
@@ -22,7 +22,7 @@ use crate::sql::{
 macro_rules! schedule_columns {
     () => {
         "id, cron, promise_id, param_headers, param, tags, timeout, overlap, paused, created_at, next_at, \
-         last_at, last_id, skipped"
+         last_at, last_id, skipped, zone, jitter, nominal_at, skips"
     };
 }
 pub(crate) use schedule_columns;
@@ -31,7 +31,10 @@ pub(super) const ROWS: Named = Named {
     table: Table {
         name: "schedules",
         columns: schedule_columns!(),
-        kinds: &[Word, Word, Word, Word, Blob, Word, Int, Int, Int, Int, Int, Int, Word, Int],
+        kinds: &[
+            Word, Word, Word, Word, Blob, Word, Int, Int, Int, Int, Int, Int, Word, Int, Word, Int,
+            Int, Word,
+        ],
         key: 1,
         again: Again::Replaces,
     },
@@ -53,6 +56,8 @@ pub(super) const ROWS: Named = Named {
 /// The row of a schedule.
 fn cells(schedule: &Schedule) -> CellRow {
     let template = &schedule.template;
+    let skips = Some(&schedule.skips).filter(|skips| !skips.is_empty());
+    let skips = skips.map(|skips| serde_json::to_string(skips).expect("counts by name are JSON"));
     vec![
         schedule.id.as_str().into(),
         schedule.cron.as_str().into(),
@@ -64,10 +69,15 @@ fn cells(schedule: &Schedule) -> CellRow {
         i64::from(schedule.overlap.number()).into(),
         schedule.paused.into(),
         schedule.created_at.0.into(),
-        schedule.next_at.0.into(),
+        // Readers of what is due look at the instant with jitter.
+        schedule.fires_at(schedule.next_at).0.into(),
         schedule.last_at.map(|at| at.0).into(),
         schedule.last_id.as_ref().map(PromiseId::as_str).into(),
         schedule.skipped.into(),
+        Some(schedule.zone).filter(|zone| !zone.is_utc()).map(Zone::name).into(),
+        schedule.jitter.0.into(),
+        Some(schedule.next_at.0).filter(|_| schedule.jitter > Millis::ZERO).into(),
+        skips.into(),
     ]
 }
 
@@ -82,16 +92,28 @@ pub(crate) fn schedule(row: &impl Fields) -> Result<Schedule, Failure> {
         timeout: Millis(number(row, 6, &id, "timeout")?),
     };
     let overlap = Overlap::from_number(small(row, 7, &id, "overlap")?);
+    let zone = match row.text(14)? {
+        Some(name) => needed(name.parse().ok(), &id, "zone")?,
+        None => Zone::UTC,
+    };
+    let skips = match row.text(17)? {
+        Some(json) => needed(serde_json::from_str(&json).ok(), &id, "skips")?,
+        None => Skips::default(),
+    };
+    let fires_at = needed(at(row, 10)?, &id, "next_at")?;
     Ok(Schedule {
         cron: text(1, "cron")?,
+        zone,
+        jitter: Millis(number(row, 15, &id, "jitter")?),
         template,
         overlap: needed(overlap, &id, "overlap")?,
         paused: number(row, 8, &id, "paused")? != 0,
         created_at: needed(at(row, 9)?, &id, "created_at")?,
-        next_at: needed(at(row, 10)?, &id, "next_at")?,
+        next_at: at(row, 16)?.unwrap_or(fires_at),
         last_at: at(row, 11)?,
         last_id: row.text(12)?.map(PromiseId::new),
         skipped: number(row, 13, &id, "skipped")?.cast_unsigned(),
+        skips,
         id,
     })
 }

@@ -203,6 +203,8 @@ async fn a_schedule_and_a_resource_that_came_with_what_was_waited_for_are_there(
     let schedule = NewSchedule {
         id: ScheduleId::new("late"),
         cron: "0 0 * * *".into(),
+        zone: Default::default(),
+        jitter: Millis::ZERO,
         template: Template {
             id: "{{.id}}@{{.timestamp}}".into(),
             param: Value::default(),

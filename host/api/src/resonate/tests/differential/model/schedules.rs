@@ -28,7 +28,7 @@ pub(super) fn create(model: &mut Model, data: Fields<'_>, now: Timestamp) -> Ans
         return Err(No::bad("target", "is not an address"));
     }
     let template = Template { id: Text::from(template), param, tags, timeout: Millis(timeout) };
-    let new = NewSchedule { id: name, cron: Text::from(cron), template, overlap: Overlap::Allow };
+    let new = NewSchedule::plain(name, Text::from(cron), template, Overlap::Allow);
     match model.ask(&Command::ScheduleCreate(new), now)? {
         Reply::Schedule { schedule, created } => {
             Ok(shown(if created { "made" } else { "existed" }, &schedule))

@@ -1,0 +1,123 @@
+//! Time zones, by the names of the IANA database, which is compiled in.
+
+use std::{fmt, str::FromStr};
+
+use chrono::{
+    DateTime, MappedLocalTime, NaiveDateTime, Offset as _, SecondsFormat, TimeDelta, TimeZone as _,
+};
+use chrono_tz::Tz;
+use serde::{Deserialize, Serialize};
+
+use crate::time::Timestamp;
+
+/// The longest leap of a clock: a day that a country left out.
+const LONGEST_LEAP: TimeDelta = TimeDelta::hours(25);
+
+/// A time zone.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Zone(Tz);
+
+/// Text that is not the name of a time zone.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` is no time zone: write its IANA name, such as Europe/Berlin or America/New_York, or UTC"
+)]
+pub struct NotAZone(String);
+
+impl Zone {
+    /// Coordinated universal time.
+    pub const UTC: Self = Self(Tz::UTC);
+
+    /// The name in the database.
+    pub fn name(self) -> &'static str {
+        self.0.name()
+    }
+
+    /// Whether its clock shows UTC at all times.
+    pub fn is_utc(self) -> bool {
+        self == Self::UTC
+    }
+
+    /// The instant as a clock of the zone shows it: `2031-02-03T05:05:06+01:00`.
+    pub fn local(self, instant: Timestamp) -> String {
+        DateTime::from_timestamp_millis(instant.0).map_or_else(
+            || instant.in_utc_millis(),
+            |utc| utc.with_timezone(&self.0).to_rfc3339_opts(SecondsFormat::Secs, self.is_utc()),
+        )
+    }
+
+    /// The reading of a clock of the zone at an instant.
+    pub(super) fn reading(self, instant: Timestamp) -> Option<NaiveDateTime> {
+        let utc = DateTime::from_timestamp_millis(instant.0)?.naive_utc();
+        utc.checked_add_offset(self.0.offset_from_utc_datetime(&utc).fix())
+    }
+
+    /// The instant at which a clock of the zone shows this. Of a reading that comes twice it is the
+    /// first; in the place of one that is left out it is the first instant after the leap. Later
+    /// readings have no earlier instants.
+    pub(super) fn instant(self, reading: NaiveDateTime) -> Option<Timestamp> {
+        let valid = match self.0.from_local_datetime(&reading) {
+            MappedLocalTime::Single(instant) | MappedLocalTime::Ambiguous(instant, _) => instant,
+            MappedLocalTime::None => self.after_leap(reading)?,
+        };
+        Some(Timestamp(valid.timestamp_millis()))
+    }
+
+    /// The first instant whose reading is behind a leap over this one.
+    fn after_leap(self, left_out: NaiveDateTime) -> Option<DateTime<Tz>> {
+        let shown = |seconds| {
+            let later = left_out.checked_add_signed(TimeDelta::seconds(seconds))?;
+            self.0.from_local_datetime(&later).earliest()
+        };
+        let (mut left_out, mut valid) = (0, LONGEST_LEAP.num_seconds());
+        while valid - left_out > 1 {
+            let middle = left_out.midpoint(valid);
+            match shown(middle) {
+                Some(_) => valid = middle,
+                None => left_out = middle,
+            }
+        }
+        shown(valid)
+    }
+}
+
+impl Default for Zone {
+    fn default() -> Self {
+        Self::UTC
+    }
+}
+
+impl FromStr for Zone {
+    type Err = NotAZone;
+
+    fn from_str(text: &str) -> Result<Self, NotAZone> {
+        text.parse().map(Self).map_err(|_| NotAZone(text.chars().take(80).collect()))
+    }
+}
+
+impl TryFrom<String> for Zone {
+    type Error = NotAZone;
+
+    fn try_from(text: String) -> Result<Self, NotAZone> {
+        text.parse()
+    }
+}
+
+impl From<Zone> for String {
+    fn from(zone: Zone) -> Self {
+        zone.name().to_owned()
+    }
+}
+
+impl fmt::Display for Zone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl fmt::Debug for Zone {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
