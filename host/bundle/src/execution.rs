@@ -312,7 +312,11 @@ impl StoredInbox {
     /// None: the first format says it all.
     fn of(task: &Task) -> Option<Self> {
         let Inbox { heard, unread, kept } = task.inbox.clone();
-        let is_plain = task.signals == 0 && task.inbox == Inbox::default() && task.successors == 0;
+        let is_read = match task.signals {
+            0 => heard.is_none_or(|heard| heard == 0),
+            _ => heard.is_none(),
+        };
+        let is_plain = is_read && unread == 0 && kept.is_empty() && task.successors == 0;
         (!is_plain).then_some(Self { heard, unread, kept, successors: task.successors })
     }
 }

@@ -8,7 +8,7 @@ use segno_core::{
         CommandKind, EngineFacts, LogLevel, Outcome, Record, RecordBody, Request, Seed, StepResult,
     },
     promise::{
-        CancelState, HaltReason, Lease, Note, Progress, Promise, PromiseSpec, PromiseState,
+        CancelState, HaltReason, Inbox, Lease, Note, Progress, Promise, PromiseSpec, PromiseState,
         Settlement, Task, TaskState, TrapKey, Traps, Verdict,
     },
     time::{Millis, Timestamp},
@@ -67,6 +67,7 @@ fn task(id: &str, state: TaskState) -> Task {
         cancel: CancelState::Delivered,
         signals: 11,
         children: true,
+        inbox: Inbox { heard: None, ..Inbox::default() },
         ..Task::born(PromiseId::from(id), Version(12), state, Some(Digest::of(COMPONENT)))
     }
 }
@@ -212,6 +213,25 @@ fn the_bytes_of_this_format_are_read_for_ever() {
     assert_eq!(format!("{read:?}"), format!("{:?}", items()));
     // How well a body is compressed is no part of the format.
     assert!(bodies(&written(&items())) == bodies(GOLDEN), "what is written is not as it was");
+}
+
+/// In the second format of an execution, which came with them.
+#[test]
+fn what_an_execution_was_sent_and_has_not_read_is_kept() {
+    let kept = vec![Text::from("approval")];
+    for (inbox, successors) in [
+        (Inbox { heard: Some(9), unread: 2, kept }, 3),
+        (Inbox { heard: Some(11), ..Inbox::default() }, 0),
+        (Inbox { heard: None, ..Inbox::default() }, 0),
+    ] {
+        let task = Task { inbox, successors, ..task("a", TaskState::Suspended) };
+        let promise = promise("a", PromiseState::Pending);
+        let execution = Execution { role: Role::Asked, promise, task: Some(task) };
+        let format =
+            if execution.task.as_ref().is_some_and(|it| it.inbox.heard.is_some()) { 2 } else { 1 };
+        assert_eq!(execution.encode()[0], format);
+        assert_eq!(Execution::decode(&execution.encode()), Ok(execution));
+    }
 }
 
 #[test]
