@@ -19,7 +19,7 @@ const CANDIDATES: Select = Select::differing(
      WHERE (page.state = 0 AND target IS NOT NULL AND t.n IS NULL)
         OR (t.state IN (1, 2) AND wake_at IS NULL)
         OR (t.state = 5) <> (page.state <> 0)
-        OR ifnull(substr(t.details, 1, 1), x'') <> x'01'
+        OR ifnull(substr(t.details, 1, 1), x'') NOT IN (x'01', x'02')
         OR (page.state <> 0 AND (
                EXISTS (SELECT 1 FROM listeners WHERE awaited = page.n)
             OR EXISTS (SELECT 1 FROM callbacks WHERE awaited = page.n AND consumed = 0)
@@ -55,7 +55,7 @@ const CANDIDATES: Select = Select::differing(
      WHERE (page.state = 0 AND target IS NOT NULL AND t.n IS NULL)
         OR (t.state IN (1, 2) AND wake_at IS NULL)
         OR (t.state = 5) <> (page.state <> 0)
-        OR substr(t.details, 1, 1) <> '\\x01'
+        OR substr(t.details, 1, 1) NOT IN ('\\x01', '\\x02')
         OR (page.state <> 0 AND (
                EXISTS (SELECT 1 FROM listeners WHERE awaited = page.n)
             OR EXISTS (SELECT 1 FROM callbacks WHERE awaited = page.n AND consumed = 0)
