@@ -39,9 +39,7 @@ pub async fn cancel(
     Body(Nothing {}, _room): Body<Nothing>,
 ) -> Result<Json<Accepted>, ApiError> {
     let id = promise_id(id)?;
-    let before = outcome(&api.invocation(&id).await?)?;
-    act(&api, &id, Command::Cancel { invocation: id.clone() }).await?;
-    Ok(Json(Accepted { id: id.to_string(), changed: !before.state.is_settled() }))
+    end(&api, id.clone(), Command::Cancel { invocation: id }).await
 }
 
 /// Ends an invocation at once, without notifying it.
@@ -56,12 +54,16 @@ pub async fn kill(
     Body(Nothing {}, _room): Body<Nothing>,
 ) -> Result<Json<Accepted>, ApiError> {
     let id = promise_id(id)?;
+    end(&api, id.clone(), Command::Kill { invocation: id }).await
+}
+
+/// Carries out what ends an invocation; answers whether it had not ended.
+async fn end(api: &Api, id: PromiseId, command: Command) -> Result<Json<Accepted>, ApiError> {
     api.invocation(&id).await?;
-    let changed = match act(&api, &id, Command::Kill { invocation: id.clone() }).await? {
-        Reply::Promise { changed, .. } => changed,
-        _ => true,
-    };
-    Ok(Json(Accepted { id: id.to_string(), changed }))
+    match act(api, &id, command).await? {
+        Reply::Promise { changed, .. } => Ok(Json(Accepted { id: id.to_string(), changed })),
+        other => Err(unexpected(&other)),
+    }
 }
 
 /// Halts an invocation until it is continued. The holder of its task loses the claim, and its

@@ -117,12 +117,6 @@ fn short_failure(promise: &Promise) -> Option<FailureView> {
     Some(FailureView { code, message, details: None })
 }
 
-/// Whether a promise was killed.
-pub fn killed(promise: &Promise) -> bool {
-    let value = promise.settlement().and_then(|settlement| settlement.value.as_ref());
-    value.is_some_and(is_killed)
-}
-
 fn is_killed(value: &Value) -> bool {
     value.headers.contains_key(tags::KILLED_HEADER)
 }
@@ -189,6 +183,7 @@ pub fn cancel(state: CancelState) -> CancelProgress {
         CancelState::None => CancelProgress::None,
         CancelState::Requested => CancelProgress::Requested,
         CancelState::Delivered => CancelProgress::Delivered,
+        CancelState::Missed => CancelProgress::Missed,
     }
 }
 
@@ -217,7 +212,7 @@ pub fn outcome(promise: &Promise, task: &Task) -> InvocationOutcome {
         id: promise.id().to_string(),
         target: promise.target().unwrap_or_default().to_owned(),
         state: state(promise, task),
-        killed: killed(promise),
+        killed: promise.was_killed(),
         attempt: task.attempt,
         note: current_note(promise, task),
         created_at_ms: promise.spec.created_at.0,
@@ -235,7 +230,7 @@ pub fn summary(row: &InvocationRow) -> InvocationSummary {
         target: row.promise.target().unwrap_or_default().to_owned(),
         function: function(&row.promise),
         state: state(&row.promise, &row.task),
-        killed: killed(&row.promise),
+        killed: row.promise.was_killed(),
         attempt: row.task.attempt,
         note: short_note(&row.promise, &row.task),
         failure: short_failure(&row.promise),

@@ -286,7 +286,8 @@ fn link(seen: &Invocation, now: i64) -> WhyLink {
 
 fn pending(seen: &Invocation, now: i64, link: &mut WhyLink) {
     let starts = seen.start_at_ms.filter(|at| *at > now);
-    let again = seen.retry_at_ms.filter(|at| *at > now && seen.attempt > 0);
+    let was_lost = seen.note.as_ref().is_some_and(|note| note.kind == "lost");
+    let again = seen.retry_at_ms.filter(|at| *at > now && (seen.attempt > 0 || was_lost));
     (link.reason, link.until_at_ms) = match (starts, again) {
         (Some(at), _) => (WhyReason::Delayed, Some(at)),
         (None, Some(at)) => (WhyReason::BackingOff, Some(at)),

@@ -271,10 +271,12 @@ impl StoredTask {
 
     fn task(self, id: PromiseId) -> Result<Task, String> {
         let Self { progress, .. } = self;
+        let state = self.state.state()?;
+        let status = state.status();
         Ok(Task {
             id,
             version: Version(self.version),
-            state: self.state.state()?,
+            state,
             attempt: self.attempt,
             losses: self.losses,
             traps: self.traps.map(|traps| Traps {
@@ -295,7 +297,7 @@ impl StoredTask {
             stall_limit: self.stall_limit.map(Millis),
             last_heartbeat: self.last_heartbeat.map(Timestamp),
             fulfilled_by: self.fulfilled_by.map(Version),
-            cancel: CancelState::from_number(self.cancel)
+            cancel: CancelState::from_number(self.cancel, status)
                 .ok_or_else(|| format!("there is no cancellation {}", self.cancel))?,
             signals: self.signals,
             children: self.children,

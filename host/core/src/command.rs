@@ -138,7 +138,9 @@ pub enum Command {
         /// The promises waited for; the invocation's own next signal is made if it is absent.
         awaits: BTreeSet<PromiseId>,
     },
-    /// Settles the promise under a claim.
+    /// Settles the promise under a claim. If the journal gains the event that led to the end, and
+    /// the execution was asked to stop and has not been told, then nothing is done: it can still be
+    /// told, by an execution that does without that event.
     TaskFulfill {
         /// The claim.
         claim: Claim,
@@ -498,6 +500,10 @@ pub enum FenceAct {
     },
     /// Writes the state of the object whose turn the claim's invocation has.
     State(StateWrite),
+    /// Has the whole fence refused ([`crate::reply::Reply::Ready`]) if the claim's invocation was
+    /// asked to stop and has not been told. For the last fence of an execution that could still be
+    /// told.
+    UnlessAsked,
     /// Makes a promise of the object whose function the claim's invocation is, if there is none, and
     /// settles it, if it is to and has no outcome.
     ObjectPromise {
@@ -518,7 +524,7 @@ impl FenceAct {
             | Self::CancelLoose { id }
             | Self::ObjectPromise { id, .. } => Some(id),
             Self::Signal { invocation, .. } => Some(invocation),
-            Self::Publish { .. } | Self::Node { .. } | Self::State(_) => None,
+            Self::Publish { .. } | Self::Node { .. } | Self::State(_) | Self::UnlessAsked => None,
         }
     }
 }

@@ -84,6 +84,8 @@ pub enum CancelProgress {
     Requested,
     /// Delivered to the function, which may clean up.
     Delivered,
+    /// Requested; the function ended by itself before the request reached it.
+    Missed,
 }
 
 /// The lease on an invocation's task.

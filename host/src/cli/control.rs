@@ -17,7 +17,7 @@ pub struct Cancel {
 
 /// End an invocation at once; it cannot clean up
 ///
-/// Prefer `segno cancel`. Invocations called by this one are cancelled afterwards.
+/// Prefer `segno cancel`. Invocations called by this one are killed as well; those that it sent go on.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -261,6 +261,9 @@ fn why(invocation: &Invocation, console: &mut Console) -> Result<(), CliError> {
         CancelProgress::None => {}
         CancelProgress::Requested => reasons.push("cancellation requested".to_owned()),
         CancelProgress::Delivered => reasons.push("told of its cancellation".to_owned()),
+        CancelProgress::Missed => {
+            reasons.push("ended before the cancellation reached it".to_owned());
+        }
     }
     for reason in reasons {
         let bullet = format!("  {} ", console.paint(YELLOW, "•"));

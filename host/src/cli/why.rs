@@ -50,7 +50,8 @@ impl Why {
         let id = console.paint(CYAN, &plain(&last.id));
         let cause = cause(last, &why, now);
         console.paragraph("", &format!("{id}  {}", console.paint(BOLD, &cause)), 2)?;
-        if let Some(note) = last.note.as_ref().filter(|_| last.reason != WhyReason::Ended) {
+        let said = last.reason != WhyReason::Ended && lost(last).is_none();
+        if let Some(note) = last.note.as_ref().filter(|_| said) {
             show::note(note, console)?;
         }
         if last.place.is_some() {
@@ -89,6 +90,13 @@ fn step(link: &WhyLink, why: &model::Why, now: i64, console: &mut Console) -> Re
     console.paragraph("  ", &text, 4)
 }
 
+/// What is said of the claims that were lost in a row, of one that waits for its next worker.
+fn lost(link: &WhyLink) -> Option<&str> {
+    let waits = matches!(link.reason, WhyReason::BackingOff | WhyReason::Offered);
+    let note = link.note.as_ref().filter(|note| waits && note.kind == "lost")?;
+    Some(&note.message)
+}
+
 /// Why this one does not go on, in a sentence.
 fn cause(link: &WhyLink, why: &model::Why, now: i64) -> String {
     let until = link.until_at_ms.map(|at| relative(at, now));
@@ -101,10 +109,11 @@ fn cause(link: &WhyLink, why: &model::Why, now: i64) -> String {
         _ => String::new(),
     };
     let at = until.unwrap_or_default();
-    let failed = match link.attempt {
-        0 => String::new(),
-        1 => "1 attempt failed; ".to_owned(),
-        attempts => format!("{attempts} attempts failed; "),
+    let failed = match (lost(link), link.attempt) {
+        (Some(claims), _) => format!("{}; ", plain_lines(claims, 0)),
+        (None, 0) => String::new(),
+        (None, 1) => "1 attempt failed; ".to_owned(),
+        (None, attempts) => format!("{attempts} attempts failed; "),
     };
     let text = match link.reason {
         WhyReason::Ended => {

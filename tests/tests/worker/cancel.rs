@@ -8,6 +8,7 @@ use std::sync::{
 use segno_core::{
     command::Command,
     promise::{CancelState, NewPromise, TaskStatus, Verdict},
+    reply::Reply,
     tags,
     time::Millis,
     value::Tags,
@@ -242,4 +243,91 @@ async fn a_call_past_its_timeout_fails_and_its_activity_is_dropped() {
     let (verdict, value) = world.outcome("it").await;
     assert_eq!((verdict, &value["code"]), (Verdict::Rejected, &json!(408)));
     assert_eq!(world.task("it/0").await.status(), TaskStatus::Fulfilled);
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_cancellation_that_comes_while_the_end_is_stored_is_told_before_it() {
+    for publishes in [false, true] {
+        let script = Arc::new(Script::default().workflow("flow", move |ctx| async move {
+            ctx.done(ctx.sleep(1_000)).await?;
+            if publishes {
+                ctx.publish("news", "1");
+            }
+            Ok("1".into())
+        }));
+        let mut world = begun(&script, Plan::default()).await;
+        world.faults.slow("task-fulfill", Millis(500));
+        world.pass(Millis(1_200)).await;
+        world.client(cancel("it")).await;
+        assert_eq!(world.outcome("it").await.0, Verdict::Canceled);
+        assert_eq!(world.story("it").await[..3], ["started", "0 sleep", "cancelled"]);
+        assert_eq!(world.task("it").await.cancel, CancelState::Delivered);
+    }
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn what_ends_by_itself_before_it_is_told_says_so() {
+    let script = Arc::new(
+        Script::default().workflow("at_once", |_| async move { Ok("1".into()) }).activity(
+            "work",
+            |attempt| async move {
+                attempt.sleep(1_000).await;
+                attempt.succeed("1")
+            },
+        ),
+    );
+    let mut plan = Plan::default();
+    plan.worker.speculative_starts = false;
+    let mut world = World::with(plan, &script).await;
+    world.boot().await;
+    for function in ["at_once", "work"] {
+        world.faults.slow("task-fulfill", Millis(500));
+        world.start(function, &format!("wasm://m/{function}"), &json!(null)).await;
+        world.pass(Millis(200)).await;
+        let told = world.client(cancel(function)).await;
+        assert!(matches!(told, Reply::Promise { changed: true, .. }), "{told:?}");
+        assert_eq!(world.outcome(function).await.0, Verdict::Resolved);
+        assert_eq!(world.task(function).await.cancel, CancelState::Missed, "{function}");
+        let told = world.client(cancel(function)).await;
+        assert!(matches!(told, Reply::Promise { changed: false, .. }), "{told:?}");
+    }
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn what_a_killed_workflow_called_ends_at_once_and_is_not_asked() {
+    let ended = Arc::new(AtomicU32::new(0));
+    let count = ended.clone();
+    let script = Arc::new(
+        Script::default()
+            .workflow("flow", |ctx| async move {
+                let (work, child) = (ctx.call("work", "1"), ctx.call("child", "1"));
+                ctx.done(work).await?;
+                ctx.done(child).await
+            })
+            .workflow("child", |ctx| async move {
+                let failed = ctx.done(ctx.call("work", "1")).await;
+                ctx.done(ctx.call("tidy", "1")).await?;
+                failed
+            })
+            .activity("work", move |attempt| {
+                let count = count.clone();
+                async move {
+                    attempt.sleep(60_000).await;
+                    count.fetch_add(1, Ordering::Relaxed);
+                    attempt.succeed("1")
+                }
+            })
+            .activity("tidy", |attempt| async move { attempt.succeed("1") }),
+    );
+    let mut world = begun(&script, Plan::default()).await;
+    world.stands("it/1/0", TaskStatus::Acquired).await;
+    world.client(kill("it")).await;
+    world.pass(SECOND).await;
+    for id in ["it/0", "it/1", "it/1/0"] {
+        let promise = world.promise(id).await.expect("it was made");
+        assert!(promise.was_killed(), "{id}: {promise:?}");
+    }
+    assert!(!world.story("it/1").await.iter().any(|line| line == "cancelled"));
+    world.pass(Millis(120_000)).await;
+    assert_eq!(ended.load(Ordering::Relaxed), 0, "its attempts were dropped");
 }

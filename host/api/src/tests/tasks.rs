@@ -137,3 +137,22 @@ async fn a_task_is_halted_continued_and_taken_from_its_holder() {
         world.post(&nobody, json!({})).await.problem(404, "unknown-invocation");
     }
 }
+
+#[tokio::test]
+async fn what_has_not_ended_is_cancelled_and_removed_in_one_request() {
+    let world = World::shop().await;
+    world.start("ship-1").await.ok();
+    world.acquire("ship-1").await;
+    let remove = async |query: &str| {
+        let path = format!("/v1/invocations/ship-1{query}");
+        world.send(axum::http::Method::DELETE, &path, axum::body::Body::empty()).await
+    };
+    let refused = remove("").await;
+    let said = refused.problem(409, "not-removable");
+    assert!(said.contains("`?cancel=true`"), "{said}");
+    remove("?grace_ms=5").await.problem(400, "invalid-field");
+    remove("?cancel=true&grace_ms=300001").await.problem(400, "invalid-field");
+    // Nobody holds it who could be told: it is killed.
+    assert_eq!(remove("?cancel=true&grace_ms=50").await.ok()["promises"], 1);
+    world.get("/v1/invocations/ship-1").await.problem(404, "unknown-invocation");
+}

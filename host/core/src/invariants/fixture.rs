@@ -9,8 +9,8 @@ use crate::{
     limit::{LimitName, Partition, Place, PlaceState},
     object::Line,
     promise::{
-        Message, OutboxKey, OutboxRow, Overlap, Promise, PromiseState, Schedule, Settlement,
-        SkipReason, Task, TaskState, Verdict,
+        CancelState, Message, OutboxKey, OutboxRow, Overlap, Promise, PromiseState, Schedule,
+        Settlement, SkipReason, Task, TaskState, Verdict,
     },
     saga::{Fact, FactKey, FactKind},
     snapshot::Snapshot,
@@ -127,6 +127,9 @@ pub(crate) fn violators() -> Vec<(&'static str, Violate)> {
         ("orphan_tasks", |rows| drop(rows.promises.remove(&id("stop")))),
         ("settled_task_open", |rows| state(rows, "wait", TaskState::Fulfilled)),
         ("acquired_at_a_version", |rows| task(rows, "run").version = Version(0)),
+        ("no_request_outlives_its_task", |rows| {
+            task(rows, "done").cancel = CancelState::Requested;
+        }),
         ("signals_are_made", |rows| rows.tasks.get_mut(&id("run")).expect("a task").signals = 1),
         ("listener_for_settled_promise", |rows| listen(rows, "late")),
         ("suspended_no_callback", |rows| rows.callbacks.clear()),

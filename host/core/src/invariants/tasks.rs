@@ -1,13 +1,17 @@
 //! What is always true of tasks.
 
 use super::{Found, Predicate, each, unless};
-use crate::{promise::TaskStatus, snapshot::Snapshot};
+use crate::{
+    promise::{CancelState, TaskStatus},
+    snapshot::Snapshot,
+};
 
 pub(super) const PREDICATES: &[Predicate] = &[
     ("orphan_tasks", orphan_tasks),
     ("settled_task_open", settled_task_open),
     ("acquired_at_a_version", acquired_at_a_version),
     ("signals_are_made", signals_are_made),
+    ("no_request_outlives_its_task", no_request_outlives_its_task),
 ];
 
 /// Every task has a promise, which has a target.
@@ -45,5 +49,15 @@ fn signals_are_made(rows: &Snapshot) -> Found {
             rows.promises.get(&id.signal(*n)).is_none_or(crate::promise::Promise::is_pending)
         })?;
         Some(format!("it was sent {} signals, and number {missing} is not settled", task.signals))
+    })
+}
+
+/// A task that has ended was told of a request to stop, or says that the request came too late.
+fn no_request_outlives_its_task(rows: &Snapshot) -> Found {
+    each(&rows.tasks, |_, task| {
+        let waits = task.cancel == CancelState::Requested;
+        unless(task.status() != TaskStatus::Fulfilled || !waits, || {
+            "it has ended and is still asked to stop".to_owned()
+        })
     })
 }

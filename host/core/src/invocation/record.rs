@@ -221,6 +221,12 @@ impl RecordBody {
         }
     }
 
+    /// Whether the guest was told of something else than that it should stop: a request to stop can
+    /// be told before it.
+    pub fn is_other_event(&self) -> bool {
+        self.is_event() && !matches!(self, Self::Cancelled)
+    }
+
     /// The name of its kind, for people.
     pub fn kind_name(&self) -> &'static str {
         match self {

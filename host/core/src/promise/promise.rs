@@ -142,6 +142,12 @@ impl Promise {
         }
     }
 
+    /// Whether it was killed: nobody was asked.
+    pub fn was_killed(&self) -> bool {
+        let value = self.settlement().and_then(|settlement| settlement.value.as_ref());
+        value.is_some_and(|value| value.headers.contains_key(tags::KILLED_HEADER))
+    }
+
     /// The address of the function that produces the value.
     pub fn target(&self) -> Option<&str> {
         tags::target(&self.spec.tags)

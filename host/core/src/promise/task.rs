@@ -20,7 +20,8 @@ pub struct Task {
     pub version: Version,
     /// Where it stands.
     pub state: TaskState,
-    /// Failed attempts since the last stored record.
+    /// Failed attempts since the last stored record, with those that had begun when their claim was
+    /// lost.
     pub attempt: u32,
     /// Claims lost in a row: holders that died or stalled.
     pub losses: u32,
@@ -158,19 +159,52 @@ pub struct Progress {
     pub payload: Option<Bytes>,
 }
 
-/// Whether a task was asked to stop. The numbers are stored.
+/// Whether a task was asked to stop.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
-#[repr(u8)]
 pub enum CancelState {
     /// No.
     #[default]
-    None = 0,
+    None,
     /// Yes, and it has not been told.
-    Requested = 1,
-    /// Yes, and its journal says so.
-    Delivered = 2,
+    Requested,
+    /// Yes, and its journal says so, or it ended as cancelled.
+    Delivered,
+    /// Yes, and it ended by itself before that reached it. Stored under the number of
+    /// [`CancelState::Requested`], which a task that has ended cannot be otherwise.
+    Missed,
+}
+
+impl CancelState {
+    /// The stored number.
+    pub fn number(self) -> u8 {
+        match self {
+            Self::None => 0,
+            Self::Requested | Self::Missed => 1,
+            Self::Delivered => 2,
+        }
+    }
+
+    /// The variant with this stored number, of a task in this state.
+    pub fn from_number(number: u8, status: TaskStatus) -> Option<Self> {
+        match (number, status) {
+            (0, _) => Some(Self::None),
+            (1, TaskStatus::Fulfilled) => Some(Self::Missed),
+            (1, _) => Some(Self::Requested),
+            (2, _) => Some(Self::Delivered),
+            _ => None,
+        }
+    }
+
+    /// The state after the promise was settled: `cancelled` if its holder settled it so.
+    pub fn at_end(self, cancelled: bool) -> Self {
+        match self {
+            Self::Requested if cancelled => Self::Delivered,
+            Self::Requested => Self::Missed,
+            Self::None | Self::Delivered | Self::Missed => self,
+        }
+    }
 }
 
 /// What makes two traps equal.
@@ -262,15 +296,15 @@ impl Task {
         }
     }
 
+    /// Whether the attempt under the present claim has begun, as far as its holder has said so: an
+    /// attempt begins with its first progress.
+    pub fn has_begun(&self) -> bool {
+        self.progress.seq > 0
+    }
+
     /// Its state by name.
     pub fn status(&self) -> TaskStatus {
-        match self.state {
-            TaskState::Pending { .. } => TaskStatus::Pending,
-            TaskState::Acquired { .. } => TaskStatus::Acquired,
-            TaskState::Suspended => TaskStatus::Suspended,
-            TaskState::Halted { .. } => TaskStatus::Halted,
-            TaskState::Fulfilled => TaskStatus::Fulfilled,
-        }
+        self.state.status()
     }
 
     /// The lease, while the task is held.
@@ -290,6 +324,19 @@ impl Task {
             TaskState::Pending { retry_at, .. } => Some(*retry_at),
             TaskState::Acquired { lease } => Some(lease.until),
             TaskState::Suspended | TaskState::Halted { .. } | TaskState::Fulfilled => None,
+        }
+    }
+}
+
+impl TaskState {
+    /// The state by name.
+    pub fn status(&self) -> TaskStatus {
+        match self {
+            Self::Pending { .. } => TaskStatus::Pending,
+            Self::Acquired { .. } => TaskStatus::Acquired,
+            Self::Suspended => TaskStatus::Suspended,
+            Self::Halted { .. } => TaskStatus::Halted,
+            Self::Fulfilled => TaskStatus::Fulfilled,
         }
     }
 }
@@ -323,7 +370,6 @@ macro_rules! stored_numbers {
 }
 stored_numbers!(TaskStatus: Pending, Acquired, Suspended, Halted, Fulfilled);
 stored_numbers!(HaltReason: Requested, Reported, Exhausted, Lost, Trapped, Damaged);
-stored_numbers!(CancelState: None, Requested, Delivered);
 
 #[cfg(test)]
 mod tests {
@@ -334,7 +380,11 @@ mod tests {
         for number in 0..=u8::MAX {
             assert_eq!(TaskStatus::from_number(number).is_some(), (1..=5).contains(&number));
             assert_eq!(HaltReason::from_number(number).is_some(), (1..=6).contains(&number));
-            assert_eq!(CancelState::from_number(number).is_some(), (0..=2).contains(&number));
+            for status in [TaskStatus::Acquired, TaskStatus::Fulfilled] {
+                let cancel = CancelState::from_number(number, status);
+                assert_eq!(cancel.is_some(), (0..=2).contains(&number));
+                assert_eq!(cancel.map_or(number, CancelState::number), number);
+            }
         }
     }
 }

@@ -40,6 +40,8 @@ pub enum Reply {
         outcomes: Vec<(CommandIndex, Result<Acted, Refusal>)>,
         /// The end of the journal now.
         head: JournalHead,
+        /// Whether the invocation was asked to stop and has not been told.
+        cancelled: bool,
     },
     /// The claim was given back; a settlement offers the task again.
     Suspended,
@@ -50,7 +52,8 @@ pub enum Reply {
         /// settled.
         behind: Option<PromiseId>,
     },
-    /// There is something to do already: the claim goes on. The records were appended.
+    /// There is something to do already: the claim goes on. The records of a suspension were
+    /// appended; those of an end were not.
     Ready {
         /// Those awaited that have settled.
         settled: Vec<PromiseId>,

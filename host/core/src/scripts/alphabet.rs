@@ -287,6 +287,7 @@ fn fences(world: &World, name: &str, other: &str, version: u64) -> Vec<Command> 
         world::fence(claim(name, version), records, acts)
     };
     vec![
+        fence(vec![next.clone()], vec![FenceAct::UnlessAsked, create()]),
         fence(vec![next], vec![create()]),
         fence(vec![world::started()], vec![create()]),
         fence(vec![], vec![step(0), step(1)]),

@@ -71,6 +71,16 @@ impl Draft<'_> {
     }
 }
 
+/// Whether the task was asked to stop, and neither its journal nor these records say that it was
+/// told.
+pub(super) fn is_untold(task: &Task, records: &[Record]) -> bool {
+    task.cancel == CancelState::Requested && !records.iter().any(tells_to_stop)
+}
+
+fn tells_to_stop(record: &Record) -> bool {
+    matches!(record.body, RecordBody::Cancelled)
+}
+
 /// The task after its journal grew: it got past what its note is about, and may have been told that
 /// it should stop.
 pub(super) fn progressed(task: &mut Task, batch: Batch, records: &[Record]) {

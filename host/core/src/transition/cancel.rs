@@ -13,24 +13,37 @@ use crate::{
 
 pub(super) fn cancel(draft: &mut Draft<'_>, invocation: &PromiseId) -> Result<Reply, Refusal> {
     draft.touch(invocation);
-    draft.existing(invocation)?;
+    let is_pending = draft.existing(invocation)?.is_pending();
     draft.ask_to_stop(invocation);
-    Ok(Reply::Done)
+    record(draft, invocation, is_pending)
 }
 
 pub(super) fn kill(draft: &mut Draft<'_>, invocation: &PromiseId) -> Result<Reply, Refusal> {
     draft.touch(invocation);
-    let headers = Tags::from([(tags::KILLED_HEADER.to_owned(), "true".to_owned())]);
-    let killed = Value { headers, ..Value::default() };
     draft.existing(invocation)?;
     let newest = draft.newest(invocation);
     draft.touch(&newest);
     // The invocation settles with its newest generation.
-    let changed = draft.settle_with(&newest, Verdict::Canceled, &killed)?;
+    let changed = draft.settle_with(&newest, Verdict::Canceled, &killed())?;
     record(draft, invocation, changed)
 }
 
+/// The value of what was killed.
+fn killed() -> Value {
+    let headers = Tags::from([(tags::KILLED_HEADER.to_owned(), "true".to_owned())]);
+    Value { headers, ..Value::default() }
+}
+
 impl Draft<'_> {
+    /// Kills an execution that was made by one that was killed.
+    pub(super) fn kill_too(&mut self, id: &PromiseId) {
+        let id = &self.newest(id);
+        if self.is_pending(id) {
+            let settled = self.settle_with(id, Verdict::Canceled, &killed());
+            debug_assert_eq!(settled, Ok(true), "the promise was just seen pending");
+        }
+    }
+
     /// Asks an execution to stop; whatever cannot be told is settled as cancelled at once.
     pub(super) fn ask_to_stop(&mut self, id: &PromiseId) {
         let id = &self.newest(id);

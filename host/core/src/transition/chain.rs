@@ -67,6 +67,10 @@ impl Draft<'_> {
                 if by.is_none() {
                     self.interrupt(&task);
                 }
+                let settlement = self.promise(id).and_then(Promise::settlement);
+                let verdict = settlement.map(|settlement| settlement.verdict);
+                let cancelled = by.is_some() && verdict == Some(Verdict::Canceled);
+                let task = Task { cancel: task.cancel.at_end(cancelled), ..task };
                 self.put_task(Task { state: TaskState::Fulfilled, fulfilled_by: by, ..task });
             }
             self.withdraw(id);

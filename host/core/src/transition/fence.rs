@@ -4,7 +4,13 @@
 use std::ops::Range;
 
 use super::{
-    append::progressed, create::Maker, draft::Draft, fork::is_fork, kept, promises::for_clients,
+    append::{is_untold, progressed},
+    create::Maker,
+    draft::Draft,
+    fork::is_fork,
+    kept,
+    promises::for_clients,
+    requeue::LOST,
     signals::signal,
 };
 use crate::{
@@ -12,7 +18,7 @@ use crate::{
     graph::{self, NodeFact, NodeState},
     id::{Claim, CommandIndex, PromiseId},
     invocation::{LogLine, Record},
-    promise::{Message, NewPromise, OutboxKey, OutboxRow, Promise, Task},
+    promise::{CancelState, Message, NewPromise, OutboxKey, OutboxRow, Promise, Task},
     reply::{Acted, Refusal, Reply},
     tags,
 };
@@ -35,6 +41,11 @@ pub(super) fn act(
     }
     actions.iter().filter_map(|action| action.act.promise()).for_each(|id| draft.touch(id));
     let before = draft.claimed(claim)?;
+    if actions.iter().any(|action| action.act == FenceAct::UnlessAsked)
+        && is_untold(&before, records)
+    {
+        return Ok(Reply::Ready { settled: Vec::new(), cancelled: true });
+    }
     if let Some(id) = actions.iter().find_map(|action| draft.taken(claim, &action.act)) {
         return Err(Refusal::IdTaken { id });
     }
@@ -53,10 +64,11 @@ pub(super) fn act(
         .iter()
         .map(|action| (action.index, draft.act(&mut task, action, &recorded)))
         .collect();
+    let cancelled = task.cancel == CancelState::Requested;
     if task != before {
         draft.put_task(task);
     }
-    Ok(Reply::Fenced { outcomes, head: draft.head(&claim.id) })
+    Ok(Reply::Fenced { outcomes, head: draft.head(&claim.id), cancelled })
 }
 
 impl Draft<'_> {
@@ -164,6 +176,7 @@ impl Draft<'_> {
                 let repeated = known == Some(&by);
                 self.acted(id, settled || repeated)
             }
+            FenceAct::UnlessAsked => Ok(Acted::Done),
             FenceAct::Node { node, row, reset } => {
                 if !self.existing(&task.id).is_ok_and(graph::is_run) {
                     let message =
@@ -185,9 +198,11 @@ impl Draft<'_> {
         }
     }
 
-    /// A external worker got somewhere: it has no journal that would say so.
+    /// An external worker got somewhere: it has no journal that would say so.
     fn stepped(&self, task: &mut Task) {
         task.attempt = 0;
+        task.losses = 0;
+        task.note.take_if(|note| note.kind.as_str() == LOST);
         if task.stall_limit.is_some() {
             task.progress.at = self.now;
         }

@@ -5,7 +5,7 @@ use crate::{
     effect::Effect,
     footprint::CHILD_PAGE,
     id::{PromiseId, Version},
-    promise::{Deferral, Delivery, Message, OutboxKey, OutboxRow, backoff},
+    promise::{Deferral, Delivery, Message, OutboxKey, OutboxRow, Promise, backoff},
     reply::{Refusal, Reply},
     time::{Millis, Timestamp},
     value::Text,
@@ -137,12 +137,17 @@ impl Draft<'_> {
         let page = CHILD_PAGE as usize;
         let children: Vec<PromiseId> =
             self.view.children(parent, after).take(page).cloned().collect();
+        // Who kills an execution wants an end of it: what it made is not asked either.
+        let is_killed = self.promise(parent).is_some_and(Promise::was_killed);
         for child in &children {
             if self.outlives_generation(parent, child) {
                 continue;
             }
             self.touch(child);
-            self.ask_to_stop(child);
+            match is_killed {
+                true => self.kill_too(child),
+                false => self.ask_to_stop(child),
+            }
         }
         let key = OutboxKey::CancelChildren(parent.clone());
         // Children whose rows cannot be read have their places in the page all the same.

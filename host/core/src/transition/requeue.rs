@@ -20,6 +20,9 @@ use crate::{
 /// The code of the failure of what was begun once and may have acted or not.
 pub const UNKNOWN: u32 = 520;
 
+/// The kind of the note about lost claims.
+pub(super) const LOST: &str = "lost";
+
 impl Draft<'_> {
     /// Pending from now on, to be offered by [`Draft::execute`].
     pub(super) fn pend(&mut self, id: &PromiseId) {
@@ -85,33 +88,35 @@ impl Draft<'_> {
     }
 
     /// A claim was lost: its holder died or stalled. The first time the task is offered at once,
-    /// later it waits, and in the end it is halted, so that an execution which kills its hosts does
-    /// not kill them all. External workers look after themselves: their tasks are offered for ever.
+    /// later it waits, and in the end it is halted, so that an execution which kills its hosts or
+    /// workers does not kill them all. An attempt that had not begun is not counted as one.
     pub(super) fn lost(&mut self, task: Task, cause: RequeueCause) {
         let id = task.id.clone();
-        let (attempt, losses) = (task.attempt.saturating_add(1), task.losses.saturating_add(1));
+        let attempt = task.attempt.saturating_add(u32::from(task.has_begun()));
+        let losses = task.losses.saturating_add(1);
         let unheard = task.last_heartbeat.unwrap_or(task.progress.at);
         self.interrupt(&task);
         self.count(Metric::Requeued(cause, self.now.since(unheard)));
         if self.ends_unknown(&id, "its claim was lost") {
             return;
         }
-        let task = Task { attempt, losses, ..task };
-        if losses >= self.config.lost_limit && !self.is_outside(&id) {
-            let message = format!(
-                "its last {losses} claims were lost: it may be killing the hosts that run it"
-            );
+        let mut task = Task { attempt, losses, ..task };
+        if losses > 1 {
+            let why = match self.is_outside(&id) {
+                true => "its workers die or do not answer",
+                false => "it may be killing the hosts that run it",
+            };
+            let message = format!("its last {losses} claims were lost: {why}");
+            task.note = Some(engine_note(LOST, message));
+        }
+        if losses >= self.config.lost_limit {
             let version = self.version_after_handing_back(&task);
-            self.stop(
-                Task { version, ..task },
-                HaltReason::Lost,
-                Some(engine_note("lost", message)),
-            );
+            self.stop(Task { version, ..task }, HaltReason::Lost, None);
         } else if losses == 1 {
             self.pend_until(task, None);
             self.execute(&id);
         } else {
-            let wait = backoff(self.config.backoff, attempt, &id, task.version);
+            let wait = backoff(self.config.backoff, losses, &id, task.version);
             self.pend_until(task, Some(self.now + wait));
         }
     }
@@ -137,7 +142,7 @@ impl Draft<'_> {
         true
     }
 
-    /// A claim was given back unused: the task is offered at once. A external worker that keeps
+    /// A claim was given back unused: the task is offered at once. An external worker that keeps
     /// giving a task back without having done anything for it waits for it longer each time.
     pub(super) fn given_back(&mut self, task: Task) {
         let id = task.id.clone();

@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 
 use super::{
-    append::progressed,
+    append::{is_untold, progressed},
     create::{Maker, holder_fits, settled_at},
     draft::{Draft, wrong_state},
     promises::{for_clients, record},
+    requeue::LOST,
 };
 use crate::{
     address::is_internal,
@@ -146,6 +147,7 @@ pub(super) fn suspend(
     }
     awaits.iter().for_each(|awaited| draft.await_promise(awaited, &claim.id));
     let attempt = if outside { 0 } else { task.attempt };
+    task.note.take_if(|note| note.kind.as_str() == LOST);
     draft.put_task(Task { state: TaskState::Suspended, attempt, losses: 0, ..task });
     Ok(Reply::Suspended)
 }
@@ -164,6 +166,9 @@ pub(super) fn fulfill(
         return record(draft, &claim.id, false);
     }
     let mut task = draft.claimed(claim)?;
+    if is_untold(&task, records) && records.iter().any(|record| record.body.is_other_event()) {
+        return Ok(Reply::Ready { settled: Vec::new(), cancelled: true });
+    }
     let settled_at = settled_at(draft.existing(&claim.id)?, draft.now);
     let batch = draft.append(&claim.id, records, logs)?;
     progressed(&mut task, batch, records);
@@ -320,6 +325,12 @@ impl Draft<'_> {
                 Exhausted::Halt => self.stop(task, HaltReason::Exhausted, None),
                 Exhausted::Reject => self.exhausted(task, error),
             };
+        }
+        // An activity is not tried again: it need not wait for being told that.
+        let has_policy = retry_after.is_some();
+        if has_policy && task.cancel == CancelState::Requested && self.head(&id).len == 0 {
+            self.pend_until(task, None);
+            return self.execute(&id);
         }
         // The call's own policy decides where there is one: it may be more patient than the host's,
         // or less.

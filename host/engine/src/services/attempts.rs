@@ -10,6 +10,9 @@ const INACTIVITY: Millis = Millis(60_000);
 /// After that, an attempt is given up when it takes so long.
 const ABORT: Millis = Millis(600_000);
 
+/// Attempts in all where a deployment says nothing.
+const MOST: u64 = 70;
+
 /// When failed attempts are repeated.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RetryPolicy {
@@ -35,6 +38,12 @@ pub struct Timeouts {
 }
 
 impl RetryPolicy {
+    /// Whether the attempts are bounded more narrowly than where nothing is said: each of them
+    /// counts then.
+    pub fn is_bounded(&self) -> bool {
+        self.most.is_some_and(|most| most < MOST)
+    }
+
     /// The wait after this many failed attempts in a row, from 1 on.
     pub fn wait(&self, failed: u32) -> Millis {
         let power =
@@ -64,7 +73,7 @@ impl Deployment {
             initial: millis(initial, Millis(500)),
             longest: millis(longest, Millis(60_000)),
             factor: factor.unwrap_or(2.0),
-            most: Some(most.unwrap_or(70)),
+            most: Some(most.unwrap_or(MOST)),
             fails: end == Some(OnMaxAttempts::Kill),
         }
     }

@@ -8,6 +8,8 @@ use segno_core::{
 
 /// How long a task is offered before nobody seems to be there to take it.
 pub(super) const UNTAKEN: Millis = Millis(5 * 60_000);
+/// The number of claims lost in a row from which on an execution seems to be lost for good.
+const LOSING: u32 = 3;
 /// The number of failed attempts from which on an execution seems to fail for good.
 const FAILING: u32 = 10;
 /// How long an execution waits for promises without an owner before it seems that nobody settles
@@ -117,6 +119,9 @@ impl Stuck {
                 };
                 Some(Self::new(reason, said("halted by hand")))
             }
+            TaskState::Pending { .. } if task.losses >= LOSING => {
+                Some(Self::new(Reason::ClaimsLost, said("its last claims were lost")))
+            }
             TaskState::Pending { .. } if task.attempt >= FAILING => {
                 let why = format!(
                     "{} attempts failed; the last one: {}",
@@ -210,6 +215,11 @@ mod tests {
             let task = task(state, attempt, kind);
             let found = Stuck::by_row(&promise("poll://any@packers"), &task, now);
             assert_eq!(found.map(|stuck| stuck.reason), reason, "{task:?}");
+        }
+        for (losses, reason) in [(LOSING - 1, None), (LOSING, Some(Reason::ClaimsLost))] {
+            let task = Task { losses, ..task(pending(1, false), 0, Some("lost")) };
+            let found = Stuck::by_row(&promise("poll://any@packers"), &task, now);
+            assert_eq!(found.map(|stuck| stuck.reason), reason, "{losses} lost");
         }
         let task = task(pending(0, true), 0, None);
         let why = |target| Stuck::by_row(&promise(target), &task, now).map(|stuck| stuck.why);

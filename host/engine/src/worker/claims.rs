@@ -180,6 +180,13 @@ impl Claims {
         self.lock().contains_key(id)
     }
 
+    /// Whether the execution under this claim goes on.
+    pub fn runs(&self, active: &Arc<ActiveClaim>) -> bool {
+        let is_listed =
+            self.lock().get(&active.claim.id).is_some_and(|known| Arc::ptr_eq(known, active));
+        is_listed && !active.abort.is_cancelled() && !active.ending.load(Ordering::Acquire)
+    }
+
     /// All claims as a heartbeat names them, with as much progress data as one takes.
     pub fn beat(&self) -> Vec<HeartbeatItem> {
         let mut items: Vec<_> = self.lock().values().map(|active| active.item()).collect();

@@ -5,21 +5,31 @@ use std::sync::Arc;
 use segno_core::{
     command::{ClaimRequest, Command},
     id::{Holder, PromiseId},
-    reply::Reply,
-    time::Timestamp,
+    reply::{Beat, Reply},
+    time::{Millis, Timestamp},
 };
 use segno_store::{PromiseRow, StoreError};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    claims::Claims, error::ExecutionError, graph_run::RunCache, log_span, put_off::PutOff,
-    run_limiter::RunLimiter, snapshot::Snapshots, task_versions::TaskVersions, warm::WarmCache,
+    claims::{ActiveClaim, Claims},
+    error::ExecutionError,
+    graph_run::RunCache,
+    log_span,
+    put_off::PutOff,
+    run_limiter::RunLimiter,
+    snapshot::Snapshots,
+    task_versions::TaskVersions,
+    warm::WarmCache,
 };
 use crate::{
     host::Host,
     lease_ttl::AdaptiveLeaseTtl,
     resend::{Sent, UNDER_CLAIMS},
 };
+
+/// From this time on an attempt is not short.
+const NOT_SHORT: Millis = Millis(100);
 
 /// The parts of a worker.
 pub struct WorkerContext {
@@ -88,19 +98,29 @@ impl WorkerContext {
         }
     }
 
-    /// Counts records that became durable, and logs the lines of guests.
+    /// Counts records that became durable, logs the lines of guests, and notifies executions of
+    /// requests to stop.
     pub fn note(&self, commands: &[Command], replies: &[Reply]) {
         let metrics = &self.host.metrics.worker;
         for (command, reply) in commands.iter().zip(replies) {
-            let (Command::TaskFence { records, logs, .. }
-            | Command::TaskSuspend { records, logs, .. }
-            | Command::TaskFulfill { records, logs, .. }
-            | Command::TaskHandOver { records, logs, .. }) = command
+            let (Command::TaskFence { claim, records, logs, .. }
+            | Command::TaskSuspend { claim, records, logs, .. }
+            | Command::TaskFulfill { claim, records, logs, .. }
+            | Command::TaskHandOver { claim, records, logs, .. }) = command
             else {
                 continue;
             };
-            if matches!(reply, Reply::Refused(_)) {
-                continue;
+            match reply {
+                Reply::Refused(_) => continue,
+                Reply::Fenced { cancelled: true, .. } => self.claims.request_cancel(&claim.id),
+                Reply::Ready { cancelled: true, .. } => {
+                    self.claims.request_cancel(&claim.id);
+                    // The records of an end were not stored.
+                    if !matches!(command, Command::TaskSuspend { .. }) {
+                        continue;
+                    }
+                }
+                _ => {}
             }
             metrics.processed(records.len());
             let ends =
@@ -111,6 +131,43 @@ impl WorkerContext {
             for line in logs {
                 log_span::line(line);
             }
+        }
+    }
+
+    /// Takes note that an attempt under this claim begins: a claim that is lost from now on is lost
+    /// with an attempt. If the number of attempts is bounded, that is durable before the attempt can
+    /// have an effect. Else it is stored if the attempt is not short, which costs short ones nothing.
+    ///
+    /// # Errors
+    /// The claim is lost, or the store did not answer: the attempt must not begin.
+    pub async fn begin_attempt(
+        self: &Arc<Self>,
+        active: &Arc<ActiveClaim>,
+        is_bounded: bool,
+    ) -> Result<(), ExecutionError> {
+        active.advance(1);
+        if is_bounded {
+            return self.store_progress(active).await;
+        }
+        let (worker, active) = (self.clone(), active.clone());
+        let later = async move {
+            worker.host.env.runtime.sleep(NOT_SHORT).await;
+            if worker.claims.runs(&active)
+                && let Err(error) = worker.store_progress(&active).await
+            {
+                tracing::debug!(?error, "the beginning of an attempt was not stored");
+            }
+        };
+        self.host.env.runtime.spawn("attempt begun", Box::pin(later));
+        Ok(())
+    }
+
+    async fn store_progress(&self, active: &ActiveClaim) -> Result<(), ExecutionError> {
+        let (holder, items) = (self.holder.clone(), vec![active.item()]);
+        let replies = self.submit(vec![Command::TaskHeartbeat { holder, items }]).await?;
+        match replies.first() {
+            Some(Reply::Heartbeat(beats)) if matches!(beats[..], [Beat::Extended { .. }]) => Ok(()),
+            _ => Err(ExecutionError::Lost),
         }
     }
 

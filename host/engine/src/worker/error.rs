@@ -11,6 +11,9 @@ use super::replay::{NotRead, ReplayStopped};
 pub enum ExecutionError {
     /// The claim has ended and belongs to this host no more.
     Lost,
+    /// The execution came to its end, and was asked to stop before the last thing that it was told
+    /// of: it has to be told of that first.
+    Asked,
     /// The guest trapped, or broke the contract, or diverged.
     Guest(GuestError),
     /// Another attempt makes no sense: a person has to act.

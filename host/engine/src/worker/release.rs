@@ -49,6 +49,7 @@ pub async fn give_back_after(
             tracing::error!(%error, "the store did not answer; the claim is left to its lease");
             return ClaimEnd::Lost;
         }
+        ExecutionError::Asked => ReleaseReason::Yield,
         ExecutionError::Halt(HaltReport { kind, message }) => {
             tracing::error!(kind, message, "the execution is halted");
             ReleaseReason::Halt { report: note(kind, &message, None) }

@@ -411,7 +411,8 @@ fn actions(
     records: &[Record],
 ) -> Vec<FenceAction> {
     let undone = |dice: &mut Dice| inv.compensation("trip", dice.roll(2) as u32);
-    let act = |dice: &mut Dice| match dice.roll(12) {
+    let act = |dice: &mut Dice| match dice.roll(13) {
+        12 => FenceAct::UnlessAsked,
         11 => FenceAct::Create { new: admissions::child(dice, inv) },
         9 | 10 => FenceAct::State(state(dice)),
         8 => {

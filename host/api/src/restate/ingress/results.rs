@@ -5,11 +5,7 @@ use axum::{
     extract::Request,
     response::{IntoResponse, Response},
 };
-use segno_core::{
-    id::PromiseId,
-    promise::{Promise, Verdict},
-    tags,
-};
+use segno_core::{id::PromiseId, promise::Promise};
 use segno_engine::{
     services::{ids::Called, outcome},
     values,
@@ -176,15 +172,7 @@ pub async fn by_body(api: &Api, request: Request, how: &str) -> Result<Response,
 /// The answer with how an invocation ended.
 fn answer(promise: &Promise, gives: Option<&(String, bool)>) -> Result<Response, IngressError> {
     let id = promise.id().as_str();
-    let settlement = promise.settlement();
-    let is_killed = settlement.is_some_and(|settlement| {
-        settlement.verdict == Verdict::Canceled
-            && settlement
-                .value
-                .as_ref()
-                .is_some_and(|value| value.headers.contains_key(tags::KILLED_HEADER))
-    });
-    if is_killed {
+    if promise.was_killed() {
         return Err(IngressError::of_invocation(id, Failure::new(409, "killed")));
     }
     let told = values::told(promise).ok_or_else(|| IngressError::new(NOT_READY, "not ended"))?;

@@ -5,7 +5,7 @@ use crate::{
     footprint::rests_on,
     id::{Claim, CommandIndex, PromiseId},
     invocation::{Record, RecordBody},
-    promise::{CancelState, Message, OutboxKey, ReleaseReason, TaskStatus, Verdict},
+    promise::{CancelState, Message, OutboxKey, Promise, ReleaseReason, TaskStatus, Verdict},
     reply::{Acted, Refusal, Reply},
     tags,
     time::Timestamp,
@@ -193,6 +193,83 @@ fn a_cancelled_record_says_that_the_guest_was_told() {
     let told = Record { body: RecordBody::Cancelled, ..world::asked(1, 0) };
     world.done(world::fence(claim.clone(), vec![told], Vec::new()));
     assert_eq!(world.model.task(&claim.id).map(|task| task.cancel), Some(CancelState::Delivered));
+}
+
+#[test]
+fn an_end_waits_for_a_request_that_can_still_be_told() {
+    let cancel = |claim: &Claim| Command::Cancel { invocation: claim.id.clone() };
+    let ready = Reply::Ready { settled: Vec::new(), cancelled: true };
+    let end = |claim: &Claim, records| {
+        let mut end = world::fulfill(claim.clone());
+        if let Command::TaskFulfill { records: last, .. } = &mut end {
+            *last = records;
+        }
+        end
+    };
+    let called = |world: &mut World, claim: &Claim| {
+        let records = vec![world::started(), world::asked(1, 0)];
+        world.done(world::fence(claim.clone(), records, vec![call("w/0", "ship")]))
+    };
+    let cancelled = |world: &World| world.model.task(&PromiseId::from("w")).map(|task| task.cancel);
+
+    let (mut world, claim) = held();
+    called(&mut world, &claim);
+    world.done(cancel(&claim));
+    let last = vec![world::notified(2, 0), world::finished(3)];
+    assert_eq!(world.done(end(&claim, last)), ready);
+    let batch = world::fence(
+        claim.clone(),
+        vec![world::notified(2, 0), world::asked(3, 1)],
+        vec![FenceAct::UnlessAsked, call("w/1", "ship")],
+    );
+    assert_eq!(world.done(batch), ready);
+    assert_eq!((world.status("w/1"), world.model.head(&claim.id).len), (None, 2));
+    let told = Record { body: RecordBody::Cancelled, ..world::asked(2, 0) };
+    let told = vec![told, world::notified(3, 0)];
+    let fenced = world.done(world::fence(claim.clone(), told, vec![FenceAct::UnlessAsked]));
+    assert!(matches!(fenced, Reply::Fenced { cancelled: false, .. }), "{fenced:?}");
+    world.done(end(&claim, vec![world::finished(4)]));
+    assert_eq!(cancelled(&world), Some(CancelState::Delivered));
+
+    // What it was told of last is stored: it cannot be told of anything before that.
+    let (mut world, claim) = held();
+    called(&mut world, &claim);
+    world.done(cancel(&claim));
+    let fenced = world.done(world::fence(claim.clone(), vec![world::notified(2, 0)], vec![]));
+    assert!(matches!(fenced, Reply::Fenced { cancelled: true, .. }), "{fenced:?}");
+    world.done(end(&claim, vec![world::finished(3)]));
+    assert_eq!(
+        (world.verdict("w"), cancelled(&world)),
+        (Some(Verdict::Resolved), Some(CancelState::Missed))
+    );
+    let Reply::Promise { changed, .. } = world.done(cancel(&claim)) else { panic!("no promise") };
+    assert!(!changed, "it has ended");
+}
+
+#[test]
+fn what_was_killed_takes_with_it_what_it_made() {
+    for (end, verdict) in [("kill", Verdict::Canceled), ("end", Verdict::Resolved)] {
+        let (mut world, claim) = held();
+        let records = vec![world::started(), world::asked(1, 0)];
+        world.done(world::fence(claim.clone(), records, vec![call("w/0", "ship")]));
+        let child = world.acquire("w/0", 2);
+        let records = vec![world::started(), world::asked(1, 0)];
+        world.done(world::fence(child.clone(), records, vec![call("w/0/0", "ship")]));
+        world.done(match end {
+            "kill" => Command::Kill { invocation: claim.id.clone() },
+            _ => world::fulfill(claim.clone()),
+        });
+        assert_eq!(world.verdict("w"), Some(verdict));
+        for id in ["w", "w/0"] {
+            let key = OutboxKey::CancelChildren(PromiseId::from(id));
+            world.done(Command::OutboxDue { key });
+        }
+        let killed =
+            |id| world.model.promise(&PromiseId::from(id)).is_some_and(Promise::was_killed);
+        assert_eq!(["w/0", "w/0/0"].map(killed), [end == "kill"; 2]);
+        let asked = world.model.task(&child.id).map(|task| task.cancel);
+        assert_eq!(asked == Some(CancelState::Requested), end == "end");
+    }
 }
 
 #[test]

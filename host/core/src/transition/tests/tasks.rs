@@ -170,6 +170,36 @@ fn a_task_that_loses_its_claims_is_halted_in_the_end() {
 }
 
 #[test]
+fn an_attempt_that_had_not_begun_is_lost_without_being_counted() {
+    for begins in [false, true] {
+        let mut world = workflow();
+        let held = world.acquire("w", 1);
+        if begins {
+            world.done(Command::TaskHeartbeat {
+                holder: world::claim_request(1).holder,
+                items: vec![HeartbeatItem { claim: held, progress: Some((1, None)) }],
+            });
+        }
+        world.wait(20_000);
+        world.done(Command::LeaseDue { id: PromiseId::from("w") });
+        let task = world.model.task(&PromiseId::from("w")).expect("it was made");
+        assert_eq!((task.attempt, task.losses), (u32::from(begins), 1));
+    }
+}
+
+#[test]
+fn an_activity_that_fails_when_it_was_asked_to_stop_does_not_wait_to_be_told() {
+    let mut world = workflow();
+    let held = world.acquire("w", 1);
+    world.done(Command::Cancel { invocation: held.id.clone() });
+    let (retry_after, error) = (Some(Millis(60_000)), world::note("failure"));
+    let failed = ReleaseReason::Failed { retry_after, error, trap: None };
+    world.done(world::release(held, failed));
+    let task = world.model.task(&PromiseId::from("w")).expect("it was made");
+    assert!(matches!(task.state, TaskState::Pending { offered: true, .. }), "{task:?}");
+}
+
+#[test]
 fn halt_and_continue_stop_and_offer_a_task() {
     let mut world = workflow();
     let id = PromiseId::from("w");

@@ -108,16 +108,36 @@ fn a_task_that_is_given_back_unused_again_and_again_waits_longer_each_time() {
 }
 
 #[test]
-fn a_worker_s_tasks_are_offered_however_often_they_were_lost() {
+fn a_task_whose_workers_die_is_halted_in_the_end_and_says_so() {
     let mut world = World::new();
-    world.config.lost_limit = 2;
+    world.config.lost_limit = 3;
     world.done(world::outside("a"));
-    for nonce in 0..4 {
-        take(&mut world, "a", nonce);
+    let lose = |world: &mut World, nonce| {
+        let claim = take(world, "a", nonce);
         world.wait(15_000);
-        world.done(Command::LeaseDue { id: PromiseId::from("a") });
-        assert_eq!(world.status("a"), Some(TaskStatus::Pending));
-    }
+        world.done(Command::LeaseDue { id: claim.id.clone() });
+        world.wait(1_000);
+        world.done(Command::RetryDue { id: claim.id });
+    };
+    let said = |world: &World| {
+        let task = world.model.task(&PromiseId::from("a")).expect("a task");
+        (task.attempt, task.note.as_ref().map(|note| note.message.to_string()))
+    };
+    lose(&mut world, 1);
+    lose(&mut world, 2);
+    // Having done something makes it welcome again.
+    let claim = take(&mut world, "a", 3);
+    let child = world::new("a:0", &[], Timestamp::NEVER);
+    world.done(world::fence(claim.clone(), vec![], vec![FenceAct::CreateLoose { new: child }]));
+    world.done(world::release(claim, ReleaseReason::Yield));
+    assert_eq!(said(&world), (1, None));
+    lose(&mut world, 4);
+    lose(&mut world, 5);
+    assert_eq!(world.status("a"), Some(TaskStatus::Pending));
+    let why = "its last 2 claims were lost: its workers die or do not answer".to_owned();
+    assert_eq!(said(&world), (1, Some(why)));
+    lose(&mut world, 6);
+    assert_eq!(world.status("a"), Some(TaskStatus::Halted));
 }
 
 #[test]

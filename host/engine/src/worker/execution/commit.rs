@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use segno_core::{
-    command::{Command, FenceAction},
+    command::{Command, FenceAct, FenceAction},
     reply::{Acted, Reply},
 };
 use segno_guest::{Event, Failure, Outcome, Payload};
@@ -48,12 +48,17 @@ impl Execution {
         let closed = self.recorder().close();
         let (batch, finished, outcome) = closed.expect("only a finished workflow comes here");
         let claim = self.active.claim.clone();
-        let Batch { mut records, logs, actions, .. } = batch;
+        let Batch { mut records, logs, mut actions, .. } = batch;
+        let can_be_told = records.iter().any(|record| record.body.is_other_event());
         let mut commands = Vec::with_capacity(2);
         let (records, logs) = if actions.is_empty() {
             records.push(finished);
             (records, logs)
         } else {
+            if can_be_told {
+                let index = actions[0].index;
+                actions.insert(0, FenceAction { index, act: FenceAct::UnlessAsked });
+            }
             commands.push(Command::TaskFence { claim: claim.clone(), records, logs, actions });
             (vec![finished], Vec::new())
         };
@@ -74,6 +79,9 @@ impl Execution {
         let fulfilled = replies.pop();
         match (replies.pop(), fulfilled) {
             (_, Some(Reply::Promise { .. } | Reply::HandedOver { .. })) => Ok(LiveEnd::Finished),
+            (Some(Reply::Ready { .. }), _) | (None, Some(Reply::Ready { .. })) => {
+                Err(ExecutionError::Asked)
+            }
             // The first refusal gives the reason; the refused batch cannot continue the journal.
             (Some(Reply::Refused(refusal)), _) | (_, Some(Reply::Refused(refusal))) => {
                 Err(ExecutionError::refused(refusal))

@@ -106,10 +106,7 @@ impl Execution {
         }
         match suspended {
             Some(Reply::Suspended) => Ok(Some(LiveEnd::Suspended)),
-            Some(Reply::Ready { settled, cancelled }) => {
-                if cancelled {
-                    self.active.request_cancel();
-                }
+            Some(Reply::Ready { settled, .. }) => {
                 let rows = self.worker.promises(&settled).await?;
                 for row in rows.into_iter().flatten() {
                     self.tell(&row.promise);

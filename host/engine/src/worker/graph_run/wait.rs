@@ -64,10 +64,7 @@ impl Run {
         }
         match suspended {
             Some(Reply::Suspended) => Ok(Some(ClaimEnd::Suspended)),
-            Some(Reply::Ready { settled, cancelled }) => {
-                if cancelled {
-                    self.active.request_cancel();
-                }
+            Some(Reply::Ready { settled, .. }) => {
                 self.unseen.extend(settled);
                 Ok(None)
             }

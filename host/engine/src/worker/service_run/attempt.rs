@@ -74,6 +74,7 @@ impl ServiceRun {
         }
         self.begin_again().await?;
         self.fence().await?;
+        self.worker.begin_attempt(&self.active, self.handler.retry.is_bounded()).await?;
         let mut live = self.open().await?;
         loop {
             match self.wait(&mut live).await? {

@@ -82,9 +82,9 @@ pub(crate) fn task(row: &impl Fields, id: &PromiseId) -> Result<Option<Task>, Fa
     if row.int(12)?.is_none() {
         return Ok(None);
     }
-    let status = TaskStatus::from_number(small(row, 12, id, "state")?);
+    let status = needed(TaskStatus::from_number(small(row, 12, id, "state")?), id, "state")?;
     let due = || needed(at(row, 14)?, id, "wake_at");
-    let state = match needed(status, id, "state")? {
+    let state = match status {
         TaskStatus::Pending => TaskState::Pending {
             since: needed(at(row, 15)?, id, "pending_since")?,
             retry_at: due()?,
@@ -125,7 +125,11 @@ pub(crate) fn task(row: &impl Fields, id: &PromiseId) -> Result<Option<Task>, Fa
         stall_limit,
         last_heartbeat: at(row, 24)?,
         fulfilled_by: row.int(25)?.map(|version| Version(version.cast_unsigned())),
-        cancel: needed(CancelState::from_number(small(row, 26, id, "cancel")?), id, "cancel")?,
+        cancel: needed(
+            CancelState::from_number(small(row, 26, id, "cancel")?, status),
+            id,
+            "cancel",
+        )?,
         signals: small(row, 27, id, "signals")?,
         children,
         inbox,
