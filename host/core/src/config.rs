@@ -1,6 +1,6 @@
 //! The numbers a decision depends on, beside the rows and the time.
 
-use crate::time::Millis;
+use crate::{time::Millis, tree::TreeBounds};
 
 /// The engine's settings. All hosts of one store should agree on them; nothing unsafe follows when
 /// they do not.
@@ -31,6 +31,8 @@ pub struct Config {
     pub on_exhausted: Exhausted,
     /// Claims lost in a row after which a task is halted.
     pub lost_limit: u32,
+    /// What a tree of executions may come to.
+    pub tree: TreeBounds,
     /// Equal traps at one place after which a task is halted.
     pub trap_limit: u32,
     /// How long a waiting instance stays claimed before its task is suspended.
@@ -77,6 +79,7 @@ impl Default for Config {
             attempt_limit: None,
             on_exhausted: Exhausted::Halt,
             lost_limit: 16,
+            tree: TreeBounds::default(),
             trap_limit: 3,
             hot_wait: Millis(200),
             catch_up: 1_000,

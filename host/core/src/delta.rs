@@ -11,6 +11,7 @@ use crate::{
     object::{Line, StateKey, StateWrite},
     promise::{OutboxKey, OutboxRow, Promise, Resource, ResourceLease, Schedule, Task},
     saga::{Fact, FactKey},
+    tree::TreeCount,
     value::{Payload, Text},
 };
 
@@ -60,6 +61,8 @@ pub struct Delta {
     pub graph_nodes: BTreeMap<(PromiseId, Text), NodeRow>,
     /// Facts about nodes of graph runs. A stored one stays.
     pub graph_facts: BTreeMap<NodeFactKey, NodeFact>,
+    /// What is counted of trees, by their roots.
+    pub tree_counts: BTreeMap<PromiseId, Option<TreeCount>>,
     /// Lines of objects.
     pub lines: BTreeMap<ObjectId, Option<Line>>,
     /// Objects whose whole state goes, before the rest of it is written.
@@ -110,6 +113,7 @@ impl Delta {
             && self.facts.is_empty()
             && self.graph_nodes.is_empty()
             && self.graph_facts.is_empty()
+            && self.tree_counts.is_empty()
             && self.lines.is_empty()
             && self.cleared.is_empty()
             && self.state.is_empty()
@@ -126,6 +130,7 @@ impl Delta {
             && self.schedules.is_empty()
             && self.resources.is_empty()
             && self.resource_leases.is_empty()
+            && self.tree_counts.values().all(Option::is_none)
             && self.lines.values().all(Option::is_none)
             && self.limits.values().all(Option::is_none)
             && self.partitions.values().all(Option::is_none))
@@ -133,7 +138,12 @@ impl Delta {
 
     /// What a decision that removes promises writes, beside the version at which tasks are born.
     pub fn beside_removal(&self) -> Self {
-        Self { lines: self.lines.clone(), cleared: self.cleared.clone(), ..Self::default() }
+        Self {
+            tree_counts: self.tree_counts.clone(),
+            lines: self.lines.clone(),
+            cleared: self.cleared.clone(),
+            ..Self::default()
+        }
     }
 
     /// Whether journals grow, and nothing else changes but what was logged with that.
@@ -159,6 +169,7 @@ impl Delta {
             facts,
             graph_nodes,
             graph_facts,
+            tree_counts,
             lines,
             cleared,
             state,
@@ -185,6 +196,7 @@ impl Delta {
             && facts.is_empty()
             && graph_nodes.is_empty()
             && graph_facts.is_empty()
+            && tree_counts.is_empty()
             && lines.is_empty()
             && cleared.is_empty()
             && state.is_empty()
@@ -220,6 +232,7 @@ impl Delta {
         self.resources.extend(later.resources);
         self.resource_leases.extend(later.resource_leases);
         self.facts.extend(later.facts);
+        self.tree_counts.extend(later.tree_counts);
         self.lines.extend(later.lines);
         later.cleared.into_iter().for_each(|object| self.clear_state(object));
         self.state.extend(later.state);
@@ -270,6 +283,7 @@ impl Delta {
         self.facts.retain(|(id, _), _| !gone.contains(id));
         self.graph_nodes.retain(|(id, _), _| !gone.contains(id));
         self.graph_facts.retain(|(id, ..), _| !gone.contains(id));
+        self.tree_counts.retain(|id, _| !gone.contains(id));
         self.places.retain(|id, _| !gone.contains(id));
     }
 }

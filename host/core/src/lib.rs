@@ -30,6 +30,7 @@ pub mod limit;
 pub mod object;
 pub mod promise;
 pub mod saga;
+pub mod tree;
 pub mod update;
 
 pub mod command;

@@ -13,6 +13,7 @@ use crate::{
     object::{Line, StateKey},
     promise::{OutboxKey, OutboxRow, Promise, Resource, ResourceLease, Schedule, Task},
     saga::{Fact, FactKey},
+    tree::TreeCount,
     value::{Payload, Text},
     view::View,
 };
@@ -59,6 +60,9 @@ pub struct Snapshot {
     /// Facts about nodes of graph runs.
     #[serde(default, with = "rows")]
     pub graph_facts: BTreeMap<NodeFactKey, NodeFact>,
+    /// What is counted of trees, by their roots.
+    #[serde(default)]
+    pub tree_counts: BTreeMap<PromiseId, TreeCount>,
     /// Lines of objects.
     #[serde(default)]
     pub lines: BTreeMap<ObjectId, Line>,
@@ -131,6 +135,7 @@ impl Snapshot {
                 .map(|(run, node, row)| ((run.clone(), node.clone()), *row))
                 .collect(),
             graph_facts: state.graph_facts().map(|(key, fact)| (key, *fact)).collect(),
+            tree_counts: state.tree_counts().map(|(root, count)| (root.clone(), count)).collect(),
             lines: state.lines().map(|(object, line)| (object.clone(), line.clone())).collect(),
             state: state.states().map(|(key, value)| (key.clone(), value.clone())).collect(),
             limits: state.limits().map(|(name, limit)| (name.clone(), limit.clone())).collect(),

@@ -51,6 +51,12 @@ pub const FORK: &str = "segno:fork";
 /// The promise whose place this one takes: the first generation of an invocation, or the answer of an
 /// update that was handed on. It settles with this one. The engine alone sets it.
 pub const CONTINUES: &str = "segno:continues";
+/// The number of calls between the root of the tree and this execution, from 2 on; the engine alone
+/// sets it.
+pub const DEPTH: &str = "segno:depth";
+/// The execution whose kill ends this one, where that is not the root of the tree; the engine alone
+/// sets it.
+pub const SCOPE: &str = "segno:scope";
 /// The alias of the module whose functions a graph run names without a module.
 pub const MODULE: &str = "segno:module";
 /// The mark of what is begun once only: a claim that is lost ends it, for nobody knows whether it
@@ -71,6 +77,11 @@ pub const LABEL_PREFIX: &str = "label:";
 
 /// The header of a parameter that carries the call's retry policy as JSON.
 pub const RETRY_HEADER: &str = "segno:retry";
+/// The label of a call that limits each of its attempts, in milliseconds: an option of the contract
+/// that its records have no field for.
+pub const ATTEMPT_TIMEOUT_LABEL: &str = "segno:attempt-timeout-ms";
+/// The header of a parameter with the same.
+pub const ATTEMPT_TIMEOUT_HEADER: &str = "segno:attempt-timeout-ms";
 /// The header of the value of an object's promise that says which command settled it, as
 /// `INVOCATION/INDEX`: one that is repeated knows its own.
 pub const SETTLED_BY_HEADER: &str = "segno:settled-by";

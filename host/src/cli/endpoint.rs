@@ -109,7 +109,7 @@ impl Endpoint {
             .map_err(|error| CliError::Usage(error.to_string()))?;
         self.may_listen(&identity)?;
         let policy = self.policy()?;
-        let limits = limits(&self.limits)?;
+        let (limits, _) = limits(&self.limits)?;
         let listener =
             TcpListener::bind(self.listen).await.map_err(|error| taken(self.listen, &error))?;
         let address = listener.local_addr()?;

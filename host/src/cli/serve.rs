@@ -89,7 +89,8 @@ pub struct Serve {
     node: Option<String>,
     /// Limit of guests, as NAME=NUMBER: memory_bytes, table_elements, stack_bytes, cpu_ms,
     /// output_bytes, log_line_bytes, log_bytes, component_bytes, component_functions, compile_ms,
-    /// compiled_bytes, snapshot_records, snapshot_bytes, instances or computing; may be repeated
+    /// compiled_bytes, snapshot_records, snapshot_bytes, instances or computing; or of executions:
+    /// lost_claims, tree_depth, tree_executions or tree_births (in a second); may be repeated
     #[arg(long = "limit", value_name = "NAME=NUMBER")]
     limits: Vec<String>,
     /// Maximum number of open connections; a new one replaces the one that has been idle for the
@@ -153,7 +154,7 @@ impl Serve {
             PolicySource::file(&policy_file).map_err(|error| other("invalid-policy", &error))?;
         let routes = self.events.routes(&data)?;
         let retention = self.retention(&data)?;
-        let limits = limits(&self.limits)?;
+        let (limits, engine) = limits(&self.limits)?;
         let component_limit = limits.component_bytes;
         let jwt = self.tokens.jwt()?;
         let listener = TcpListener::bind(self.listen).await.map_err(|error| {
@@ -188,7 +189,7 @@ impl Serve {
             node: NodeName::from(node.as_str()),
             cache_dir: data.join("compiled"),
             compiler: compile::compiler(),
-            engine: self.resonate.engine(self.engine()),
+            engine: self.resonate.engine(self.engine(engine)),
             limits,
             policy,
             debug: debug.clone(),
@@ -275,8 +276,7 @@ impl Serve {
         }
     }
 
-    fn engine(&self) -> Config {
-        let config = Config::default();
+    fn engine(&self, config: Config) -> Config {
         let lease = Millis::seconds(i64::from(self.lease));
         let (_, least, most) = config.ttl;
         Config { ttl: (lease, least.min(lease), most.max(lease)), ..config }
@@ -388,19 +388,28 @@ fn place(store: &StoreConfig) -> String {
     }
 }
 
-/// Parses `NAME=NUMBER` pairs over the defaults.
-pub(super) fn limits(pairs: &[String]) -> Result<Limits, CliError> {
-    let mut text = String::new();
+/// Parses `NAME=NUMBER` pairs over the defaults: limits of guests, and of executions.
+pub(super) fn limits(pairs: &[String]) -> Result<(Limits, Config), CliError> {
+    let (mut text, mut config) = (String::new(), Config::default());
     for pair in pairs {
         let (name, number) = pair.split_once('=').ok_or_else(|| {
             CliError::Usage(format!("`{pair}` is no limit: write NAME=NUMBER, as in cpu_ms=2000"))
         })?;
-        if number.parse::<u64>().is_err() {
+        let Ok(given) = number.parse::<u64>() else {
             return Err(CliError::Usage(format!("`{number}` is no number for the limit `{name}`")));
+        };
+        let small = || u32::try_from(given).unwrap_or(u32::MAX).max(1);
+        match name {
+            "lost_claims" => config.lost_limit = small(),
+            "tree_depth" => config.tree.depth = small(),
+            "tree_executions" => config.tree.executions = given.max(1),
+            "tree_births" => config.tree.births = Some(small()),
+            _ => text.push_str(&format!("{name} = {number}\n")),
         }
-        text.push_str(&format!("{name} = {number}\n"));
     }
-    toml::from_str(&text).map_err(|error| CliError::Usage(format!("--limit: {}", error.message())))
+    let limits = toml::from_str(&text)
+        .map_err(|error| CliError::Usage(format!("--limit: {}", error.message())))?;
+    Ok((limits, config))
 }
 
 #[cfg(test)]
@@ -409,8 +418,10 @@ mod tests {
 
     #[test]
     fn limits_are_numbers_by_name_over_the_defaults() {
-        let given = limits(&["cpu_ms=7".to_owned()]).expect("a limit");
-        assert_eq!(given, Limits { cpu_ms: 7, ..Limits::default() });
+        let given = ["cpu_ms=7", "lost_claims=3", "tree_births=9"].map(str::to_owned);
+        let (guests, executions) = limits(&given).expect("limits");
+        assert_eq!(guests, Limits { cpu_ms: 7, ..Limits::default() });
+        assert_eq!((executions.lost_limit, executions.tree.births), (3, Some(9)));
         for (pair, says) in [
             ("cpu_ms", "write NAME=NUMBER"),
             ("cpu_ms=x", "no number"),

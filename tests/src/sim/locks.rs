@@ -39,6 +39,8 @@ pub enum Name {
     Limit(LimitName),
     /// A key of a limit.
     Partition(PartitionId),
+    /// The count of a tree, by its root.
+    TreeCount(PromiseId),
 }
 
 impl Name {
@@ -46,14 +48,18 @@ impl Name {
     pub fn wanted(rows: &Footprint) -> impl Iterator<Item = Self> {
         let lines = rows.lines.iter().cloned().map(Self::Line);
         let limits = rows.limits.iter().cloned().map(Self::Limit);
-        lines.chain(limits).chain(rows.partitions.iter().cloned().map(Self::Partition))
+        let partitions = rows.partitions.iter().cloned().map(Self::Partition);
+        let counts = rows.tree_counts.iter().cloned().map(Self::TreeCount);
+        lines.chain(limits).chain(partitions).chain(counts)
     }
 
     /// Those that are written.
     pub fn written(delta: &Delta) -> impl Iterator<Item = Self> {
         let lines = delta.lines.keys().cloned().map(Self::Line);
         let limits = delta.limits.keys().cloned().map(Self::Limit);
-        lines.chain(limits).chain(delta.partitions.keys().cloned().map(Self::Partition))
+        let partitions = delta.partitions.keys().cloned().map(Self::Partition);
+        let counts = delta.tree_counts.keys().cloned().map(Self::TreeCount);
+        lines.chain(limits).chain(partitions).chain(counts)
     }
 
     /// Asks for it.
@@ -62,6 +68,7 @@ impl Name {
             Self::Line(object) => drop(rows.lines.insert(object)),
             Self::Limit(name) => drop(rows.limits.insert(name)),
             Self::Partition(id) => drop(rows.partitions.insert(id)),
+            Self::TreeCount(root) => drop(rows.tree_counts.insert(root)),
         }
     }
 
@@ -71,6 +78,7 @@ impl Name {
             Self::Line(object) => rows.line(object).is_some(),
             Self::Limit(name) => rows.limit(name).is_some(),
             Self::Partition(id) => rows.partition(id).is_some(),
+            Self::TreeCount(root) => rows.tree_count(root).is_some(),
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::{Footprint, SweepPage};
 use crate::{
     address::{Address, ModuleRef},
+    command::FenceAction,
     graph,
     id::{Digest, ObjectId, PromiseId},
     invocation::{Record, RecordBody},
@@ -12,6 +13,7 @@ use crate::{
     tags,
     time::Timestamp,
     transition::{Leaving, SWEEP, declared, limit_name, planned, turn_in, unread_signals},
+    tree,
     value::{Tags, Value},
     view::View,
 };
@@ -39,6 +41,18 @@ impl Footprint {
         self.named_by(&schedule.template.tags);
         let Template { param, tags, .. } = &schedule.template;
         self.joins_as(view, tags, param, None);
+    }
+
+    /// What is counted of a tree in which these actions make executions.
+    pub(super) fn grows(&mut self, view: &View, maker: &PromiseId, actions: &[FenceAction]) {
+        let promise = view.promise(maker);
+        let was_made = promise.is_some_and(|promise| promise.spec.made_by.is_some());
+        if tree::is_counted(was_made, actions) {
+            match promise {
+                Some(promise) => self.tree_counts.extend([promise.root(), promise.scope()]),
+                None => drop(self.tree_counts.insert(maker.clone())),
+            }
+        }
     }
 
     /// Who is last in the line that a new execution joins, and the limit that it comes to.

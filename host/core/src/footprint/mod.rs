@@ -42,6 +42,8 @@ pub struct Footprint {
     /// A promise and everything made by its members, up to a limit: whole composites, with all
     /// messages about them (`View::put_tree`).
     pub trees: BTreeMap<PromiseId, u32>,
+    /// Roots: what is counted of their trees.
+    pub tree_counts: BTreeSet<PromiseId>,
     /// Messages.
     pub outbox: BTreeSet<OutboxKey>,
     /// Aliases.
@@ -138,6 +140,7 @@ impl Footprint {
             let known = self.trees.entry(top).or_insert(limit);
             *known = limit.max(*known);
         }
+        self.tree_counts.extend(other.tree_counts);
         self.outbox.extend(other.outbox);
         self.aliases.extend(other.aliases);
         self.modules.extend(other.modules);

@@ -26,12 +26,15 @@ pub fn footprint(command: &Command) -> Footprint {
         | Command::TaskHalt { id }
         | Command::TaskContinue { id }
         | Command::Cancel { invocation: id }
-        | Command::Kill { invocation: id }
         | Command::JournalRemove { id }
         | Command::PromiseDue { id }
         | Command::LeaseDue { id }
         | Command::RetryDue { id }
         | Command::HostRelease { id, .. } => rows.composite(id),
+        Command::Kill { invocation: id } => {
+            rows.composite(id);
+            rows.tree_counts.insert(id.clone());
+        }
         Command::TaskMigrate { id, module, .. } => {
             rows.composite(id);
             rows.modules.insert(*module);

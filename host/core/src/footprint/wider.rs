@@ -11,7 +11,7 @@ use crate::{
     id::PromiseId,
     limit::LimitName,
     promise::{Message, OutboxKey},
-    transition::{Leaving, Left, turn_in},
+    transition::{Leaving, Left, has_count, turn_in},
     view::View,
 };
 
@@ -48,6 +48,7 @@ pub fn widen(view: &View, command: &Command, named: &Footprint) -> Footprint {
         }
         Command::TaskFence { claim, records, actions, .. } => {
             wider.repeated(view, &claim.id, records);
+            wider.grows(view, &claim.id, actions);
             let mut writes_state = false;
             let mut sent: BTreeMap<PromiseId, u32> = BTreeMap::new();
             let caller = Caller::of(view, &claim.id);
@@ -162,6 +163,7 @@ pub fn widen(view: &View, command: &Command, named: &Footprint) -> Footprint {
         }
         Command::Prune { top, state, .. } => {
             let tree = view.tree(top);
+            wider.tree_counts.extend(tree.members.iter().filter(|id| has_count(view, id)).cloned());
             let mut objects = BTreeSet::new();
             for member in &tree.members {
                 wider.rows.extend(view.callbacks_on(member).map(|(by, _)| by.clone()));

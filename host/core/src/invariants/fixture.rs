@@ -16,6 +16,7 @@ use crate::{
     snapshot::Snapshot,
     tags,
     time::Timestamp,
+    tree::TreeCount,
     value::{Text, Value},
     world::{self, World},
 };
@@ -214,6 +215,13 @@ pub(crate) fn step_violators() -> Vec<(&'static str, Command, Violate)> {
     let elsewhere = || Command::PromiseGet { id: id("elsewhere") };
     vec![
         ("rows_are_not_lost", elsewhere(), |rows| drop(rows.promises.remove(&id("late")))),
+        ("nothing_is_born_in_a_killed_tree", elsewhere(), |rows| {
+            let killed = TreeCount { killed: true, ..TreeCount::default() };
+            rows.tree_counts.insert(id("run"), killed);
+            let mut born = rows.promises.get(&id("run/0")).expect("a child").clone();
+            Arc::make_mut(&mut born.spec).id = id("run/9");
+            rows.promises.insert(id("run/9"), born);
+        }),
         ("settled_record_never_changes", elsewhere(), |rows| {
             settle(rows, "late", Verdict::Resolved, None, 1_500)
         }),

@@ -119,6 +119,7 @@ impl Model {
         rows.hosts.iter().for_each(|node| view.put_host(node.clone(), self.incarnation(node)));
         self.load_schedules(rows, view);
         self.load_resources(rows, view);
+        self.load_tree_counts(rows, view);
         self.load_facts(rows, view);
         self.load_lines(rows, view);
         self.load_limits(rows, view);

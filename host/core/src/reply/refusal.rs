@@ -5,6 +5,7 @@ use crate::{
     invocation::AppendRefused,
     promise::{FenceToken, TaskStatus},
     time::Timestamp,
+    tree::TreeStop,
     unreadable::Subject,
     value::Text,
 };
@@ -27,6 +28,14 @@ pub enum Refusal {
     /// The command came too late, or another caller was faster.
     #[error(transparent)]
     Conflict(Conflict),
+    /// The tree to which the new execution would belong makes no more.
+    #[error("nothing more is made in the tree of `{root}`: {stop}")]
+    Tree {
+        /// The root of the tree.
+        root: PromiseId,
+        /// Why.
+        stop: TreeStop,
+    },
     /// An id under the claim's own exists, and another owner made it.
     #[error(
         "`{id}` is taken: it was not made by the invocation it lies under; start the invocation under another id"
@@ -187,13 +196,18 @@ pub enum Conflict {
 }
 
 impl Refusal {
-    /// The code of the protocol: 400, 404, 409, 422, 500 or 570.
+    /// The code of the protocol: 400, 404, 409, 422, 429, 500 or 570.
     pub fn code(&self) -> u16 {
         match self {
             Self::BadRequest(_) => 400,
             Self::NotFound(_) | Self::NoSchedule(_) => 404,
             Self::Conflict(_) | Self::IdTaken { .. } => 409,
             Self::Unprocessable(_) => 422,
+            Self::Tree { stop, .. } => match stop {
+                TreeStop::Depth(_) | TreeStop::Executions(_) => 422,
+                TreeStop::Births(_) => 429,
+                TreeStop::Killed => 409,
+            },
             Self::Unreadable { .. } => 500,
             Self::JournalMismatch { .. } => 570,
         }
@@ -220,6 +234,7 @@ impl Refusal {
             Self::Conflict(Conflict::Overlaps { .. }) => "schedule-overlaps",
             Self::Conflict(Conflict::Hosted(_)) => "hosted",
             Self::IdTaken { .. } => "id-taken",
+            Self::Tree { .. } => "tree-bound",
             Self::JournalMismatch { .. } => "journal-mismatch",
             Self::Unreadable { .. } => "unreadable",
         }

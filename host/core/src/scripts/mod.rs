@@ -17,6 +17,7 @@ use crate::{
     config::{Config, Exhausted},
     reply::{Pruned, Reply},
     time::Millis,
+    tree::TreeBounds,
     world::World,
 };
 
@@ -46,6 +47,7 @@ fn note(command: &Command, reply: &Reply, seen: &mut Seen) {
 fn few_attempts() -> Config {
     Config {
         lost_limit: 3,
+        tree: TreeBounds { depth: 2, executions: 3, births: Some(2) },
         attempt_limit: Some(4),
         stall_limit: Some(Millis(40)),
         on_exhausted: Exhausted::Reject,

@@ -25,6 +25,9 @@ pub(super) fn kill(draft: &mut Draft<'_>, invocation: &PromiseId) -> Result<Repl
     draft.touch(&newest);
     // The invocation settles with its newest generation.
     let changed = draft.settle_with(&newest, Verdict::Canceled, &killed())?;
+    if changed {
+        draft.stop_births(invocation);
+    }
     record(draft, invocation, changed)
 }
 

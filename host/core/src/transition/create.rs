@@ -95,9 +95,14 @@ impl Draft<'_> {
             Some(address) => self.limited(new, address, module.as_ref(), maker)?,
             None => None,
         };
-        [tags::TURN, tags::RUN, tags::LIMIT, tags::PRIORITY, tags::FORK]
+        [tags::TURN, tags::RUN, tags::LIMIT, tags::PRIORITY, tags::FORK, tags::DEPTH, tags::SCOPE]
             .iter()
             .for_each(|tag| drop(tags.remove(*tag)));
+        if let Maker::Invocation(task) = maker
+            && address.is_some()
+        {
+            self.place_in_tree(&mut tags, &task.id);
+        }
         if let Some(Limited { partition, priority }) = &limited {
             tags.insert(tags::LIMIT.to_owned(), partition.to_string());
             if *priority > 0 {
@@ -334,6 +339,18 @@ impl Draft<'_> {
             ModuleRef::Own => "the name of the module is empty".to_owned(),
         };
         Err(Refusal::Unprocessable(missing))
+    }
+
+    /// How deep in its tree an execution stands, and whose kill ends it, where that is not plain.
+    fn place_in_tree(&self, tags: &mut Tags, maker: &PromiseId) {
+        let Some(maker) = self.promise(maker) else { return };
+        if maker.spec.made_by.is_some() {
+            tags.insert(tags::DEPTH.to_owned(), (maker.depth() + 1).to_string());
+        }
+        let scope = maker.scope();
+        if scope != maker.root() && !tags::is_detached(tags) {
+            tags.insert(tags::SCOPE.to_owned(), scope.to_string());
+        }
     }
 
     /// The tags of a promise made by an invocation say where it stands in the tree.

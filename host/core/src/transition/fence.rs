@@ -60,9 +60,10 @@ pub(super) fn act(
     let recorded = known..draft.head(&claim.id).commands;
     let mut task = before.clone();
     progressed(&mut task, batch, records);
+    let is_counted = draft.counts_births(&claim.id, actions);
     let outcomes = actions
         .iter()
-        .map(|action| (action.index, draft.act(&mut task, action, &recorded)))
+        .map(|action| (action.index, draft.act(&mut task, action, &recorded, is_counted)))
         .collect();
     let cancelled = task.cancel == CancelState::Requested;
     if task != before {
@@ -85,15 +86,17 @@ impl Draft<'_> {
         id.is_minted_by(claimed) && self.promise(id).is_some_and(stranger)
     }
 
-    /// Does one thing; `recorded` are the commands whose records come with it.
+    /// Does one thing; `recorded` are the commands whose records come with it. `is_counted`: the
+    /// executions that it makes are counted.
     fn act(
         &mut self,
         task: &mut Task,
         action: &FenceAction,
         recorded: &Range<u32>,
+        is_counted: bool,
     ) -> Result<Acted, Refusal> {
         match &action.act {
-            FenceAct::Create { new } => self.create_under(task, new),
+            FenceAct::Create { new } => self.create_under(task, action.index, new, is_counted),
             FenceAct::CreateLoose { new } => {
                 self.within_rights(&task.id, &new.id)?;
                 let changed = self.create(&self.with_rights_of(&task.id, new))?;
@@ -208,7 +211,13 @@ impl Draft<'_> {
         }
     }
 
-    fn create_under(&mut self, task: &mut Task, new: &NewPromise) -> Result<Acted, Refusal> {
+    fn create_under(
+        &mut self,
+        task: &mut Task,
+        index: CommandIndex,
+        new: &NewPromise,
+        is_counted: bool,
+    ) -> Result<Acted, Refusal> {
         self.within_rights(&task.id, &new.id)?;
         let changed = self.promise(&new.id).is_none();
         kept::made(task, &new.id);
@@ -218,7 +227,9 @@ impl Draft<'_> {
                     "the id of a promise must not be empty".to_owned(),
                 ));
             }
+            let grown = self.birth(task, index, new, is_counted)?;
             self.make(new, Maker::Invocation(task), None)?;
+            self.delta.tree_counts.extend(grown.map(|(root, count)| (root, Some(count))));
             // Without a journal nothing else says that there may be children to cancel one day.
             let attached = self.promise(&new.id).and_then(Promise::attached_to).is_some();
             task.children |= attached && self.head(&task.id).len == 0;

@@ -39,6 +39,7 @@ mod succession;
 mod tasks;
 #[cfg(test)]
 mod tests;
+mod trees;
 mod updates;
 mod workers;
 
@@ -62,6 +63,8 @@ pub(crate) use succession::unread_signals;
 
 pub(crate) use objects::Left;
 pub use objects::turn_in;
+
+pub(crate) use trees::has_count;
 
 pub(crate) use limits::{LEAVE_ROUND, Leaving, ROUND, SWEEP, declared, limit_name, planned};
 

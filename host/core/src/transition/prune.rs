@@ -41,6 +41,9 @@ pub(super) fn prune(
         Ok(members) => {
             let promises = members.len() as u32;
             draft.delta.first_version = above(draft.view, &members);
+            let counted = members.iter().filter(|id| draft.view.tree_count(id).is_some());
+            let counted = counted.map(|id| (id.clone(), None)).collect();
+            draft.delta.tree_counts = counted;
             draft.delta.removed.extend(members);
             Pruned::Gone { promises }
         }

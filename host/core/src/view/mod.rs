@@ -12,6 +12,7 @@ mod promises;
 mod resources;
 mod schedules;
 mod signals;
+mod tree_counts;
 mod unreadable;
 mod waits;
 
@@ -20,7 +21,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub use self::limits::NextPartitions;
 use self::{
     facts::Facts, graphs::GraphNodes, limits::Places, objects::Objects, resources::Resources,
-    schedules::Schedules,
+    schedules::Schedules, tree_counts::TreeCounts,
 };
 use crate::{
     delta::Delta,
@@ -68,6 +69,7 @@ struct Lookups {
     graph_nodes: GraphNodes,
     objects: Objects,
     places: Places,
+    tree_counts: TreeCounts,
     /// Trees, in a view that was loaded for removing them.
     trees: BTreeMap<PromiseId, Tree>,
 }
@@ -133,6 +135,7 @@ impl View {
         self.lookups.facts.write(delta);
         self.lookups.graph_nodes.write(delta);
         self.lookups.objects.write(delta);
+        self.lookups.tree_counts.write(delta);
         self.write_limits(delta);
     }
 
@@ -153,13 +156,12 @@ impl View {
     pub fn rows(&self) -> usize {
         let Self { promises, tasks, callbacks, listeners, outbox, heads, tails, .. } = self;
         let Self { signal_keys, lookups, .. } = self;
-        let Lookups { schedules, resources, facts, graph_nodes, objects, places, trees: _ } =
-            lookups;
+        let Lookups { schedules, resources, facts, graph_nodes, objects, places, .. } = lookups;
         let of_promises = promises.len() + tasks.len() + heads.len() + tails.len() + outbox.len();
         let callbacks: usize = callbacks.values().map(BTreeMap::len).sum();
         let listeners: usize = listeners.values().map(BTreeSet::len).sum();
         let looked_up = schedules.len() + resources.len() + facts.len() + graph_nodes.len();
-        let of_keys = objects.len() + places.len();
+        let of_keys = objects.len() + places.len() + lookups.tree_counts.len();
         of_promises + callbacks + listeners + signal_keys.len() + looked_up + of_keys
     }
 

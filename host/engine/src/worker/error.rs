@@ -57,6 +57,7 @@ impl ExecutionError {
             Refusal::BadRequest(_)
             | Refusal::Unprocessable(_)
             | Refusal::IdTaken { .. }
+            | Refusal::Tree { .. }
             | Refusal::Unreadable { .. }
             | Refusal::NoSchedule(_) => Self::Halt(HaltReport::new("refused", refusal.to_string())),
         }

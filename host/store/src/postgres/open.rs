@@ -149,6 +149,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (12, "objects", include_str!("../../migrations/postgres/0012_objects.sql")),
     (13, "limits", include_str!("../../migrations/postgres/0013_limits.sql")),
     (14, "runs", include_str!("../../migrations/postgres/0014_runs.sql")),
+    (17, "counts of trees", include_str!("../../migrations/postgres/0017_tree_counts.sql")),
     (19, "zones", include_str!("../../migrations/postgres/0019_zones.sql")),
     (22, "graph facts", include_str!("../../migrations/postgres/0022_graph_facts.sql")),
 ];

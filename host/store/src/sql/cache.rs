@@ -82,6 +82,7 @@ struct ThisBatch {
     limits: BTreeSet<LimitName>,
     partitions: BTreeSet<PartitionId>,
     places: BTreeSet<PromiseId>,
+    tree_counts: BTreeSet<PromiseId>,
     rounds: BTreeMap<LimitName, u32>,
     sweeps: BTreeMap<LimitName, SweepPage>,
     lanes: BTreeMap<(PartitionId, u8), u32>,
@@ -112,6 +113,7 @@ impl Cache {
             tails,
             children,
             trees,
+            tree_counts,
             outbox,
             aliases,
             modules,
@@ -136,6 +138,7 @@ impl Cache {
         let of_batches = tails.is_empty()
             && children.is_empty()
             && trees.is_empty()
+            && tree_counts.is_empty()
             && outbox.is_empty()
             && held_by.is_empty()
             && signal_keys.is_empty()
@@ -182,6 +185,7 @@ impl Cache {
         wanted.limits.retain(|name| !held && !batch.limits.contains(name));
         wanted.partitions.retain(|id| !batch.partitions.contains(id));
         wanted.places.retain(|id| !batch.places.contains(id));
+        wanted.tree_counts.retain(|root| !batch.tree_counts.contains(root));
         wanted.rounds.retain(|name, most| batch.rounds.get(name).is_none_or(|had| had < most));
         wanted.sweeps.retain(|name, page| batch.sweeps.get(name) != Some(page));
         wanted.lanes.retain(|lane, most| batch.lanes.get(lane).is_none_or(|had| had < most));
@@ -213,6 +217,7 @@ impl Cache {
         batch.limits.extend(wanted.limits);
         batch.partitions.extend(wanted.partitions);
         batch.places.extend(wanted.places);
+        batch.tree_counts.extend(wanted.tree_counts);
         batch.rounds.extend(wanted.rounds);
         batch.sweeps.extend(wanted.sweeps);
         batch.lanes.extend(wanted.lanes);

@@ -12,6 +12,7 @@ use segno_core::{
     reply::{Orphan, Reply},
     snapshot::Snapshot,
     time::{Millis, Timestamp},
+    tree::TreeBounds,
     value::{Tags, Text},
 };
 use segno_env::Clock as _;
@@ -38,6 +39,7 @@ pub(super) fn configs() -> [Config; 2] {
     let strict = Config {
         version_rule: VersionRule::AcquireOnly,
         lost_limit: 3,
+        tree: TreeBounds { depth: 2, executions: 3, births: Some(2) },
         attempt_limit: Some(4),
         stall_limit: Some(Millis(40)),
         on_exhausted: Exhausted::Reject,

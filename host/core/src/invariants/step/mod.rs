@@ -29,6 +29,7 @@ pub type StepPredicate = (&'static str, fn(&StepView<'_>) -> Found);
 /// All predicates over a step.
 pub const STEP_PREDICATES: &[StepPredicate] = &[
     ("rows_are_not_lost", rows::rows_are_not_lost),
+    ("nothing_is_born_in_a_killed_tree", rows::nothing_is_born_in_a_killed_tree),
     ("settled_record_never_changes", rows::settled_record_never_changes),
     ("birth_never_changes", rows::birth_never_changes),
     (

@@ -46,6 +46,16 @@ pub(super) fn a_run_leaves_nothing(step: &StepView<'_>) -> Found {
     found
 }
 
+/// An execution that is attached to one that was killed makes no others.
+pub(super) fn nothing_is_born_in_a_killed_tree(step: &StepView<'_>) -> Found {
+    each(&step.after.promises, |id, promise| {
+        let maker = step.after.promises.get(promise.spec.made_by.as_ref()?)?;
+        let is_new = !step.before.promises.contains_key(id) && promise.target().is_some();
+        let killed = step.after.tree_counts.get(&maker.scope()).is_some_and(|count| count.killed);
+        unless(!is_new || !killed, || format!("made below `{}`", maker.scope()))
+    })
+}
+
 /// A settled promise stays as it is.
 pub(super) fn settled_record_never_changes(step: &StepView<'_>) -> Found {
     each(&step.before.promises, |id, before| {

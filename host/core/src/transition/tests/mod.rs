@@ -21,6 +21,7 @@ mod sagas;
 mod schedules;
 mod succession;
 mod tasks;
+mod trees;
 mod unreadable;
 mod updates;
 mod workers;

@@ -2,7 +2,7 @@
 //! promises.
 //!
 //! A batch locks in one order: schedules by id, resources by name, lines by object, limits by name and then
-//! their keys, promises by their
+//! their keys, counts of trees by root, promises by their
 //! numbers, then tasks by theirs. The awaiters of a promise are certain once the promise is locked, because a
 //! callback on it is only added under that lock; and no callback of a task is changed without the
 //! task's lock.
@@ -24,7 +24,7 @@
 //! | callbacks on a promise | added under the promise's lock, changed under that of the awaiter's task: both are held |
 //! | callbacks by a task, its listeners, signal keys, the offer of it, the head and the end of its journal | written under the lock of the promise or the task, and read after it |
 //! | messages | written under the lock of the promise they are about |
-//! | schedules, resources, leases, lines of objects | read by the statement that locks them; those that were looked for in vain are looked for again |
+//! | schedules, resources, leases, lines of objects, counts of trees | read by the statement that locks them; those that were looked for in vain are looked for again |
 //! | whose turn is next behind a limit, and who came first | changed under the lock of the limit, and read when it is had; who waits is locked when it is admitted |
 //! | places behind limits | written under the lock of their task, and read after it |
 //! | pending children | made under the parent's lock; read again when all of the page is locked |

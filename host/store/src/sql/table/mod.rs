@@ -17,6 +17,7 @@ mod place;
 mod resource;
 mod schedule;
 mod state;
+mod tree_count;
 
 pub(crate) use self::{
     fact::fact,

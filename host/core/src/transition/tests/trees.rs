@@ -1,0 +1,126 @@
+//! Trees of executions: their bounds, and their end.
+
+use crate::{
+    command::{Command, FenceAct},
+    id::{Claim, PromiseId},
+    promise::{OutboxKey, TaskStatus},
+    reply::{Refusal, Reply},
+    tags,
+    time::Timestamp,
+    tree::{TreeBounds, TreeStop},
+    world::{self, World},
+};
+
+fn call(id: &str) -> FenceAct {
+    FenceAct::Create { new: world::new(id, &[(tags::TARGET, "ship")], Timestamp::NEVER) }
+}
+
+fn send(id: &str) -> FenceAct {
+    let tags = [(tags::TARGET, "ship"), (tags::DETACHED, "true")];
+    FenceAct::Create { new: world::new(id, &tags, Timestamp::NEVER) }
+}
+
+/// The root `w`, held, in a world with these bounds.
+fn root(bounds: TreeBounds) -> (World, Claim) {
+    let mut world = World::new();
+    world.config.tree = bounds;
+    world.done(world::workflow("w"));
+    let claim = world.acquire("w", 1);
+    (world, claim)
+}
+
+/// Makes something under a claim, and answers why not, if it is refused.
+fn make(world: &mut World, claim: &Claim, acts: Vec<FenceAct>) -> Vec<Option<TreeStop>> {
+    let Reply::Fenced { outcomes, .. } = world.done(world::fence(claim.clone(), vec![], acts))
+    else {
+        panic!("no fence")
+    };
+    let stop = |(_, outcome)| match outcome {
+        Ok(_) => None,
+        Err(Refusal::Tree { stop, .. }) => Some(stop),
+        Err(other) => panic!("{other}"),
+    };
+    outcomes.into_iter().map(stop).collect()
+}
+
+#[test]
+fn a_tree_is_as_deep_as_its_bound_whether_calls_are_waited_for_or_not() {
+    for make_one in [call, send] {
+        let (mut world, claim) = root(TreeBounds { depth: 2, ..TreeBounds::default() });
+        assert_eq!(make(&mut world, &claim, vec![make_one("w/0")]), [None]);
+        let child = world.acquire("w/0", 2);
+        assert_eq!(make(&mut world, &child, vec![make_one("w/0/0")]), [None]);
+        let child = world.acquire("w/0/0", 3);
+        let refused = make(&mut world, &child, vec![make_one("w/0/0/0")]);
+        assert_eq!(refused, [Some(TreeStop::Depth(2))]);
+        // Timers and promises are no executions.
+        let timer = FenceAct::Create { new: world::new("w/0/0/1", &[], Timestamp::NEVER) };
+        assert_eq!(make(&mut world, &child, vec![timer]), [None]);
+    }
+}
+
+#[test]
+fn a_tree_has_as_many_executions_as_its_bound() {
+    let (mut world, claim) = root(TreeBounds { executions: 3, ..TreeBounds::default() });
+    assert_eq!(make(&mut world, &claim, vec![call("w/0")]), [None]);
+    let child = world.acquire("w/0", 2);
+    let many = ["w/0/0", "w/0/1", "w/0/2", "w/0/3"].map(call).to_vec();
+    let full = Some(TreeStop::Executions(3));
+    assert_eq!(make(&mut world, &child, many), [None, None, None, full]);
+    // What is there already is no birth.
+    assert_eq!(make(&mut world, &child, vec![call("w/0/0"), call("w/0/4")]), [None, full]);
+    // A root's own are its commands.
+    let (mut world, claim) = root(TreeBounds { executions: 2, ..TreeBounds::default() });
+    let full = Some(TreeStop::Executions(2));
+    let many = ["w/0", "w/1", "w/2"].map(call).to_vec();
+    assert_eq!(make(&mut world, &claim, many), [None, None, full]);
+}
+
+#[test]
+fn a_tree_grows_as_fast_as_its_bound() {
+    let (mut world, claim) = root(TreeBounds { births: Some(2), ..TreeBounds::default() });
+    let many: Vec<FenceAct> = (0..20).map(|n| call(&format!("w/{n}"))).collect();
+    let made = make(&mut world, &claim, many);
+    assert_eq!(made.iter().filter(|stop| stop.is_none()).count(), 2);
+    assert_eq!(made[2], Some(TreeStop::Births(2)));
+    let child = world.acquire("w/0", 2);
+    assert_eq!(make(&mut world, &child, vec![call("w/0/0")]), [Some(TreeStop::Births(2))]);
+    world.wait(500);
+    assert_eq!(make(&mut world, &child, vec![call("w/0/0")]), [None]);
+}
+
+#[test]
+fn nothing_is_born_in_a_tree_whose_root_was_killed() {
+    let (mut world, claim) = root(TreeBounds::default());
+    make(&mut world, &claim, vec![call("w/0"), send("w/1")]);
+    let (called, sent) = (world.acquire("w/0", 2), world.acquire("w/1", 3));
+    make(&mut world, &called, vec![call("w/0/0"), send("w/0/1")]);
+    make(&mut world, &sent, vec![call("w/1/0")]);
+    let [deep, sent_later, of_sent] =
+        [("w/0/0", 4), ("w/0/1", 5), ("w/1/0", 6)].map(|(id, nonce)| world.acquire(id, nonce));
+    world.done(Command::Kill { invocation: claim.id });
+    let killed = Some(TreeStop::Killed);
+    for claim in [&called, &deep] {
+        let id = format!("{}/9", claim.id);
+        assert_eq!(make(&mut world, claim, vec![call(&id), send(&id)]), [killed; 2], "{id}");
+    }
+    // What was sent belongs to nobody.
+    for claim in [&sent, &sent_later, &of_sent] {
+        let id = format!("{}/9", claim.id);
+        assert_eq!(make(&mut world, claim, vec![call(&id)]), [None], "{id}");
+    }
+    for id in ["w", "w/0", "w/0/0"] {
+        let key = OutboxKey::CancelChildren(PromiseId::from(id));
+        world.done(Command::OutboxDue { key });
+    }
+    assert_eq!(["w/0", "w/0/0"].map(|id| world.status(id)), [Some(TaskStatus::Fulfilled); 2]);
+    assert_eq!(["w/1", "w/1/0"].map(|id| world.status(id)), [Some(TaskStatus::Acquired); 2]);
+    // The id can be used again, and grows again.
+    for id in ["w/1/0/9", "w/0/1/9", "w/1/9", "w/1/0", "w/0/1", "w/1"] {
+        world.done(Command::Kill { invocation: PromiseId::from(id) });
+        world.done(Command::OutboxDue { key: OutboxKey::CancelChildren(PromiseId::from(id)) });
+    }
+    let top = PromiseId::from("w");
+    world.done(Command::Prune { top, before: world.now, part: false, state: false });
+    assert_eq!(world.snapshot.tree_counts.len(), 0);
+}

@@ -1,0 +1,72 @@
+//! What keeps trees of executions within their bounds, and from growing when they were killed.
+
+use super::draft::Draft;
+use crate::{
+    command::FenceAction,
+    id::{CommandIndex, PromiseId},
+    promise::{NewPromise, Task},
+    reply::Refusal,
+    tree::{TreeCount, TreeStop, is_counted, is_execution},
+    view::View,
+};
+
+/// Whether a row may count the tree of this promise, or say that it was killed.
+pub(crate) fn has_count(view: &View, id: &PromiseId) -> bool {
+    view.promise(id).is_some_and(|promise| promise.attached_to().is_none())
+}
+
+impl Draft<'_> {
+    /// Whether the executions that these actions make are counted.
+    pub(super) fn counts_births(&self, maker: &PromiseId, actions: &[FenceAction]) -> bool {
+        let was_made = self.promise(maker).is_some_and(|maker| maker.spec.made_by.is_some());
+        is_counted(was_made, actions)
+    }
+
+    /// The count of the tree after `maker` made an execution in it by this command; none: what it makes is not
+    /// counted.
+    ///
+    /// # Errors
+    /// The tree has reached one of its bounds, or was killed.
+    pub(super) fn birth(
+        &self,
+        maker: &Task,
+        index: CommandIndex,
+        new: &NewPromise,
+        is_counted: bool,
+    ) -> Result<Option<(PromiseId, TreeCount)>, Refusal> {
+        let Some(promise) = self.promise(&maker.id).filter(|_| is_execution(new)) else {
+            return Ok(None);
+        };
+        let (root, scope) = (promise.root(), promise.scope());
+        let refused = |stop| Refusal::Tree { root: root.clone(), stop };
+        if self.tree_count(&scope).is_some_and(|count| count.killed) {
+            return Err(refused(TreeStop::Killed));
+        }
+        let count = self.tree_count(&root).unwrap_or_default();
+        let known = match promise.spec.made_by {
+            None => u64::from(index.0),
+            Some(_) => 0,
+        };
+        let grown = self.config.tree.admit(count, known, promise.depth() + 1, self.now);
+        let grown = grown.map_err(refused)?;
+        Ok(is_counted.then_some((root, grown)))
+    }
+
+    /// Has a tree make nothing more whose root was killed.
+    pub(super) fn stop_births(&mut self, root: &PromiseId) {
+        let is_root = self.promise(root).is_some_and(|promise| promise.attached_to().is_none());
+        let makes = self.task(root).is_some_and(|task| task.children) || self.head(root).open() > 0;
+        if is_root && makes {
+            let count = self.tree_count(root).unwrap_or_default();
+            let count = TreeCount { killed: true, ..count };
+            self.delta.tree_counts.insert(root.clone(), Some(count));
+        }
+    }
+
+    fn tree_count(&self, root: &PromiseId) -> Option<TreeCount> {
+        match self.delta.tree_counts.get(root) {
+            Some(count) => *count,
+            None => self.view.tree_count(root),
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Trees of executions: what is counted of one, what it may come to, and where an execution stands
+//! in it.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    command::{FenceAct, FenceAction},
+    id::PromiseId,
+    limit::{Bucket, Rate},
+    promise::{NewPromise, Promise},
+    tags,
+    time::{Millis, Timestamp},
+};
+
+/// A root counts what it makes by itself as commands of its journal; from so many executions in one
+/// transaction on they are counted with those of the tree.
+const BATCH_OF_A_ROOT: usize = 16;
+
+/// What is counted of the tree of a root: the executions that others than the root made. Births at
+/// the root itself are frequent, and few in each tree, so they have no row.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TreeCount {
+    /// Executions that were made.
+    pub executions: u64,
+    /// Executions that may be made in this second.
+    pub births: Bucket,
+    /// Whether the root was killed: nothing that is attached to it makes anything any more.
+    pub killed: bool,
+}
+
+/// What a tree may come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TreeBounds {
+    /// The longest way from a root to an execution, in calls.
+    pub depth: u32,
+    /// Executions in all.
+    pub executions: u64,
+    /// Executions made in a second; none: no bound.
+    pub births: Option<u32>,
+}
+
+/// Why nothing more is made in a tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TreeStop {
+    /// It would be too deep.
+    Depth(u32),
+    /// It has as many executions as it may have.
+    Executions(u64),
+    /// It grows too fast.
+    Births(u32),
+    /// Its root was killed.
+    Killed,
+}
+
+impl Default for TreeBounds {
+    fn default() -> Self {
+        Self { depth: 1_000, executions: 1_000_000, births: None }
+    }
+}
+
+impl TreeBounds {
+    /// The count after one more execution was made at `depth`, in a tree of which `known` executions
+    /// are known otherwise.
+    ///
+    /// # Errors
+    /// Nothing more may be made.
+    pub fn admit(
+        &self,
+        count: TreeCount,
+        known: u64,
+        depth: u32,
+        now: Timestamp,
+    ) -> Result<TreeCount, TreeStop> {
+        if depth > self.depth {
+            return Err(TreeStop::Depth(self.depth));
+        }
+        if count.executions.max(known) >= self.executions {
+            return Err(TreeStop::Executions(self.executions));
+        }
+        let rate = self.births.map(|births| Rate {
+            count: births,
+            period_ms: Millis::seconds(1),
+            burst: births.max(1),
+        });
+        let births = match rate {
+            Some(rate) if count.births.tokens(rate, now) == 0 => {
+                return Err(TreeStop::Births(rate.count));
+            }
+            Some(rate) => count.births.take(rate, now),
+            None => count.births,
+        };
+        Ok(TreeCount { executions: count.executions + 1, births, ..count })
+    }
+}
+
+/// Whether the executions that these actions make are counted, of an invocation that was made by
+/// another or not.
+pub fn is_counted(was_made: bool, actions: &[FenceAction]) -> bool {
+    let births = actions.iter().filter(|action| match &action.act {
+        FenceAct::Create { new } => is_execution(new),
+        _ => false,
+    });
+    let least = if was_made { 1 } else { BATCH_OF_A_ROOT };
+    births.take(least).count() == least
+}
+
+/// Whether somebody executes what is made.
+pub fn is_execution(new: &NewPromise) -> bool {
+    tags::target(&new.tags).is_some()
+}
+
+impl Promise {
+    /// The number of calls between the root of its tree and this execution.
+    pub fn depth(&self) -> u32 {
+        let told = self.spec.tags.get(tags::DEPTH).and_then(|depth| depth.parse().ok());
+        told.unwrap_or_else(|| u32::from(self.spec.made_by.is_some()))
+    }
+
+    /// The root of its tree, as its tags say.
+    pub fn root(&self) -> PromiseId {
+        let named = self.spec.tags.get(tags::ORIGIN);
+        named.map_or_else(|| self.id().clone(), |root| PromiseId::from(root.as_str()))
+    }
+
+    /// The execution whose kill ends this one: its root, or the one before it that outlives its
+    /// maker.
+    pub fn scope(&self) -> PromiseId {
+        match (self.attached_to(), self.spec.tags.get(tags::SCOPE)) {
+            (None, _) => self.id().clone(),
+            (Some(_), Some(scope)) => PromiseId::from(scope.as_str()),
+            (Some(_), None) => self.root(),
+        }
+    }
+}
+
+impl fmt::Display for TreeStop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Depth(most) => {
+                write!(f, "it has {most} calls one below the other (--limit tree_depth={most})")
+            }
+            Self::Executions(most) => {
+                write!(f, "it has {most} executions (--limit tree_executions={most})")
+            }
+            Self::Births(most) => {
+                write!(
+                    f,
+                    "it makes more than {most} executions a second (--limit tree_births={most})"
+                )
+            }
+            Self::Killed => f.write_str("it was killed"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tree_grows_up_to_its_bounds() {
+        let bounds = TreeBounds { depth: 3, executions: 5, births: Some(2) };
+        let now = Timestamp(1_000_000);
+        let admit = |count, known, depth, now| bounds.admit(count, known, depth, now);
+        let first = admit(TreeCount::default(), 0, 1, now).expect("it is the first");
+        let second = admit(first, 0, 3, now).expect("there are two a second");
+        assert_eq!(second.executions, 2);
+        assert_eq!(admit(second, 0, 1, now), Err(TreeStop::Births(2)));
+        let third = admit(second, 0, 1, now + Millis(500)).expect("half a second later");
+        assert_eq!(admit(third, 0, 4, Timestamp::NEVER), Err(TreeStop::Depth(3)));
+        assert_eq!(admit(third, 5, 1, Timestamp::NEVER), Err(TreeStop::Executions(5)));
+        let full = TreeCount { executions: 5, ..third };
+        assert_eq!(admit(full, 0, 1, Timestamp::NEVER), Err(TreeStop::Executions(5)));
+    }
+}
