@@ -1,46 +1,136 @@
 //! Removing an invocation that has ended, or its journal, before retention does.
 
+use std::collections::BTreeSet;
+
 use axum::{Json, extract::State, http::StatusCode};
 use segno_core::{
     command::Command,
+    id::PromiseId,
     reply::{Kept, Pruned, Reply},
+    time::Millis,
 };
+use segno_engine::recovery::retention::remove_large;
 
 use super::{
     Api, ApiError,
-    body::Segment,
+    body::{Query, Segment},
     control::act,
-    model::{InvocationOutcome, Removed},
+    model::{InvocationOutcome, RemoveQuery, Removed},
     openapi::Refusals,
     state::{promise_id, unexpected},
     wait::outcome,
 };
 
+/// Default time in which what was cancelled may clean up, in milliseconds.
+const GRACE_MS: u64 = 10_000;
+/// Maximum of that time, in milliseconds.
+const LONGEST_GRACE_MS: u64 = 300_000;
+/// How long what was killed may take until nothing of it runs any more.
+const LAST_WAIT: Millis = Millis(20_000);
+/// The delay between two looks at a tree that has not ended.
+const LOOK: Millis = Millis(20);
+
 /// Removes an invocation that has ended, with its journal, its log and everything that it made. Its
-/// id can be used again then.
+/// id can be used again then. With `cancel` what has not ended is cancelled first, and killed when
+/// `grace_ms` have passed.
 #[utoipa::path(
     delete, path = "/v1/invocations/{id}", tag = "invocations",
-    params(("id" = String, Path, description = "The invocation; a slash is written %2F")),
+    params(("id" = String, Path, description = "The invocation; a slash is written %2F"), RemoveQuery),
     responses((status = 200, body = Removed), Refusals),
 )]
 pub async fn remove(
     State(api): State<Api>,
     Segment(id): Segment,
+    Query(query): Query<RemoveQuery>,
 ) -> Result<Json<Removed>, ApiError> {
     let id = promise_id(id)?;
     api.invocation(&id).await?;
-    let before = api.host.env.clock.now();
-    let command = Command::Prune { top: id.clone(), before, part: false, state: false };
-    match act(&api, &id, command).await? {
-        Reply::Pruned(Pruned::Gone { promises }) => {
-            Ok(Json(Removed { id: id.to_string(), promises }))
+    let removed = match (query.cancel.unwrap_or(false), query.grace_ms) {
+        (false, None) => prune(&api, &id).await?,
+        (false, Some(_)) => {
+            let reason = "says nothing without `cancel`".to_owned();
+            return Err(ApiError::BadField { field: "grace_ms", reason });
         }
-        Reply::Pruned(Pruned::Kept(kept)) => Err(ApiError::Refused {
+        (true, Some(grace)) if grace > LONGEST_GRACE_MS => {
+            let reason = format!("is at most {LONGEST_GRACE_MS}");
+            return Err(ApiError::BadField { field: "grace_ms", reason });
+        }
+        (true, grace) => cancel_and_prune(&api, &id, grace.unwrap_or(GRACE_MS)).await?,
+    };
+    match removed {
+        Ok(promises) => Ok(Json(Removed { id: id.to_string(), promises })),
+        Err(kept) => Err(ApiError::Refused {
             status: StatusCode::CONFLICT,
             code: "not-removable",
             reason: format!("`{id}` stays: {kept}; {}", advice(&kept)),
         }),
+    }
+}
+
+/// Removes a tree, if nothing keeps it.
+async fn prune(api: &Api, id: &PromiseId) -> Result<Result<u32, Kept>, ApiError> {
+    let before = api.host.env.clock.now();
+    let command = Command::Prune { top: id.clone(), before, part: false, state: false };
+    match act(api, id, command).await? {
+        Reply::Pruned(Pruned::Gone { promises }) => Ok(Ok(promises)),
+        Reply::Pruned(Pruned::Kept(kept)) => Ok(Err(kept)),
         other => Err(unexpected(&other)),
+    }
+}
+
+/// Cancels what has not ended of a tree, kills it when the time is over, and removes the tree as
+/// soon as nothing keeps it. Who gives up waiting may ask again: it goes on from there.
+async fn cancel_and_prune(
+    api: &Api,
+    id: &PromiseId,
+    grace_ms: u64,
+) -> Result<Result<u32, Kept>, ApiError> {
+    let now = || api.host.env.clock.now();
+    let kill_at = now() + Millis(i64::try_from(grace_ms).unwrap_or(i64::MAX));
+    let mut asked = BTreeSet::new();
+    let mut is_killed = false;
+    act(api, id, Command::Cancel { invocation: id.clone() }).await?;
+    loop {
+        if !is_killed && now() >= kill_at {
+            act(api, id, Command::Kill { invocation: id.clone() }).await?;
+            is_killed = true;
+        }
+        let removed = match prune(api, id).await? {
+            Err(Kept::Large) => {
+                let removed = remove_large(&api.host, id, now(), false).await?;
+                removed.map(|promises| u32::try_from(promises).unwrap_or(u32::MAX))
+            }
+            removed => removed,
+        };
+        let kept = match removed {
+            Ok(promises) => return Ok(Ok(promises)),
+            Err(kept) => kept,
+        };
+        let waits = match &kept {
+            Kept::Pending { id: member } => {
+                // What outlives its maker is ended by itself.
+                let is_new = asked.insert((member.clone(), is_killed));
+                let invocation = member.clone();
+                let command = match is_killed {
+                    true => Command::Kill { invocation },
+                    false => Command::Cancel { invocation },
+                };
+                if is_new {
+                    act(api, id, command).await?;
+                }
+                !is_new
+            }
+            Kept::Owes { .. } | Kept::Awaited { .. } | Kept::Recent { .. } | Kept::Large => true,
+            Kept::Absent | Kept::Part { .. } | Kept::OfObject { .. } | Kept::Unreadable { .. } => {
+                return Ok(Err(kept));
+            }
+        };
+        if now() >= kill_at + LAST_WAIT || api.stopping.is_cancelled() {
+            return Ok(Err(kept));
+        }
+        if waits {
+            api.host.env.runtime.sleep(LOOK).await;
+        }
     }
 }
 
@@ -79,7 +169,9 @@ pub(crate) fn advice(kept: &Kept) -> String {
         Kept::OfObject { object } => {
             format!("clear the object: `segno object clear {object} --all`")
         }
-        Kept::Pending { id } => format!("cancel or kill `{id}` first"),
+        Kept::Pending { id } => {
+            format!("cancel or kill `{id}` first, or remove it with `--cancel` (`?cancel=true`)")
+        }
         Kept::Recent { .. } => "try again".to_owned(),
         Kept::Owes { .. } => "try again when it is delivered".to_owned(),
         Kept::Awaited { by, .. } => format!("wait for `{by}` to end, or end it"),

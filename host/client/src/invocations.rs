@@ -6,9 +6,9 @@ use reqwest::Method;
 use segno_model::{
     Accepted, ContinueInvocation, Continued, ForkInvocation, Forked, Invocation, InvocationOutcome,
     InvocationPage, InvocationQuery, JournalPage, JournalRecord, LogPage, MoveInvocation, Moved,
-    QueryAnswer, RangeQuery, Removed, Replay, ReplayRequest, RestartInvocation, SagaPage,
-    SendQuery, SendSignal, SendUpdate, SignalAccepted, StartInvocation, Started, UpdateAnswer,
-    WaitQuery, Why,
+    QueryAnswer, RangeQuery, RemoveQuery, Removed, Replay, ReplayRequest, RestartInvocation,
+    SagaPage, SendQuery, SendSignal, SendUpdate, SignalAccepted, StartInvocation, Started,
+    UpdateAnswer, WaitQuery, Why,
 };
 
 use super::{Client, ClientError};
@@ -150,6 +150,17 @@ impl Client {
     /// See [`ClientError`]; that it stays, and why.
     pub async fn remove(&self, id: &str) -> Result<Removed, ClientError> {
         self.read(self.request(Method::DELETE, &["v1", "invocations", id])).await
+    }
+
+    /// Cancels an invocation with everything that it made, kills what has not ended after
+    /// `grace_ms`, and removes all of it.
+    ///
+    /// # Errors
+    /// See [`ClientError`].
+    pub async fn cancel_and_remove(&self, id: &str, grace_ms: u64) -> Result<Removed, ClientError> {
+        let query = RemoveQuery { cancel: Some(true), grace_ms: Some(grace_ms) };
+        let request = self.request_with(Method::DELETE, &["v1", "invocations", id], &query);
+        self.read(self.patient(request, Duration::from_millis(grace_ms))).await
     }
 
     /// Removes the journal of an invocation that has ended.

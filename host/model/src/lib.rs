@@ -94,8 +94,8 @@ pub use session::Session;
 pub use start::{Accepted, SendSignal, SignalAccepted, StartInvocation, Started};
 pub use stream::{ChangedIds, StreamQuery};
 pub use task::{
-    ContinueInvocation, Continued, ReleaseTask, Removed, RestartInvocation, TaskPage, TaskQuery,
-    TaskState, TaskView,
+    ContinueInvocation, Continued, ReleaseTask, RemoveQuery, Removed, RestartInvocation, TaskPage,
+    TaskQuery, TaskState, TaskView,
 };
 pub use tree::{NodeKind, TreeNode, TreePage, TreeQuery};
 pub use why::{Why, WhyAlternative, WhyLink, WhyMessage, WhyReason};

@@ -161,6 +161,19 @@ pub struct RestartInvocation {
     pub module: Option<String>,
 }
 
+/// What `DELETE /v1/invocations/{id}` does with what has not ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct RemoveQuery {
+    /// Whether the invocation and everything that it made is cancelled first; default: no.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cancel: Option<bool>,
+    /// Milliseconds for cleaning up; what has not ended then is killed. Default: 10,000, at most 300,000.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grace_ms: Option<u64>,
+}
+
 /// The answer to `DELETE /v1/invocations/{id}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Removed {

@@ -1,17 +1,25 @@
 //! `segno remove`.
 
+use std::time::Duration;
+
 use clap::Args;
 
-use super::{CliError, Console, Exit, console::CYAN};
+use super::{
+    CliError, Console, Exit,
+    console::CYAN,
+    time::{as_ms, read_length},
+};
 use crate::client::Client;
 
 /// Remove an invocation that has ended, with its journal and everything that it made
 ///
-/// It cannot be undone. The id can be used again then. What still runs is cancelled or killed first.
+/// It cannot be undone. The id can be used again then. What still runs is cancelled or killed first:
+/// `--cancel` does it, for the invocation and everything that it made.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   segno remove order-1001
+  segno remove --cancel order-1001
   segno remove --journal order-1001      # its outcome stays
   segno kill order-1001 && segno remove order-1001 && segno start shop/order @order.json --id order-1001")]
 pub struct Remove {
@@ -20,6 +28,12 @@ pub struct Remove {
     /// Remove only its journal and what it logged: its outcome stays, and a start under its id is answered with that
     #[arg(long)]
     journal: bool,
+    /// Cancel what has not ended, of all that it made too, and remove it when it has
+    #[arg(long, conflicts_with = "journal")]
+    cancel: bool,
+    /// Time for cleaning up; what has not ended then is killed
+    #[arg(long, value_name = "LENGTH", default_value = "10s", requires = "cancel", value_parser = read_length)]
+    grace: Duration,
 }
 
 impl Remove {
@@ -31,7 +45,10 @@ impl Remove {
         if self.journal {
             return self.remove_journal(client, console).await;
         }
-        let removed = client.remove(&self.id).await?;
+        let removed = match self.cancel {
+            true => client.cancel_and_remove(&self.id, as_ms(self.grace)?).await?,
+            false => client.remove(&self.id).await?,
+        };
         if console.json() {
             console.document(&removed)?;
             return Ok(Exit::Done);

@@ -22,17 +22,20 @@ use crate::host::Host;
 /// Maximum number of members read, or removed, at a time.
 const PAGE: u32 = 256;
 
-/// Removes the tree, if all of it is finished. Answers how many promises were removed.
-pub(super) async fn remove(
+/// Removes the tree, if all of it is finished. Answers how many promises were removed, or what keeps
+/// the tree.
+///
+/// # Errors
+/// The store did not answer.
+pub async fn remove(
     host: &Host,
     root: &PromiseId,
     before: Timestamp,
     state: bool,
-) -> Result<u64, StoreError> {
+) -> Result<Result<u64, Kept>, StoreError> {
     let scan = host.store.scan();
     if let Some(kept) = unfinished(scan, root, before).await? {
-        tracing::debug!(%root, %kept, "an old tree stays");
-        return Ok(0);
+        return Ok(Err(kept));
     }
     let (mut removed, mut pace) = (0, Pace::default());
     // Each of these is tried; if its tree is too large, its children are removed first.
@@ -55,21 +58,21 @@ pub(super) async fn remove(
                     };
                     if parts.is_empty() {
                         tracing::warn!(%root, part = %top, "the rest of an old tree stays");
-                        return Ok(removed + gone as u64);
+                        return Ok(Ok(removed + gone as u64));
                     }
                     open.push(top);
                     open.extend(parts);
                 }
                 other => {
                     tracing::warn!(%root, part = %top, reply = ?other, "the rest of an old tree stays");
-                    return Ok(removed + gone as u64);
+                    return Ok(Ok(removed + gone as u64));
                 }
             }
         }
         pace.learn(tried, gone);
         removed += gone as u64;
     }
-    Ok(removed)
+    Ok(Ok(removed))
 }
 
 /// Promises of the object whose function this was: they go with it, and nothing else is left.

@@ -24,6 +24,7 @@ use segno_core::{
     time::{Millis, Timestamp},
 };
 
+pub use large::remove as remove_large;
 pub use rules::{Keep, ObjectState, Retention, RetentionError, Rule};
 
 use segno_store::{ScheduleFilter, StoreError};
@@ -158,6 +159,10 @@ async fn remove(
                 }
                 Reply::Pruned(Pruned::Kept(Kept::Large)) => {
                     let parts = large::remove(host, top, *before, state).await?;
+                    let parts = parts.unwrap_or_else(|kept| {
+                        tracing::debug!(root = %top, %kept, "an old tree stays");
+                        0
+                    });
                     removed.trees += u64::from(parts > 0);
                     removed.promises += parts;
                 }
