@@ -67,6 +67,17 @@ macro_rules! with_options {
                 self
             }
 
+            /// The longest that one attempt of an activity or request may take. One that takes longer
+            /// is dropped and fails with code 408, so that it is tried again as the retry policy
+            /// says. It does nothing for a workflow.
+            pub fn attempt_timeout(mut self, duration: Duration) -> Self {
+                if let Some(options) = options(&mut self.0) {
+                    let label = ("segno:attempt-timeout-ms".to_owned(), millis(duration).to_string());
+                    options.labels.push(label);
+                }
+                self
+            }
+
             /// A label by which the call is listed: `segno list --label KEY=VALUE`.
             pub fn label(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
                 if let Some(options) = options(&mut self.0) {

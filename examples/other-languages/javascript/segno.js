@@ -254,11 +254,15 @@ function labelled([name, value]) {
   throw new TypeError(`the label \`${name}\` is ${String(value)}, and has to be a text`);
 }
 
-const options = ({ timeoutMs, retry, startAtMs, labels = {} } = {}) => ({
+const options = ({ timeoutMs, attemptTimeoutMs, retry, startAtMs, labels = {} } = {}) => ({
   timeoutMs: maybe('timeoutMs', timeoutMs),
   startAtMs: maybe('startAtMs', startAtMs),
   retry: retry && retries(retry),
-  labels: Object.entries(labels).map(labelled),
+  // The contract has no field for the limit of an attempt, but a label.
+  labels: [
+    ...Object.entries(labels).map(labelled),
+    ...(attemptTimeoutMs == null ? [] : [['segno:attempt-timeout-ms', `${millis('attemptTimeoutMs', attemptTimeoutMs)}`]]),
+  ],
 });
 
 /// What a workflow may ask for: the second argument of its function.

@@ -344,14 +344,18 @@ def retry(initial_ms=100, factor=2.0, max_ms=60_000, jitter=0.2, max_attempts=No
     )
 
 
-def _options(timeout_ms=None, retry=None, start_at_ms=None, labels=None):
+def _options(timeout_ms=None, retry=None, start_at_ms=None, labels=None, attempt_timeout_ms=None):
     if retry is not None and not isinstance(retry, types.RetryOptions):
         raise TypeError(f"`retry` is {retry!r}, and has to be made by `retry(…)`")
     for name, value in (labels or {}).items():
         if not isinstance(name, str) or not isinstance(value, str):
             raise TypeError(f"the label {name!r} is {value!r}, and has to be a text")
     timeout_ms, start_at_ms = _millis("timeout_ms", timeout_ms), _millis("start_at_ms", start_at_ms)
-    return types.CallOptions(timeout_ms, retry, start_at_ms, list((labels or {}).items()))
+    labels = list((labels or {}).items())
+    if attempt_timeout_ms is not None:
+        # The contract has no field for the limit of an attempt, but a label.
+        labels.append(("segno:attempt-timeout-ms", str(_millis("attempt_timeout_ms", attempt_timeout_ms))))
+    return types.CallOptions(timeout_ms, retry, start_at_ms, labels)
 
 
 class Segno:

@@ -125,6 +125,10 @@ pub enum Stop {
 /// The implementation of a running activity's imports.
 #[async_trait]
 pub trait ActivityHost: Send + Sync {
+    /// The attempt begins: its instance is there, and its next step can have an effect. Completes
+    /// when that may happen; never, if the attempt has no claim any more.
+    async fn begin(&self) {}
+
     /// Keeps `progress` for the next attempt. True: cancellation was requested.
     async fn heartbeat(&self, progress: Option<Payload>) -> bool;
 

@@ -7,7 +7,7 @@ use std::{
 
 use async_trait::async_trait;
 use segno::{
-    guest::{Failure, HttpRequest, HttpResponse, Level, Outbound, RetryOptions},
+    guest::{CallOptions, Failure, HttpRequest, HttpResponse, Level, Outbound, RetryOptions},
     runtime::Clock,
 };
 use segno_core::{
@@ -264,4 +264,85 @@ async fn what_an_attempt_logged_is_kept_once_whatever_answer_gets_lost() {
             return;
         }
     }
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn claims_that_are_lost_before_the_attempt_begins_use_up_no_attempts() {
+    for (bounded, begins) in [(true, false), (true, true), (false, true)] {
+        let seen: Arc<Mutex<Vec<u32>>> = Arc::default();
+        let attempts = seen.clone();
+        let script = Arc::new(
+            Script::default()
+                .workflow("flow", |ctx| async move { ctx.done(ctx.call("work", "1")).await })
+                .activity("work", move |attempt| {
+                    let mut seen = attempts.lock().unwrap_or_else(PoisonError::into_inner);
+                    seen.push(attempt.context.attempt);
+                    async move {
+                        attempt.sleep(10_000).await;
+                        if attempt.context.attempt < 3 {
+                            attempt.fail(503)
+                        } else {
+                            attempt.succeed("1")
+                        }
+                    }
+                })
+                .retry(at_once(bounded.then_some(3))),
+        );
+        let mut world = begun(&script, Plan::default()).await;
+        if !begins {
+            world.faults.slow("task-heartbeat", Millis(60_000));
+        }
+        for _ in 0..3 {
+            world.stands("it/0", TaskStatus::Acquired).await;
+            world.pass(Millis(500)).await;
+            world.boot().await;
+        }
+        world.faults.slow("none", Millis(0));
+        world.boot().await;
+        let (verdict, _) = world.outcome("it").await;
+        let seen = seen.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        match begins {
+            false => assert_eq!((verdict, &seen[..]), (Verdict::Resolved, &[1, 2, 3][..])),
+            true => assert_eq!(seen[..4], [1, 2, 3, 4], "bounded: {bounded}"),
+        }
+    }
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn an_attempt_that_takes_too_long_is_dropped_and_tried_again() {
+    let labels = |ms: &str| vec![("segno:attempt-timeout-ms".to_owned(), ms.to_owned())];
+    for (ms, expected) in
+        [("2000", (Verdict::Resolved, json!(2))), ("60000", (Verdict::Resolved, json!(1)))]
+    {
+        let options =
+            CallOptions { labels: labels(ms), retry: Some(at_once(Some(3))), ..options() };
+        let script = Arc::new(
+            Script::default()
+                .workflow("flow", move |ctx| {
+                    let options = options.clone();
+                    async move { ctx.done(ctx.call_with("work", "1", options)).await }
+                })
+                .activity("work", |attempt| async move {
+                    if attempt.context.attempt == 1 {
+                        attempt.sleep(30_000).await;
+                    }
+                    attempt.succeed(attempt.context.attempt.to_string())
+                }),
+        );
+        let (world, verdict, value) = ended(&script, Plan::default()).await;
+        assert_eq!((verdict, value), expected, "{ms}");
+        let promise = world.promise("it/0").await.expect("it was made");
+        assert!(!promise.spec.tags.keys().any(|tag| tag.starts_with("label:")), "it is no label");
+    }
+    let options = CallOptions { labels: labels("soon"), ..options() };
+    let script = Arc::new(
+        Script::default()
+            .workflow("flow", move |ctx| {
+                let options = options.clone();
+                async move { ctx.done(ctx.call_with("work", "1", options)).await }
+            })
+            .activity("work", |attempt| async move { attempt.succeed("1") }),
+    );
+    let (_, verdict, value) = ended(&script, Plan::default()).await;
+    assert_eq!((verdict, &value["code"]), (Verdict::Rejected, &json!(400)), "{value}");
 }

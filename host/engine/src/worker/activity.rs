@@ -10,13 +10,15 @@ use segno_core::{
     promise::{CancelState, FenceToken, Promise, RetryDecision, RetryPolicy, Verdict},
     reply::{Reply, TaskReply},
     tags,
-    time::Timestamp,
+    time::{Millis, Timestamp},
     value::{Bytes, Text, Value},
 };
 use segno_guest::{
     ActivityContext, ActivityHost, Failure, FunctionDescription, GuestError, HttpRequest,
     HttpResponse, Level, Outcome, Payload,
 };
+
+use tokio_util::sync::CancellationToken;
 
 use super::{
     claims::ActiveClaim,
@@ -62,11 +64,22 @@ pub async fn run(
         first: attempt.saturating_mul(LINES_PER_ATTEMPT),
         kept: Mutex::default(),
     });
-    let doing = perform(&worker, &active, &task, &promise, attempt, &kind, lines.clone());
+    let limit = match attempt_timeout(&promise) {
+        Ok(limit) => limit,
+        Err(refused) => return reject(&worker, &active, &refused).await,
+    };
+    let beginning = Beginning {
+        worker: worker.clone(),
+        active: active.clone(),
+        is_bounded: policy(&promise, &kind).max_attempts.is_some(),
+        begun: CancellationToken::new(),
+    };
+    let doing = perform(&beginning, &task, &promise, attempt, &kind, lines.clone());
     let performed = tokio::select! {
         biased;
         () = active.abort.cancelled() => return ClaimEnd::Lost,
         performed = doing => performed,
+        limit = beginning.passed(limit) => Ok(took_too_long(attempt, limit)),
     };
     let logs = lines.take();
     let stopped = match performed {
@@ -101,18 +114,48 @@ async fn again(
     give_back_after(worker, claim, kept, error, &JournalEnd::default()).await
 }
 
+/// The longest that an attempt of this call may take, if the call says so.
+fn attempt_timeout(promise: &Promise) -> Result<Option<Millis>, Outcome> {
+    let Some(said) = promise.spec.param.headers.get(tags::ATTEMPT_TIMEOUT_HEADER) else {
+        return Ok(None);
+    };
+    match said.parse().map(Millis) {
+        Ok(limit) if limit > Millis::ZERO => Ok(Some(limit)),
+        _ => Err(Outcome::Failure(Failure {
+            code: code::BAD_REQUEST,
+            message: format!(
+                "the label `{}` is `{said}`: it takes a number of milliseconds above 0",
+                tags::ATTEMPT_TIMEOUT_LABEL
+            ),
+            details: None,
+        })),
+    }
+}
+
+/// The outcome of an attempt that was dropped at its limit: it may be tried again.
+fn took_too_long(attempt: u32, limit: Millis) -> Outcome {
+    Outcome::Failure(Failure {
+        code: code::TIMED_OUT,
+        message: format!("attempt {attempt} took longer than an attempt may, {} ms", limit.0),
+        details: None,
+    })
+}
+
 async fn perform(
-    worker: &Arc<WorkerContext>,
-    active: &Arc<ActiveClaim>,
+    beginning: &Beginning,
     task: &segno_core::promise::Task,
     promise: &Promise,
     attempt: u32,
     kind: &Kind,
     lines: Arc<Lines>,
 ) -> Result<Outcome, GuestError> {
+    let Beginning { worker, active, .. } = beginning;
     let module = target::module_of(promise);
     match kind {
-        Kind::Http => Ok(http_step::send(&*worker.host.outbound, &module, promise).await),
+        Kind::Http => {
+            beginning.happen().await;
+            Ok(http_step::send(&*worker.host.outbound, &module, promise).await)
+        }
         Kind::Function(function) => {
             let digest =
                 task.module.ok_or_else(|| GuestError::Host("the task names no module".into()))?;
@@ -127,12 +170,8 @@ async fn perform(
                     .then(|| u64::try_from(promise.spec.timeout_at.0).unwrap_or(0)),
             };
             let input = values::input(&promise.spec.param);
-            let host = Arc::new(Attempt {
-                worker: worker.clone(),
-                active: active.clone(),
-                module: module.clone(),
-                lines,
-            });
+            let host =
+                Arc::new(Attempt { beginning: beginning.clone(), module: module.clone(), lines });
             worker.host.guests.perform(digest, &module, &function.name, input, context, host).await
         }
     }
@@ -242,22 +281,56 @@ impl Lines {
 }
 
 struct Attempt {
-    worker: Arc<WorkerContext>,
-    active: Arc<ActiveClaim>,
+    beginning: Beginning,
     module: String,
     lines: Arc<Lines>,
 }
 
+/// The beginning of an attempt, which may have to wait for room.
+#[derive(Clone)]
+struct Beginning {
+    worker: Arc<WorkerContext>,
+    active: Arc<ActiveClaim>,
+    /// Whether the call's attempts are counted exactly.
+    is_bounded: bool,
+    begun: CancellationToken,
+}
+
+impl Beginning {
+    /// Says that the attempt begins. Where it must not begin, this never completes, and the attempt
+    /// is dropped.
+    async fn happen(&self) {
+        if let Err(error) = self.worker.begin_attempt(&self.active, self.is_bounded).await {
+            tracing::warn!(?error, "an attempt does not begin: its claim is lost");
+            self.active.abort.cancel();
+            std::future::pending().await
+        }
+        self.begun.cancel();
+    }
+
+    /// Completes when the attempt has begun, and has taken as long as it may.
+    async fn passed(&self, limit: Option<Millis>) -> Millis {
+        let Some(limit) = limit else { return std::future::pending().await };
+        self.begun.cancelled().await;
+        self.worker.host.env.runtime.sleep(limit).await;
+        limit
+    }
+}
+
 #[async_trait]
 impl ActivityHost for Attempt {
+    async fn begin(&self) {
+        self.beginning.happen().await;
+    }
+
     async fn heartbeat(&self, progress: Option<Payload>) -> bool {
-        self.active.report(progress.as_ref().map(progress_bytes));
-        self.active.cancel_requested()
+        self.beginning.active.report(progress.as_ref().map(progress_bytes));
+        self.beginning.active.cancel_requested()
     }
 
     async fn http(&self, request: HttpRequest) -> Result<HttpResponse, Failure> {
-        self.active.advance(1);
-        self.worker.host.outbound.send(&self.module, request).await
+        self.beginning.active.advance(1);
+        self.beginning.worker.host.outbound.send(&self.module, request).await
     }
 
     fn log(&self, level: Level, message: String) {

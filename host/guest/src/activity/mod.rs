@@ -110,6 +110,7 @@ impl Attempt {
     async fn call(&mut self, linked: Linked<ActivityState>) -> wasmtime::Result<Outcome> {
         let Self { store, function, input, context } = self;
         let exports = linked.instantiate(store).await?;
+        store.data().host.clone().begin().await;
         let (input, context) = (input.clone(), context.clone());
         let outcome = exports.perform(store, function.clone(), input, context).await?;
         let limit = store.data().budget.limits().output_bytes;

@@ -199,6 +199,7 @@ impl Guests for Script {
         host: Arc<dyn ActivityHost>,
     ) -> std::result::Result<Outcome, GuestError> {
         let perform = &self.activities[function];
+        host.begin().await;
         perform(Attempt { module: name.to_owned(), input, context, host }).await
     }
 }

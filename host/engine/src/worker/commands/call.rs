@@ -98,7 +98,10 @@ pub(super) fn callee(
         tags.insert(tags::DELAY.into(), start.to_string());
     }
     for (label, value) in &options.labels {
-        tags.insert(format!("{}{label}", tags::LABEL_PREFIX), value.clone());
+        match label == tags::ATTEMPT_TIMEOUT_LABEL {
+            true => param.headers.insert(tags::ATTEMPT_TIMEOUT_HEADER.into(), value.clone()),
+            false => tags.insert(format!("{}{label}", tags::LABEL_PREFIX), value.clone()),
+        };
     }
     let timeout = options.timeout_ms.or_else(|| described?.timeout_ms);
     let begins = options.start_at_ms.map_or(site.at, |start| site.at.max(instant(start)));
