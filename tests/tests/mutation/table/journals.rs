@@ -46,8 +46,8 @@ pub const MUTATIONS: &[Mutation] = &[
     Mutation {
         what: "a task is not told that it was told to stop",
         file: "transition/append.rs",
-        says: "task.cancel = CancelState::Delivered;",
-        would_say: "",
+        says: "RecordBody::Cancelled => task.cancel = CancelState::Delivered,",
+        would_say: "RecordBody::Cancelled => {}",
         tests: "a_cancelled_record",
         killer: "a_cancelled_record_says_that_the_guest_was_told",
     },
@@ -86,8 +86,8 @@ pub const MUTATIONS: &[Mutation] = &[
     Mutation {
         what: "a signal's key is not kept",
         file: "transition/signals.rs",
-        says: "draft.delta.signal_keys.insert((invocation.clone(), key.clone()), n);",
-        would_say: "let _ = key;",
+        says: "self.delta.signal_keys.insert((first, key.clone()), n);",
+        would_say: "let _ = (first, key, n);",
         tests: "signals_are_numbered",
         killer: "signals_are_numbered_and_wake_whoever_waits_for_the_next",
     },

@@ -238,8 +238,8 @@ pub const MUTATIONS: &[Mutation] = &[
     Mutation {
         what: "a settlement is carried out and not stored",
         file: "transition/chain.rs",
-        says: "self.put_promise(settled);",
-        would_say: "drop(settled);",
+        says: "self.put_promise(settled.clone());",
+        would_say: "drop(settled.clone());",
         tests: "transition::tests::promises",
         killer: "unblock_settled",
     },
