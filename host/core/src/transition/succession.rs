@@ -104,6 +104,10 @@ impl Draft<'_> {
         }
         self.put_task(task.clone());
         self.make_generation(&task, &first, &to, next)?;
+        if task.cancel == CancelState::Requested {
+            // The request is the next one's affair: this one did not miss it.
+            self.put_task(Task { cancel: CancelState::None, ..task.clone() });
+        }
         self.hand_on(&task, &to, next.unread)?;
         let root = self.existing_task(&first)?.clone();
         self.put_task(Task { successors: counted, children: true, ..root });

@@ -188,6 +188,7 @@ fn what_happens_to_the_invocation_happens_to_its_newest_generation() {
     let claim = begun(&mut world, "w/g/2");
     world.done(world::hand_over(claim, vec![world::finished(1)], &[]));
     assert_eq!(cancelled(&world, "w/g/3"), crate::promise::CancelState::Requested);
+    assert_eq!(cancelled(&world, "w/g/2"), crate::promise::CancelState::None, "it is not missed");
     // A person continues the first one: there is nothing that it could do.
     world.done(Command::TaskHalt { id: PromiseId::from("w") });
     world.done(Command::TaskContinue { id: PromiseId::from("w") });
