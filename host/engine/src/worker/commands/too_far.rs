@@ -30,7 +30,10 @@ pub fn too_far(command: &GuestCommand, at: Timestamp) -> Option<String> {
         | GuestCommand::ClearAllState(_)
         | GuestCommand::WaitObjectPromise(_)
         | GuestCommand::PeekObjectPromise(_)
-        | GuestCommand::SettleObjectPromise(_) => None,
+        | GuestCommand::SettleObjectPromise(_)
+        | GuestCommand::SendSignal(_)
+        | GuestCommand::Unread(_)
+        | GuestCommand::ContinueAsNew(_) => None,
     }
 }
 
