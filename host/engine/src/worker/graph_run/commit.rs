@@ -136,6 +136,7 @@ pub(super) fn parts(acts: Vec<FenceAct>) -> Vec<Vec<FenceAct>> {
             | FenceAct::Publish { .. }
             | FenceAct::Node { .. }
             | FenceAct::State(_)
+            | FenceAct::UnlessAsked
             | FenceAct::ObjectPromise { .. } => 0,
         };
         // A node's row is in the transaction that makes its promise.
