@@ -46,7 +46,7 @@ pub async fn sagas(
     let items = names.into_iter().map(|name| found.saga(name)).collect();
     let task = row.task.as_ref().filter(|_| has_ended);
     let ended = task.map(|task| view::state(&row.promise, task));
-    let killed = view::killed(&row.promise);
+    let killed = row.promise.was_killed();
     Ok(Json(SagaPage { id: id.to_string(), ended, killed, items, incomplete }))
 }
 

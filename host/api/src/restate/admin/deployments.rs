@@ -128,7 +128,7 @@ async fn idle(api: &Api, id: &str, entries: &[&Entry]) -> Result<(), AdminError>
 fn shown(api: &Api, registered: &Registered) -> Json_ {
     let mut shown = view(api, &registered.deployment);
     let at = segno_core::time::Timestamp(registered.created_at_ms);
-    shown["created_at"] = super::super::ingress_time(at).into();
+    shown["created_at"] = at.in_utc_millis().into();
     shown["uri"] = registered.deployment.uri.clone().into();
     shown["protocol_type"] = match registered.deployment.is_bidirectional() {
         true => "BidiStream",

@@ -16,9 +16,8 @@ use super::{
     expression::{call, is_time, number, take, text, two},
     functions,
     statement::Refused,
-    value::instant,
+    value::{instant, written},
 };
-use crate::restate::ingress_time;
 
 /// Rewrites a query.
 pub struct Dialect {
@@ -145,7 +144,7 @@ impl Dialect {
     fn function(&self, function: &mut Function) -> Result<Option<Expr>, Refused> {
         let name = function.name.to_string().to_ascii_lowercase();
         let renamed = match name.as_str() {
-            "now" | "current_timestamp" => return Ok(Some(text(ingress_time(self.now)))),
+            "now" | "current_timestamp" => return Ok(Some(text(written(self.now)))),
             // In SQLite these look at the rows of a window only.
             "first_value" if function.over.is_none() => functions::FIRST,
             "last_value" if function.over.is_none() => functions::LAST,
@@ -271,7 +270,7 @@ fn length_ms(text: &str, unit: Option<&str>) -> Option<i64> {
 }
 
 fn instant_text(said: &str) -> Option<Expr> {
-    instant(said).map(|at| text(ingress_time(at)))
+    instant(said).map(|at| text(written(at)))
 }
 
 fn is_utc(zone: &Literal) -> bool {
