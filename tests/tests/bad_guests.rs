@@ -1,6 +1,8 @@
 //! Guests that misbehave while they run: each is stopped, its invocation names the reason, and no
 //! other execution is affected.
 
+use std::net::TcpListener;
+
 use segno::{
     api::model::{Invocation, InvocationState},
     demo::payments::PaymentsOptions,
@@ -127,4 +129,48 @@ async fn until(host: &TestHost, name: &str, seen: impl Fn(f64) -> bool) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_log_for_ever_is_cut_and_harms_nobody() {
     misbehaves("chatter", json!(null), &["limits.cpu_ms"]).await;
+}
+
+/// The address of a server that takes connections and answers nothing.
+fn silent_server() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    // It ends with the process.
+    std::thread::spawn(move || listener.incoming().collect::<Vec<_>>());
+    format!("http://{address}")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn servers_that_never_answer_hold_up_nobody() {
+    let address = silent_server();
+    let folder = tempfile::tempdir().expect("a folder");
+    let policy = folder.path().join("policy.toml");
+    std::fs::write(&policy, format!("[flows]\nhttp.allow = [\"{address}\"]\n")).expect("a file");
+    let policy = policy.to_str().expect("a path");
+    // As many slots of each kind: more than these would be taken, if one could.
+    let narrow = ["--policy", policy, "--slots", "16", "--requests", "16", "--activities", "16"];
+    let host = TestHost::with(SEGNO, PaymentsOptions::default(), &narrow).await;
+    host.deploy("flows", guests::component("flows")).await;
+    host.deploy("hostile", guests::component("hostile")).await;
+    host.start_as("warm", "hostile/decline", json!(null)).await.expect("it starts");
+    host.ended("warm").await;
+    let flow = |number: usize| format!("flow-{number}");
+    for number in 0..40 {
+        let plan = json!({ "ledger": address, "flow": flow(number), "effects": 1 });
+        host.start_as(&format!("step-{number}"), "flows/effects", plan).await.expect("it starts");
+        let effect = json!({ "ledger": address, "flow": flow(number), "step": 0 });
+        let id = format!("activity-{number}");
+        host.start_as(&id, "flows/by_activity", effect).await.expect("it starts");
+    }
+    // Nothing of what others have begun ends here: without room for them these would wait for a minute.
+    let many = async {
+        for number in 0..20 {
+            let id = format!("polite-{number}");
+            host.start_as(&id, "hostile/decline", json!(null)).await.expect("it starts");
+            let polite = host.ended(&id).await;
+            assert_eq!(polite.failure.map(|failure| failure.code), Some(418));
+        }
+    };
+    host.env.within(Millis(20_000), many).await.expect("they are held up");
+    host.server.kill().unwrap_or_else(|error| panic!("{error}"));
 }

@@ -143,7 +143,7 @@ async fn create(
 ) -> Result<Created, ApiError> {
     let id = new.id.clone();
     let slots = api.host.slots().filter(|_| now);
-    let reply = match slots.and_then(|slots| Some((slots.slot()?, slots))) {
+    let reply = match slots.and_then(|slots| Some((slots.slot(&new)?, slots))) {
         Some((slot, slots)) => {
             let mut beginning = pin!(slots.begin(slot, new, module));
             let in_time = api.host.env.within(MAX_PERMIT_HOLD, &mut beginning).await;

@@ -202,8 +202,9 @@ impl Harness {
             let (slots, next) = (slots.clone(), next.clone());
             tasks.spawn(async move {
                 while let Some((id, input)) = next() {
-                    let slot = slots.slot().context("there is no room")?;
-                    let reply = slots.begin(slot, new(id, function, &input), module).await??;
+                    let new = new(id, function, &input);
+                    let slot = slots.slot(&new).context("there is no room")?;
+                    let reply = slots.begin(slot, new, module).await??;
                     let Reply::Begun { .. } = reply else {
                         bail!("an invocation did not begin: {reply:?}");
                     };

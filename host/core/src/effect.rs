@@ -24,6 +24,9 @@ pub enum Effect {
         version: Version,
         /// What it runs.
         target: Text,
+        /// The name of its module or service, or of the one whose request it is; empty, if none is
+        /// named.
+        module: Text,
     },
     /// Something is due at this instant that was not before.
     TimerChanged {

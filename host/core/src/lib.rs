@@ -15,6 +15,7 @@
 //! - [`view`], [`footprint`](mod@footprint), [`unreadable`]: the rows that were loaded, which of them
 //!   a command needs, and which of them cannot be read;
 //! - [`transition`](mod@transition): the rules, one file a family of commands.
+//! - [`fair_share`]: room that several take from;
 //! - [`model`], [`snapshot`], [`invariants`]: whole stores in memory and as rows, and what is always true of them.
 
 pub mod address;
@@ -37,6 +38,7 @@ pub mod command;
 pub mod config;
 pub mod delta;
 pub mod effect;
+pub mod fair_share;
 pub mod reply;
 
 pub mod footprint;

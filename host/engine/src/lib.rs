@@ -8,6 +8,7 @@ pub mod commit_latency;
 pub mod delivery;
 pub mod endpoint;
 pub mod events;
+mod fair_queue;
 pub mod graph;
 pub mod host;
 pub mod lease_ttl;

@@ -1,32 +1,82 @@
-//! Execution slots: each execution of this host holds one.
+//! Slots: whatever this host runs holds one. There are three kinds, each bounded on its own: what only
+//! waits for an answer from outside takes nothing from what computes.
+//!
+//! The slots of a kind are shared fairly by modules and services ([`FairShares`]): one that takes all it
+//! can get leaves some for who comes next.
 //!
 //! A caller that creates an invocation may take a slot first, and create the invocation together
 //! with the claim on it: one commit then does the work of three steps, which are to create the
 //! task, to receive the hint that it is ready, and to acquire it. If no slot is free, tasks are
 //! created without a claim and wait in the queue.
 
-use std::sync::Arc;
+use std::{
+    collections::HashMap,
+    pin::pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
 use segno_core::{
+    address::SERVICE_SCHEME,
     command::ClaimRequest,
+    fair_share::FairShares,
     id::{Digest, Holder, PromiseId},
-    promise::{NewPromise, Promise},
+    promise::{NewPromise, Promise, module_named},
     reply::{Reply, TaskReply},
+    tags,
     time::Millis,
+    value::Text,
 };
 use segno_env::{BoxFuture, Env};
 use segno_store::StoreError;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use crate::lease_ttl::AdaptiveLeaseTtl;
+use crate::{lease_ttl::AdaptiveLeaseTtl, target::HTTP};
+
+/// Number of functions that are remembered to be activities.
+const ACTIVITIES_KNOWN: usize = 4_096;
+
+/// What a slot is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SlotKind {
+    /// A workflow or a graph's run: it computes, or waits for a moment.
+    Execution,
+    /// An HTTP step or an attempt of a service: it waits for an answer, and keeps a connection.
+    Request,
+    /// An attempt of an activity: it may wait for an answer, and keeps an instance.
+    Activity,
+}
+
+/// Number of slots of each kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SlotLimits {
+    /// Of [`SlotKind::Execution`].
+    pub executions: usize,
+    /// Of [`SlotKind::Request`].
+    pub requests: usize,
+    /// Of [`SlotKind::Activity`]: places of the pool of instances.
+    pub activities: usize,
+}
 
 /// The end of the pool for callers that create invocations.
 pub struct ExecutionSlots {
     claims: ClaimContext,
-    free: Arc<Semaphore>,
-    all: usize,
+    shared: Arc<Shared>,
+}
+
+/// What both ends and all slots share.
+struct Shared {
+    rooms: Mutex<Rooms>,
     changes: mpsc::UnboundedSender<Vec<ClaimedTask>>,
+    freed: Notify,
+}
+
+struct Rooms {
+    executions: FairShares<Text>,
+    requests: FairShares<Text>,
+    activities: FairShares<Text>,
+    /// Targets that are known to be activities, with the places that an instance takes.
+    known: HashMap<Text, usize>,
 }
 
 /// The parameters of new claims.
@@ -75,16 +125,17 @@ pub struct StartRequest {
 
 /// The dispatcher's end of the pool.
 pub struct SlotPool {
-    free: Arc<Semaphore>,
-    all: usize,
+    shared: Arc<Shared>,
     changed: mpsc::UnboundedReceiver<Vec<ClaimedTask>>,
-    changes: mpsc::UnboundedSender<Vec<ClaimedTask>>,
 }
 
-/// One execution slot, free again when dropped.
+/// One slot, free again when dropped.
 pub struct Slot {
-    permit: Option<OwnedSemaphorePermit>,
-    changes: mpsc::UnboundedSender<Vec<ClaimedTask>>,
+    kind: SlotKind,
+    /// The module or service that holds it.
+    who: Text,
+    places: usize,
+    shared: Arc<Shared>,
 }
 
 /// A task that was claimed by a caller with a slot.
@@ -97,50 +148,72 @@ pub struct ClaimedTask {
     pub settled: Vec<Promise>,
 }
 
-/// The two ends of a pool with `slots` slots.
-pub fn pool(claims: ClaimContext, slots: usize) -> (ExecutionSlots, SlotPool) {
+/// The two ends of a pool with so many slots.
+pub fn pool(claims: ClaimContext, limits: SlotLimits) -> (ExecutionSlots, SlotPool) {
     let (changes, changed) = mpsc::unbounded_channel();
-    let all = slots.clamp(1, Semaphore::MAX_PERMITS);
-    let free = Arc::new(Semaphore::new(all));
-    let slots = ExecutionSlots { claims, free: free.clone(), all, changes: changes.clone() };
-    (slots, SlotPool { free, all, changed, changes })
+    let rooms = Rooms {
+        executions: FairShares::new(limits.executions),
+        requests: FairShares::new(limits.requests),
+        activities: FairShares::new(limits.activities),
+        known: HashMap::new(),
+    };
+    let shared = Arc::new(Shared { rooms: Mutex::new(rooms), changes, freed: Notify::new() });
+    let slots = ExecutionSlots { claims, shared: shared.clone() };
+    (slots, SlotPool { shared, changed })
 }
 
 impl ExecutionSlots {
-    /// A slot and the parameters of a claim, if a slot is free and the host is not about to stop.
-    pub fn slot(&self) -> Option<(Slot, ClaimRequest)> {
+    /// A slot for this invocation and the parameters of a claim, if there is room and the host is not
+    /// about to stop.
+    pub fn slot(&self, new: &NewPromise) -> Option<(Slot, ClaimRequest)> {
         if self.claims.draining.is_cancelled() {
             return None;
         }
-        Some((Slot::take(&self.free, &self.changes)?, self.claim_request()))
+        let target = tags::target(&new.tags).unwrap_or_default();
+        let who = Text::from(module_named(&new.tags).unwrap_or_default());
+        Some((self.shared.take(target, who)?, self.claim_request()))
     }
 
-    /// Up to `wanted` slots. If fewer than `wanted` and than `enough` are free, the call waits up
-    /// to `patience` for more.
+    /// Up to `wanted` slots for executions of any module. If fewer than `wanted` and than `enough` are
+    /// free, the call waits up to `patience` for more.
     pub async fn slots(
         &self,
         wanted: usize,
         enough: usize,
         patience: Millis,
     ) -> Vec<(Slot, ClaimRequest)> {
-        let mut slots: Vec<_> = std::iter::from_fn(|| self.slot()).take(wanted).collect();
-        let lacking = enough.min(wanted).min(self.all).saturating_sub(slots.len());
-        if lacking > 0 && !self.claims.draining.is_cancelled() {
-            let lacking = u32::try_from(lacking).expect("a pool has fewer slots");
-            let leaving = self.free.clone().acquire_many_owned(lacking);
-            if let Some(Ok(mut left)) = self.claims.env.within(patience, leaving).await {
-                while let Some(permit) = left.split(1) {
-                    slots.push((Slot::of(permit, &self.changes), self.claim_request()));
+        let mut slots = Vec::new();
+        let enough = enough.min(wanted).min(self.shared.rooms().executions.most_for_any());
+        let filling = async {
+            loop {
+                let mut freed = pin!(self.shared.freed.notified());
+                freed.as_mut().enable();
+                let taken = std::iter::from_fn(|| self.for_any());
+                slots.extend(taken.take(wanted - slots.len()));
+                if slots.len() >= enough || self.claims.draining.is_cancelled() {
+                    return;
                 }
+                freed.await;
             }
-        }
+        };
+        self.claims.env.within(patience, filling).await;
         slots
+    }
+
+    fn for_any(&self) -> Option<(Slot, ClaimRequest)> {
+        if self.claims.draining.is_cancelled() {
+            return None;
+        }
+        let who = Text::default();
+        let taken = self.shared.rooms().executions.take_for_any(who.clone(), 1);
+        let slot = || Slot::new(SlotKind::Execution, who, 1, &self.shared);
+        taken.then(|| (slot(), self.claim_request()))
     }
 
     /// Runs tasks that were claimed together.
     pub fn run(&self, arrivals: Vec<ClaimedTask>) {
         if !arrivals.is_empty() {
-            let _ = self.changes.send(arrivals);
+            let _ = self.shared.changes.send(arrivals);
         }
     }
 
@@ -169,36 +242,114 @@ impl ExecutionSlots {
     }
 }
 
-impl Slot {
-    fn take(
-        slots: &Arc<Semaphore>,
-        changes: &mpsc::UnboundedSender<Vec<ClaimedTask>>,
-    ) -> Option<Self> {
-        Some(Self::of(slots.clone().try_acquire_owned().ok()?, changes))
+impl Rooms {
+    fn of(&mut self, kind: SlotKind) -> &mut FairShares<Text> {
+        match kind {
+            SlotKind::Execution => &mut self.executions,
+            SlotKind::Request => &mut self.requests,
+            SlotKind::Activity => &mut self.activities,
+        }
     }
 
-    fn of(permit: OwnedSemaphorePermit, changes: &mpsc::UnboundedSender<Vec<ClaimedTask>>) -> Self {
-        Self { permit: Some(permit), changes: changes.clone() }
+    /// What runs `target` needs, as far as it is known before.
+    fn needs(&self, target: &str) -> (SlotKind, usize) {
+        if target == HTTP || target.starts_with(SERVICE_SCHEME) {
+            return (SlotKind::Request, 1);
+        }
+        match self.known.get(target) {
+            Some(places) => (SlotKind::Activity, *places),
+            None => (SlotKind::Execution, 1),
+        }
+    }
+}
+
+impl Shared {
+    fn rooms(&self) -> MutexGuard<'_, Rooms> {
+        self.rooms.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take(self: &Arc<Self>, target: &str, who: Text) -> Option<Slot> {
+        let mut rooms = self.rooms();
+        let (kind, places) = rooms.needs(target);
+        let taken = rooms.of(kind).take(who.clone(), places);
+        drop(rooms);
+        taken.then(|| Slot::new(kind, who, places, self))
+    }
+
+    fn give_back(&self, kind: SlotKind, who: &Text, places: usize) {
+        self.rooms().of(kind).give_back(who, places);
+        self.freed.notify_waiters();
+        let _ = self.changes.send(Vec::new());
+    }
+}
+
+impl Slot {
+    fn new(kind: SlotKind, who: Text, places: usize, shared: &Arc<Shared>) -> Self {
+        Self { kind, who, places, shared: shared.clone() }
+    }
+
+    /// Makes it one of this kind, with so many places, that `who` holds. False: there is no room for
+    /// that, and it stays as it is.
+    pub fn turn_into(&mut self, kind: SlotKind, who: &str, places: usize) -> bool {
+        let who = Text::from(who);
+        if (kind, places) == (self.kind, self.places) {
+            if who != self.who {
+                self.shared.rooms().of(kind).hand_over(&self.who, who.clone(), places);
+                self.who = who;
+            }
+            return true;
+        }
+        let taken = self.shared.rooms().of(kind).take(who.clone(), places);
+        if taken {
+            *self = Self::new(kind, who, places, &self.shared.clone());
+        }
+        taken
+    }
+
+    /// Remembers that `target` is an activity whose instances take so many places, or that it is none.
+    pub fn learn(&self, target: &str, places: Option<usize>) {
+        let known = &mut self.shared.rooms().known;
+        match places {
+            Some(_) if known.get(target).copied() == places => {}
+            Some(places) => {
+                if known.len() >= ACTIVITIES_KNOWN {
+                    known.clear();
+                }
+                known.insert(Text::from(target), places);
+            }
+            None => drop(known.remove(target)),
+        }
     }
 }
 
 impl Drop for Slot {
     fn drop(&mut self) {
         // The slot is free before the dispatcher is notified.
-        drop(self.permit.take());
-        let _ = self.changes.send(Vec::new());
+        self.shared.give_back(self.kind, &self.who, self.places);
     }
 }
 
 impl SlotPool {
-    /// A slot, if one is free.
-    pub fn slot(&self) -> Option<Slot> {
-        Slot::take(&self.free, &self.changes)
+    /// The kind of slot that `target` needs, as far as it is known.
+    pub fn kind(&self, target: &str) -> SlotKind {
+        self.shared.rooms().needs(target).0
+    }
+
+    /// A slot for `target`, of `who`, if there is room.
+    pub fn slot(&self, target: &str, who: &Text) -> Option<Slot> {
+        self.shared.take(target, who.clone())
     }
 
     /// Whether every slot is free.
     pub fn is_empty(&self) -> bool {
-        self.free.available_permits() == self.all
+        self.taken().into_iter().all(|(_, taken)| taken == 0)
+    }
+
+    /// How many slots of each kind are taken.
+    pub fn taken(&self) -> [(SlotKind, usize); 3] {
+        let mut rooms = self.shared.rooms();
+        [SlotKind::Execution, SlotKind::Request, SlotKind::Activity]
+            .map(|kind| (kind, rooms.of(kind).taken()))
     }
 
     /// The next claimed tasks; empty: a slot became free.

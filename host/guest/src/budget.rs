@@ -219,12 +219,16 @@ impl ResourceLimiter for Budget {
 
 #[cfg(test)]
 mod tests {
+    use segno_core::id::Digest;
+
     use super::*;
     use crate::turns::Turns;
 
+    const MODULE: Digest = Digest([1; 32]);
+
     #[test]
     fn a_call_takes_turns_once_it_has_computed_through_an_epoch() {
-        let mut budget = Budget::new(Arc::default(), Turn::new(Some(Turns::new(1, 8))));
+        let mut budget = Budget::new(Arc::default(), Turn::new(Some(Turns::new(1, 8)), MODULE));
         let goes_on = |deadline| matches!(deadline, Ok(UpdateDeadline::Continue(1)));
         budget.begin_call();
         assert!(goes_on(budget.tick()), "it may have begun a moment ago");
@@ -240,8 +244,8 @@ mod tests {
     #[tokio::test]
     async fn beside_others_that_compute_the_first_epoch_counts() {
         let turns = Turns::new(1, 8);
-        let other = Turn::new(Some(turns.clone()));
-        let mut budget = Budget::new(Arc::default(), Turn::new(Some(turns)));
+        let other = Turn::new(Some(turns.clone()), MODULE);
+        let mut budget = Budget::new(Arc::default(), Turn::new(Some(turns), MODULE));
         let goes_on = |deadline| matches!(deadline, Ok(UpdateDeadline::Continue(1)));
         other.next(1).expect("there is no crowd").expect("it takes turns").await;
         budget.begin_call();

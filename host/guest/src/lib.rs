@@ -214,6 +214,11 @@ pub trait Guests: Send + Sync {
     /// Sets the function that removes waiting instances when the pool is full.
     fn when_full(&self, _give_up: GiveUp) {}
 
+    /// Number of places of the pool that an instance takes; 1, if it is not known.
+    async fn places(&self, _module: Digest) -> usize {
+        1
+    }
+
     /// Runs one attempt of an activity, in an instance of its own, with the I/O that the policy
     /// allows for `name`, the alias under which the module was called.
     async fn perform(

@@ -53,6 +53,18 @@ pub(super) struct Places {
     _of_share: OwnedSemaphorePermit,
 }
 
+impl Share {
+    /// The module.
+    pub(super) fn module(&self) -> Digest {
+        self.module
+    }
+
+    /// Number of places that one instance takes.
+    pub(super) fn places(&self) -> usize {
+        self.places as usize
+    }
+}
+
 impl Pool {
     /// A pool in which every place is free.
     pub(super) fn new(places: u32) -> Self {

@@ -7,7 +7,7 @@
 //! as soon as one does. So short calls never wait, however many guests compute.
 //!
 //! The number of calls that may compute at once is limited, since each keeps an instance and a
-//! slot: a further call is put off, and tried again later.
+//! slot, and is shared fairly by modules: a further call is put off, and tried again later.
 
 use std::{
     future::{Future, poll_fn},
@@ -20,9 +20,9 @@ use std::{
     task::Poll,
 };
 
+use segno_core::{fair_share::FairShares, id::Digest};
 use tokio::{
     runtime::{Builder, Handle, Runtime, RuntimeFlavor},
-    sync::{OwnedSemaphorePermit, Semaphore},
     task::yield_now,
 };
 use tokio_util::task::AbortOnDropHandle;
@@ -46,9 +46,8 @@ pub(super) struct Turns(Arc<Order>);
 
 struct Order {
     line: Line,
-    /// Permits of calls that compute for long, whether or not it is their turn.
-    crowd: Arc<Semaphore>,
-    crowd_limit: u32,
+    /// Calls that compute for long, whether or not it is their turn, by their modules.
+    crowd: Mutex<FairShares<Digest>>,
     /// Started with the first long call. None: the threads could not be started.
     threads: OnceLock<Option<Threads>>,
 }
@@ -58,6 +57,7 @@ struct Order {
 pub(super) struct Turn {
     /// None: the call continues at each epoch, on its own thread.
     turns: Option<Turns>,
+    module: Digest,
     present: Arc<Present>,
 }
 
@@ -76,15 +76,30 @@ struct Present {
     /// Whether the call is exempt from being put off.
     stays: AtomicBool,
     /// Held while the call computes.
-    of_crowd: Mutex<Option<OwnedSemaphorePermit>>,
+    of_crowd: Mutex<Option<OfCrowd>>,
+}
+
+/// A place among the calls that compute for long.
+struct OfCrowd {
+    turns: Turns,
+    module: Digest,
+}
+
+impl Drop for OfCrowd {
+    fn drop(&mut self) {
+        self.turns.crowd().give_back(&self.module, 1);
+    }
 }
 
 impl Turns {
     /// For `at_once` concurrent guests, of at most `crowd_limit` that compute for long.
     pub(super) fn new(at_once: usize, crowd_limit: u32) -> Self {
-        let (line, crowd_limit) = (Line::new(at_once), crowd_limit.max(1));
-        let crowd = Arc::new(Semaphore::new(crowd_limit as usize));
-        Self(Arc::new(Order { line, crowd, crowd_limit, threads: OnceLock::new() }))
+        let crowd = Mutex::new(FairShares::new(crowd_limit as usize));
+        Self(Arc::new(Order { line: Line::new(at_once), crowd, threads: OnceLock::new() }))
+    }
+
+    fn crowd(&self) -> MutexGuard<'_, FairShares<Digest>> {
+        self.0.crowd.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The threads for long calls; none: calls stay on their own threads.
@@ -101,15 +116,15 @@ impl Turns {
 }
 
 impl Turn {
-    /// The turn of an instance that shares the processors by `turns`; none: it computes without a
-    /// pause.
-    pub(super) fn new(turns: Option<Turns>) -> Self {
-        Self { turns, present: Arc::default() }
+    /// The turn of an instance of `module` that shares the processors by `turns`; none: it computes
+    /// without a pause.
+    pub(super) fn new(turns: Option<Turns>, module: Digest) -> Self {
+        Self { turns, module, present: Arc::default() }
     }
 
     /// As [`Turn::new`], for an instance that is never put off.
-    pub(super) fn at_once(turns: Option<Turns>) -> Self {
-        let turn = Self::new(turns);
+    pub(super) fn at_once(turns: Option<Turns>, module: Digest) -> Self {
+        let turn = Self::new(turns, module);
         turn.stay();
         turn
     }
@@ -143,8 +158,8 @@ impl Turn {
         &self,
         epochs: u64,
     ) -> Result<Option<impl Future<Output = ()> + Send + use<>>, Crowded> {
-        let Some(Turns(order)) = &self.turns else { return Ok(None) };
-        self.join_crowd(order)?;
+        let Some(turns @ Turns(order)) = &self.turns else { return Ok(None) };
+        self.join_crowd(turns)?;
         drop(self.place().take());
         self.present.is_long.store(true, Ordering::Relaxed);
         let (turn, line) = (self.clone(), order.line.clone());
@@ -155,11 +170,14 @@ impl Turn {
         }))
     }
 
-    fn join_crowd(&self, order: &Order) -> Result<(), Crowded> {
+    fn join_crowd(&self, turns: &Turns) -> Result<(), Crowded> {
         let mut of_crowd = self.of_crowd();
         if of_crowd.is_none() && !self.present.stays.load(Ordering::Relaxed) {
-            let joined = order.crowd.clone().try_acquire_owned();
-            *of_crowd = Some(joined.map_err(|_| Crowded { limit: order.crowd_limit })?);
+            let mut crowd = turns.crowd();
+            if !crowd.take(self.module, 1) {
+                return Err(Crowded { limit: u32::try_from(crowd.all()).unwrap_or(u32::MAX) });
+            }
+            *of_crowd = Some(OfCrowd { turns: turns.clone(), module: self.module });
         }
         Ok(())
     }
@@ -193,7 +211,7 @@ impl Turn {
         }
     }
 
-    fn of_crowd(&self) -> MutexGuard<'_, Option<OwnedSemaphorePermit>> {
+    fn of_crowd(&self) -> MutexGuard<'_, Option<OfCrowd>> {
         self.present.of_crowd.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -289,6 +307,10 @@ mod tests {
 
     use super::*;
 
+    fn module(number: u8) -> Digest {
+        Digest::of(&[number])
+    }
+
     fn next(turn: &Turn) -> impl Future<Output = ()> + use<> {
         Box::pin(turn.next(1).expect("there is no crowd").expect("it takes turns"))
     }
@@ -296,7 +318,7 @@ mod tests {
     #[tokio::test]
     async fn turns_go_round_and_are_given_up_by_whoever_waits_or_ends() {
         let turns = Turns::new(2, 8);
-        let guests = [(); 4].map(|()| Turn::new(Some(turns.clone())));
+        let guests = [(); 4].map(|()| Turn::new(Some(turns.clone()), module(1)));
         next(&guests[0]).await;
         next(&guests[1]).await;
         let mut third = Box::pin(next(&guests[2]));
@@ -320,7 +342,7 @@ mod tests {
     #[tokio::test]
     async fn one_too_many_is_put_off_until_another_has_ended() {
         let turns = Turns::new(1, 2);
-        let guests = [(); 3].map(|()| Turn::new(Some(turns.clone())));
+        let guests = [(); 3].map(|()| Turn::new(Some(turns.clone()), module(1)));
         for _ in 0..3 {
             assert!(
                 guests[0].next(1).is_ok() && guests[1].next(1).is_ok(),
@@ -328,18 +350,29 @@ mod tests {
             );
             assert_eq!(guests[2].next(1).map(|_| ()), Err(Crowded { limit: 2 }));
         }
-        let described = Turn::at_once(Some(turns));
+        let described = Turn::at_once(Some(turns), module(1));
         assert!(described.next(1).is_ok(), "a call that is never put off takes no place");
         guests[0].end();
         assert!(guests[2].next(1).is_ok());
         assert!(guests[0].next(1).is_err());
         drop(guests);
-        assert_eq!(described.turns.expect("it takes turns").0.crowd.available_permits(), 2);
+        assert_eq!(described.turns.expect("it takes turns").crowd().taken(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_module_that_computes_in_as_many_calls_as_it_can_leaves_room_for_another() {
+        let turns = Turns::new(1, 10);
+        let of = |number| Turn::new(Some(turns.clone()), module(number));
+        let crowd: Vec<Turn> = std::iter::repeat_with(|| of(1)).take(20).collect();
+        let joined = crowd.iter().filter(|turn| turn.next(1).is_ok()).count();
+        assert_eq!(joined, 8);
+        let other = of(2);
+        assert!(other.next(1).is_ok());
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
     async fn a_long_call_goes_on_where_it_holds_up_nobody_and_matters_less() {
-        let turn = Turn::new(Some(Turns::new(1, 8)));
+        let turn = Turn::new(Some(Turns::new(1, 8)), module(1));
         let (other, heard) = mpsc::channel();
         let mut tasks = JoinSet::new();
         let guest = turn.clone();
@@ -362,7 +395,7 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
     async fn a_long_call_that_nobody_waits_for_any_more_is_dropped() {
-        let turn = Turn::new(Some(Turns::new(1, 8)));
+        let turn = Turn::new(Some(Turns::new(1, 8)), module(1));
         let (begun, begins) = oneshot::channel();
         let (held, dropped) = oneshot::channel::<()>();
         let guest = turn.clone();
@@ -383,7 +416,7 @@ mod tests {
     #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
     #[should_panic(expected = "out of nowhere")]
     async fn a_panic_in_a_long_call_is_that_of_who_waits_for_it() {
-        let turn = Turn::new(Some(Turns::new(1, 8)));
+        let turn = Turn::new(Some(Turns::new(1, 8)), module(1));
         let guest = turn.clone();
         let call = async move {
             next(&guest).await;

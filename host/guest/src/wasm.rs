@@ -117,13 +117,13 @@ impl Wasm {
         self.config.fair.then(|| self.engine.turns())
     }
 
-    fn turn(&self) -> Turn {
-        Turn::new(self.turns())
+    fn turn(&self, module: Digest) -> Turn {
+        Turn::new(self.turns(), module)
     }
 
-    /// The budget of a new instance.
-    pub(super) fn budget(&self) -> Budget {
-        Budget::new(Arc::clone(&self.limits), self.turn())
+    /// The budget of a new instance of `module`.
+    pub(super) fn budget(&self, module: Digest) -> Budget {
+        Budget::new(Arc::clone(&self.limits), self.turn(module))
     }
 
     /// The limits for an execution that began under `facts`: what a guest could observe stays the
@@ -161,9 +161,10 @@ impl Wasm {
         facts: Option<EngineFacts>,
     ) -> Result<Box<dyn Workflow>, GuestError> {
         let limits = facts.map_or(Ok(Arc::clone(&self.limits)), |facts| self.limits_of(&facts))?;
+        let turn = self.turn(module);
         let module = modules.get(module).await?;
         self.described(&module).await?;
-        let budget = Budget::new(limits, self.turn());
+        let budget = Budget::new(limits, turn);
         Ok(Box::new(Instance::new(&self.engine, budget, module).await?))
     }
 
@@ -176,7 +177,10 @@ impl Wasm {
             .described
             .get_or_try_init(|| async {
                 // Never put off: the upload waits for the answer, and so may starts of the module.
-                let budget = Budget::new(Arc::clone(&self.limits), Turn::at_once(self.turns()));
+                let budget = Budget::new(
+                    Arc::clone(&self.limits),
+                    Turn::at_once(self.turns(), module.share.module()),
+                );
                 let mut instance = Instance::new(&self.engine, budget, Arc::clone(module)).await?;
                 instance.describe().await.map(Arc::new)
             })
@@ -245,6 +249,10 @@ impl Guests for Wasm {
         facts: Option<EngineFacts>,
     ) -> Result<Box<dyn Workflow>, GuestError> {
         self.instance(&self.accessible, module, facts).await
+    }
+
+    async fn places(&self, module: Digest) -> usize {
+        self.modules.get(module).await.map_or(1, |module| module.share.places())
     }
 
     fn when_full(&self, give_up: GiveUp) {

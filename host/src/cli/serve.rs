@@ -101,9 +101,17 @@ pub struct Serve {
     /// machine's
     #[arg(long, value_name = "N", default_value_t = CONNECTIONS_OF_A_PEER, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..))]
     peer_connections: usize,
-    /// Maximum number of tasks executed concurrently
+    /// Maximum number of workflows and graph runs executed concurrently
     #[arg(long, alias = "room", value_name = "N", default_value_t = WorkerSettings::default().slots)]
     slots: usize,
+    /// Maximum number of HTTP steps and calls of services that wait for their answers (default: four
+    /// times --slots)
+    #[arg(long, value_name = "N")]
+    requests: Option<usize>,
+    /// Maximum number of attempts of activities, each of which keeps an instance (default: --slots, and
+    /// at most three quarters of --limit instances)
+    #[arg(long, value_name = "N")]
+    activities: Option<usize>,
     /// Time for running work after SIGTERM, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 20)]
     drain_s: u32,
@@ -283,7 +291,12 @@ impl Serve {
     }
 
     fn worker(&self, store: &StoreConfig) -> WorkerSettings {
-        let settings = WorkerSettings { slots: self.slots.max(1), ..WorkerSettings::default() };
+        let settings = WorkerSettings {
+            slots: self.slots.max(1),
+            requests: self.requests,
+            activities: self.activities,
+            ..WorkerSettings::default()
+        };
         match store {
             StoreConfig::Sqlite(_) => settings,
             // Work that other hosts leave behind is found by scans.

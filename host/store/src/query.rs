@@ -72,6 +72,8 @@ pub struct Ready {
     pub version: Version,
     /// The address of its function.
     pub target: String,
+    /// The name of its module ([`Promise::module_name`](segno_core::promise::Promise::module_name)).
+    pub module: String,
 }
 
 /// One line that a guest logged.

@@ -182,7 +182,7 @@ impl Outside {
     async fn begin(&self, new: &NewPromise) {
         let mut dice = Dice::new(self.network.seed, &format!("start {}", new.id));
         if dice.chance(500)
-            && let Some((slots, slot)) = self.network.running_hosts.any(&mut dice)
+            && let Some((slots, slot)) = self.network.running_hosts.any(&mut dice, new)
         {
             let told = slots.begin(slot, new.clone(), Digest::of(MODULE));
             tokio::select! {

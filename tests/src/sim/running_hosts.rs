@@ -9,7 +9,7 @@ use segno::{
     host::Host,
     slots::{ExecutionSlots, Slot},
 };
-use segno_core::command::ClaimRequest;
+use segno_core::{command::ClaimRequest, promise::NewPromise};
 
 use super::dice::Dice;
 
@@ -29,13 +29,17 @@ impl RunningHosts {
     }
 
     /// A slot at one of them; none: no host is up, or the chosen one has no free slot.
-    pub fn any(&self, dice: &mut Dice) -> Option<(Arc<ExecutionSlots>, (Slot, ClaimRequest))> {
+    pub fn any(
+        &self,
+        dice: &mut Dice,
+        new: &NewPromise,
+    ) -> Option<(Arc<ExecutionSlots>, (Slot, ClaimRequest))> {
         let hosts: Vec<Host> = self.hosts().values().cloned().collect();
         if hosts.is_empty() {
             return None;
         }
         let slots = dice.pick(&hosts).slots()?;
-        let slot = slots.slot()?;
+        let slot = slots.slot(new)?;
         Some((slots, slot))
     }
 

@@ -116,6 +116,8 @@ impl Simulation {
             network: network.clone(),
             config: config.clone(),
             worker: WorkerSettings {
+                requests: None,
+                activities: None,
                 slots: 64,
                 // Fewer at once than there is room for: some wait in line.
                 processors: 1,

@@ -310,7 +310,8 @@ impl World {
     /// Asks the host that is up once to begin `target` of `module`; none: no host is up.
     pub fn try_begin(&self, id: &str, target: &str, module: Digest, input: &Json) -> Option<Told> {
         let slots = self.life.as_ref()?.running.host.slots()?;
-        Some(slots.begin(slots.slot()?, invocation(id, target, input), module))
+        let new = invocation(id, target, input);
+        Some(slots.begin(slots.slot(&new)?, new, module))
     }
 
     /// The task of an invocation.

@@ -17,7 +17,7 @@ pub use cron::{Cron, NotACron};
 pub use lease::{HeartbeatDelays, LONGEST_LEASE, Lease, LeasePolicy};
 pub use outbox::{Deferral, Delivery, Message, MessageKind, OutboxKey, OutboxRow};
 pub use promise::{
-    NewPromise, Promise, PromiseSpec, PromiseState, Settlement, Verdict, module_named,
+    NewPromise, Promise, PromiseSpec, PromiseState, Settlement, Verdict, module_name, module_named,
 };
 pub use resource::{FenceToken, Resource, ResourceLease};
 pub use retry::{RetryDecision, RetryPolicy, backoff};

@@ -100,6 +100,12 @@ pub fn module_named(tags: &Tags) -> Option<String> {
     Some(module).filter(|module| !module.is_empty()).map(str::to_owned)
 }
 
+/// [`Promise::module_name`] of one with these tags and headers; `is_made`: an invocation made it.
+pub fn module_name(of: &Tags, headers: &Tags, is_made: bool) -> String {
+    let by_caller = || headers.get(tags::MODULE_HEADER).cloned();
+    module_named(of).or_else(|| by_caller().filter(|_| is_made)).unwrap_or_default()
+}
+
 impl Promise {
     /// This promise without what it was made for: its parameter and its tags, which may be large.
     pub fn bare(&self) -> Self {
@@ -118,10 +124,8 @@ impl Promise {
     /// was called within a module; empty, where none is named. Only a command of an invocation names
     /// its module in a header; a client's is ignored.
     pub fn module_name(&self) -> String {
-        let by_caller = || self.spec.param.headers.get(tags::MODULE_HEADER).cloned();
-        let is_made = self.spec.made_by.is_some();
-        let named = module_named(&self.spec.tags);
-        named.or_else(|| by_caller().filter(|_| is_made)).unwrap_or_default()
+        let PromiseSpec { tags, param, made_by, .. } = &*self.spec;
+        module_name(tags, &param.headers, made_by.is_some())
     }
 
     /// Its id.

@@ -77,10 +77,11 @@ impl Draft<'_> {
         let Some(task) = self.task(id) else { return };
         let version = task.version;
         let TaskState::Pending { offered: true, .. } = task.state else { return };
-        let Some(target) = self.promise(id).and_then(|promise| promise.target()) else { return };
+        let Some(promise) = self.promise(id) else { return };
+        let Some(target) = promise.target() else { return };
         if is_internal(target) {
-            let target = Text::from(target);
-            self.effects.push(Effect::Ready { id: id.clone(), version, target });
+            let (target, module) = (Text::from(target), Text::from(promise.module_name()));
+            self.effects.push(Effect::Ready { id: id.clone(), version, target, module });
         } else {
             let row = OutboxRow::new(Message::Execute { version }, self.now);
             self.put_outbox(OutboxKey::Execute(id.clone()), row);

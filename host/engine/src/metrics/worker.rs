@@ -13,7 +13,7 @@ use prometheus_client::{
 };
 use segno_core::graph::NodeState;
 
-use crate::graph::End;
+use crate::{graph::End, slots::SlotKind};
 
 /// How a claim ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,9 +79,23 @@ pub struct WorkerMetrics {
     pub queued_runs: Gauge,
     /// Ready tasks that wait for a slot.
     pub queued: Gauge,
+    slots: Family<super::Label, Gauge>,
 }
 
 impl WorkerMetrics {
+    /// So many slots of each kind are taken.
+    pub fn slots_taken(&self, taken: [(SlotKind, usize); 3]) {
+        for (kind, taken) in taken {
+            let kind = match kind {
+                SlotKind::Execution => "execution",
+                SlotKind::Request => "request",
+                SlotKind::Activity => "activity",
+            };
+            let taken = i64::try_from(taken).unwrap_or(i64::MAX);
+            self.slots.get_or_create(&[("kind", kind)]).set(taken);
+        }
+    }
+
     /// A graph run ended.
     pub fn graph_ended(&self, end: End) {
         self.graph_runs.get_or_create(&[("end", end.name())]).inc();
@@ -110,6 +124,7 @@ impl WorkerMetrics {
             running: Gauge::default(),
             queued_runs: Gauge::default(),
             queued: Gauge::default(),
+            slots: Family::default(),
         };
         for end in [ClaimEnd::Finished, ClaimEnd::Suspended, ClaimEnd::Released, ClaimEnd::Lost] {
             drop(metrics.claims.get_or_create(&[("end", end.name())]));
@@ -191,6 +206,11 @@ impl WorkerMetrics {
             "ready_queue_length",
             "Ready tasks that wait for a slot on this host",
             metrics.queued.clone(),
+        );
+        registry.register(
+            "slots_taken",
+            "Slots of this host that are taken, by their kind",
+            metrics.slots.clone(),
         );
         metrics
     }

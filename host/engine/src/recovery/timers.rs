@@ -78,7 +78,7 @@ mod tests {
     use super::*;
     use crate::{
         lease_ttl::AdaptiveLeaseTtl,
-        slots::{self, ClaimedTask, LeaseRenewer, OptimisticStart, StartRequest},
+        slots::{self, ClaimedTask, LeaseRenewer, OptimisticStart, SlotLimits, StartRequest},
         testing,
     };
 
@@ -140,7 +140,10 @@ mod tests {
             env: host.env.clone(),
             draining: CancellationToken::new(),
         };
-        let (slots, counter) = slots::pool(claims, slots);
+        let (slots, counter) = slots::pool(
+            claims,
+            SlotLimits { executions: slots, requests: slots, activities: slots },
+        );
         let slots = Arc::new(slots);
         host.open_slots(&slots);
         Fixture { host, clock, holder, slots, counter }
@@ -160,8 +163,8 @@ mod tests {
     async fn a_host_that_was_held_up_extends_what_it_still_executes_before_it_ends_leases() {
         let Fixture { host, clock, slots, counter: _counter, .. } = fixture(8);
         for id in ["alive", "dead"] {
-            let (slot, request) = slots.slot().expect("there is room");
             let new = new(id, &[(tags::TARGET, "poll://w")], Timestamp::NEVER);
+            let (slot, request) = slots.slot(&new).expect("there is room");
             host.store.execute(vec![Command::TaskCreate { new, request }]).await.expect("a claim");
             drop(slot);
         }
@@ -216,7 +219,8 @@ mod tests {
         let third =
             host.store.read().promise(&"c".into()).await.expect("a read").expect("a promise");
         assert_eq!(third.task.expect("a task").status(), TaskStatus::Pending, "it is offered");
-        assert!(slots.slot().is_none());
+        let another = new("d", &[(tags::TARGET, "wasm://m/f")], Timestamp::NEVER);
+        assert!(slots.slot(&another).is_none());
         let hinted = host.notifier.take_dispatched().expect("it was not taken").recv().await;
         let ready = matches!(hinted, Some(Effect::Ready { id, .. }) if id.as_str() == "c");
         assert!(ready, "only who waits for room is hinted at");

@@ -6,6 +6,7 @@ use segno_core::{
     command::Command,
     id::{Claim, PromiseId, Version},
     reply::Reply,
+    value::Text,
 };
 use segno_store::History;
 
@@ -26,6 +27,8 @@ pub struct Offer {
     pub id: PromiseId,
     /// The version it is offered at.
     pub version: Version,
+    /// The address of its function.
+    pub target: Text,
 }
 
 /// Acquires these tasks in one commit and runs those that were acquired.
@@ -60,8 +63,8 @@ pub async fn run_claimed(worker: Arc<WorkerContext>, claimed: Vec<ClaimedTask>) 
         let prefetched = Prefetched { history: histories.remove(&acquired.task.id), settled };
         let worker = worker.clone();
         async move {
-            let _slot = slot;
-            run::claim(worker, Work { acquired, prefetched }).await;
+            let mut slot = slot;
+            run::claim(worker, Work { acquired, prefetched }, &mut slot).await;
         }
     });
     let Some(first) = executions.next() else { return };

@@ -1,14 +1,13 @@
-//! Takes ready tasks and runs them, as many concurrently as the host has slots.
+//! Takes ready tasks and runs them, as many concurrently as the host has slots. Modules and services
+//! take turns: none waits behind the long queue of another.
 //!
 //! A hint of a commit brings a task here at once. A slow scan of the store is the safety net for
 //! lost hints, and for tasks that other hosts or earlier incarnations left behind.
 
-use std::{
-    collections::{HashSet, VecDeque},
-    sync::Arc,
-};
+use std::{collections::HashSet, sync::Arc};
 
-use segno_core::{address::Address, effect::Effect, id::PromiseId, time::Millis};
+use segno_core::{address::Address, effect::Effect, id::PromiseId, time::Millis, value::Text};
+use segno_store::Ready;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -16,17 +15,67 @@ use super::{
     acquire::{self, Offer},
     context::WorkerContext,
 };
-use crate::slots::SlotPool;
+use crate::{
+    fair_queue::FairQueue,
+    slots::{Slot, SlotKind, SlotPool},
+};
 
 /// Maximum number of tasks queued for a slot; further ones stay in the store, where the scan finds
 /// them.
 const QUEUE_CAPACITY: usize = 65_536;
+/// Number of tasks of one lane that are queued all the same.
+const LANE_CAPACITY: usize = 1_024;
 /// Maximum number of tasks in one page of the scan.
 const SCAN_PAGE: u32 = 1_000;
+/// Pages of one scan beyond what the queue takes: those whose lane is short may be anywhere.
+const SCAN_BEYOND: usize = 64;
 /// Maximum number of tasks acquired in one commit.
 const ACQUIRED_TOGETHER: usize = 64;
 /// How long a task that another host made ready is left to that host.
 const REMOTE_WORK_DELAY: Millis = Millis(40);
+
+/// Tasks that wait for a slot: those of one module or service, and of one kind, in their order.
+#[derive(Default)]
+struct Queue {
+    offers: FairQueue<(SlotKind, Text), Offer>,
+    known: HashSet<PromiseId>,
+    /// Where the scan goes on that came to its end before the tasks did.
+    scanned: Option<i64>,
+}
+
+impl Queue {
+    fn takes(&self, lane: &(SlotKind, Text)) -> bool {
+        self.offers.len() < QUEUE_CAPACITY || self.offers.len_of(lane) < LANE_CAPACITY
+    }
+
+    /// The next offer for which there is a slot, which it then has.
+    fn next(&mut self, slots: &SlotPool) -> Option<(Slot, Offer)> {
+        loop {
+            let (admitted, offer) = self.offers.pop_admitted(|(kind, who), offer| {
+                match slots.kind(&offer.target) {
+                    known if known == *kind => {
+                        slots.slot(&offer.target, who).map(|slot| Admitted::Slot(Box::new(slot)))
+                    }
+                    // It was not known when it came.
+                    known => Some(Admitted::OtherLane(known, who.clone())),
+                }
+            })?;
+            match admitted {
+                Admitted::Slot(slot) => {
+                    self.known.remove(&offer.id);
+                    return Some((*slot, offer));
+                }
+                Admitted::OtherLane(kind, who) => self.offers.push((kind, who), offer),
+            }
+        }
+    }
+}
+
+/// What follows for the first offer of a lane.
+enum Admitted {
+    Slot(Box<Slot>),
+    OtherLane(SlotKind, Text),
+}
 
 /// Runs until the worker drains, and then until the executions it started have ended.
 pub async fn run(
@@ -36,8 +85,7 @@ pub async fn run(
     scan_period: Millis,
     ended: CancellationToken,
 ) {
-    let mut queue = VecDeque::<Offer>::new();
-    let mut known = HashSet::<PromiseId>::new();
+    let mut queue = Queue::default();
     let mut heard = Vec::new();
     let runtime = worker.host.env.runtime.clone();
     let mut scan = runtime.sleep(Millis::ZERO);
@@ -46,20 +94,18 @@ pub async fn run(
         while !worker.is_draining() {
             let mut offers = Vec::new();
             while offers.len() < ACQUIRED_TOGETHER
-                && !queue.is_empty()
-                && let Some(slot) = slots.slot()
-                && let Some(offer) = queue.pop_front()
+                && let Some(offer) = queue.next(&slots)
             {
-                known.remove(&offer.id);
-                offers.push((slot, offer));
+                offers.push(offer);
             }
             if offers.is_empty() {
                 break;
             }
             runtime.spawn("execution", Box::pin(acquire::acquire(worker.clone(), offers)));
         }
-        let queued = i64::try_from(queue.len()).unwrap_or(i64::MAX);
+        let queued = i64::try_from(queue.offers.len()).unwrap_or(i64::MAX);
         worker.host.metrics.worker.queued.set(queued);
+        worker.host.metrics.worker.slots_taken(slots.taken());
         if worker.is_draining() && slots.is_empty() {
             ended.cancel();
             return;
@@ -79,7 +125,7 @@ pub async fn run(
                     worker.draining.cancel();
                 }
                 for effect in heard.drain(..) {
-                    hear(&worker, effect, &mut queue, &mut known);
+                    hear(&worker, effect, &slots, &mut queue);
                 }
             }
             () = worker.host.notifier.work_elsewhere(), if !scans_soon => {
@@ -89,7 +135,7 @@ pub async fn run(
                 scans_soon = true;
             }
             () = &mut scan, if !worker.is_draining() => {
-                scan_ready(&worker, &mut queue, &mut known).await;
+                scan_ready(&worker, &slots, &mut queue).await;
                 scan = runtime.sleep(scan_period);
                 scans_soon = false;
             }
@@ -97,17 +143,13 @@ pub async fn run(
     }
 }
 
-fn hear(
-    worker: &WorkerContext,
-    effect: Effect,
-    queue: &mut VecDeque<Offer>,
-    known: &mut HashSet<PromiseId>,
-) {
+fn hear(worker: &WorkerContext, effect: Effect, slots: &SlotPool, queue: &mut Queue) {
     match effect {
-        Effect::Ready { id, version, target } => {
-            if queue.len() < QUEUE_CAPACITY && is_internal(&target) {
-                known.insert(id.clone());
-                queue.push_back(Offer { id, version });
+        Effect::Ready { id, version, target, module } => {
+            let lane = (slots.kind(&target), module);
+            if is_internal(&target) && queue.takes(&lane) {
+                queue.known.insert(id.clone());
+                queue.offers.push(lane, Offer { id, version, target });
             }
         }
         Effect::Interrupt(claim) => {
@@ -129,13 +171,19 @@ fn is_internal(target: &str) -> bool {
     Address::parse(target).is_ok_and(|address| address.is_internal())
 }
 
-async fn scan_ready(
-    worker: &WorkerContext,
-    queue: &mut VecDeque<Offer>,
-    known: &mut HashSet<PromiseId>,
-) {
-    let mut after = None;
-    while queue.len() < QUEUE_CAPACITY {
+/// Reads tasks from the oldest one on until the queue is full. From there on, or from where the last
+/// scan came to, it looks for a while for those whose lanes are short.
+async fn scan_ready(worker: &WorkerContext, slots: &SlotPool, queue: &mut Queue) {
+    let (mut after, mut beyond) = (None, 0);
+    loop {
+        if queue.offers.len() >= QUEUE_CAPACITY {
+            after = after.max(queue.scanned);
+            queue.scanned = after;
+            beyond += 1;
+            if beyond > SCAN_BEYOND {
+                return;
+            }
+        }
         let page = match worker.host.store.work_queue().ready(worker.now(), after, SCAN_PAGE).await
         {
             Ok(page) => page,
@@ -144,11 +192,15 @@ async fn scan_ready(
                 return;
             }
         };
-        let Some(last) = page.last() else { return };
+        let Some(last) = page.last() else {
+            queue.scanned = None;
+            return;
+        };
         after = Some(last.cursor);
-        for ready in page {
-            if !worker.claims.holds(&ready.id) && known.insert(ready.id.clone()) {
-                queue.push_back(Offer { id: ready.id, version: ready.version });
+        for Ready { id, version, target, module, .. } in page {
+            let lane = (slots.kind(&target), Text::from(module));
+            if !worker.claims.holds(&id) && queue.takes(&lane) && queue.known.insert(id.clone()) {
+                queue.offers.push(lane, Offer { id, version, target: Text::from(target) });
             }
         }
     }

@@ -25,6 +25,8 @@ pub enum ExecutionError {
         /// The delay that the call's own policy asks for.
         retry_after: Option<Millis>,
     },
+    /// There is no room for it at this host now; nothing has begun.
+    NoRoom,
     /// The store did not answer; the lease will run out.
     Store(StoreError),
 }

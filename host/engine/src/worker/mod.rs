@@ -46,6 +46,7 @@ use segno_core::{
     promise::{LeasePolicy, ReleaseReason},
     time::Millis,
 };
+use segno_guest::Guests;
 use tokio_util::sync::CancellationToken;
 
 pub use asking::{Answered, AskError, Question, Shadows, ask};
@@ -62,15 +63,20 @@ use self::{
 use crate::{
     host::Host,
     lease_ttl::AdaptiveLeaseTtl,
-    slots::{self, ExecutionSlots},
+    slots::{self, ExecutionSlots, SlotLimits},
 };
 
 /// The limits of a worker.
 #[derive(Debug, Clone, Copy)]
 pub struct WorkerSettings {
-    /// Maximum number of tasks executed concurrently, including those that wait warm for a short
-    /// time.
+    /// Maximum number of workflows and graph runs executed concurrently, including those that wait warm
+    /// for a short time.
     pub slots: usize,
+    /// Maximum number of HTTP steps and attempts of services under way; `None`: four times `slots`.
+    pub requests: Option<usize>,
+    /// Maximum number of attempts of activities under way, in places of the pool of instances; `None`:
+    /// `slots`, and three quarters of the pool at most.
+    pub activities: Option<usize>,
     /// The number of processors that execute guests.
     pub processors: usize,
     /// The interval between scans of the store for tasks whose hints were lost.
@@ -85,10 +91,26 @@ impl Default for WorkerSettings {
     fn default() -> Self {
         Self {
             slots: 1_000,
+            requests: None,
+            activities: None,
             processors: std::thread::available_parallelism().map_or(1, usize::from),
             scan_period: Millis(5_000),
             warm: WarmBudget { instances: 512, bytes: 256 << 20 },
             speculative_starts: true,
+        }
+    }
+}
+
+impl WorkerSettings {
+    /// The slots of each kind, over a pool of instances for these guests.
+    fn limits(&self, guests: &dyn Guests) -> SlotLimits {
+        let instances = guests.limits().map_or(usize::MAX, |limits| limits.instances as usize);
+        // The rest is left to workflows.
+        let most = instances - instances / 4;
+        SlotLimits {
+            executions: self.slots,
+            requests: self.requests.unwrap_or(self.slots.saturating_mul(4)),
+            activities: self.activities.unwrap_or(self.slots).min(most),
         }
     }
 }
@@ -143,7 +165,7 @@ impl Worker {
             env: worker.host.env.clone(),
             draining: worker.draining.clone(),
         };
-        let (slots, counter) = slots::pool(claims, settings.slots);
+        let (slots, counter) = slots::pool(claims, settings.limits(&*worker.host.guests));
         let slots = Arc::new(slots);
         worker.host.open_slots(&slots);
         let dispatcher =

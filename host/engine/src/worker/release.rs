@@ -6,6 +6,7 @@ use segno_core::{
     command::Command,
     id::Claim,
     promise::{Note, ReleaseReason, TrapKey},
+    time::Millis,
 };
 use segno_guest::{GuestError, Stop};
 use serde_json::json;
@@ -17,6 +18,9 @@ use super::{
     trap_report::TrapReport,
 };
 use crate::metrics::ClaimEnd;
+
+/// When one is offered again for which there was no room: it then waits for it without a claim.
+const NO_ROOM: Millis = Millis(100);
 
 /// The position that an execution reached in its journal.
 #[derive(Default)]
@@ -57,6 +61,7 @@ pub async fn give_back_after(
         ExecutionError::Failed { error, retry_after } => {
             ReleaseReason::Failed { retry_after, error, trap: None }
         }
+        ExecutionError::NoRoom => ReleaseReason::NoRoom { wait: NO_ROOM },
         ExecutionError::Guest(error @ GuestError::Crowded { .. }) => {
             tracing::debug!(%error, "the execution is put off");
             metrics.put_off();

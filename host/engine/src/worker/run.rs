@@ -20,7 +20,11 @@ use super::{
     release::give_back,
     service_run,
 };
-use crate::{metrics::ClaimEnd, target};
+use crate::{
+    metrics::ClaimEnd,
+    slots::{Slot, SlotKind},
+    target,
+};
 
 /// A claimed task, and what was read for it.
 pub struct Work {
@@ -31,12 +35,12 @@ pub struct Work {
 }
 
 /// Runs a task that was just acquired.
-pub async fn claim(worker: Arc<WorkerContext>, work: Work) {
+pub async fn claim(worker: Arc<WorkerContext>, work: Work, slot: &mut Slot) {
     let task = &work.acquired.task;
     let active = ActiveClaim::new(Claim { id: task.id.clone(), version: task.version });
     worker.claims.add(active.clone());
     let span = log_span::span(&worker.holder, &work.acquired);
-    let running = under_claim(worker.clone(), active.clone(), work);
+    let running = under_claim(worker.clone(), active.clone(), work, slot);
     until_it_ends(&worker, &active, running).instrument(span).await;
 }
 
@@ -59,22 +63,36 @@ pub async fn until_it_ends(
     metrics.claim_over(end);
 }
 
-/// Runs what the task's target names: a workflow, an activity, an HTTP step or a graph.
+/// Runs what the task's target names: a workflow, an activity, an HTTP step or a graph. Its slot may have
+/// been taken before it was known of which kind it is: if there is no room of the right kind, the claim is
+/// given back.
 pub async fn under_claim(
     worker: Arc<WorkerContext>,
     active: Arc<ActiveClaim>,
     work: Work,
+    slot: &mut Slot,
 ) -> ClaimEnd {
     let acquired = &work.acquired;
     let named = acquired.promise.target().unwrap_or_default();
+    let module = target::module_of(&acquired.promise);
+    let no_room = || give_back(&worker, &active.claim, ExecutionError::NoRoom);
     if named == target::HTTP {
-        return activity::run(worker, active, work.acquired, Kind::Http).await;
+        return match slot.turn_into(SlotKind::Request, &module, 1) {
+            true => activity::run(worker, active, work.acquired, Kind::Http).await,
+            false => no_room().await,
+        };
     }
     if named == GRAPH_RUN {
-        return graph_run::run(worker, active, work).await;
+        return match slot.turn_into(SlotKind::Execution, &module, 1) {
+            true => graph_run::run(worker, active, work).await,
+            false => no_room().await,
+        };
     }
     if named.starts_with(SERVICE_SCHEME) {
-        return service_run::run(worker, active, work).await;
+        return match slot.turn_into(SlotKind::Request, &module, 1) {
+            true => service_run::run(worker, active, work).await,
+            false => no_room().await,
+        };
     }
     let Some(digest) = acquired.task.module else {
         let message = format!("this host has no built-in function `{named}`");
@@ -89,14 +107,26 @@ pub async fn under_claim(
     };
     let name = target::function_of(&acquired.promise);
     let Some(function) = functions.iter().find(|function| function.name == name).cloned() else {
-        let module = target::module_of(&acquired.promise);
         let outcome = activity::no_such_function(&module, &name, &functions);
         return activity::reject(&worker, &active, &outcome).await;
     };
     match function.kind {
-        FunctionKind::Workflow => execution::run(worker, active, work, function).await,
+        FunctionKind::Workflow => {
+            slot.learn(named, None);
+            match slot.turn_into(SlotKind::Execution, &module, 1) {
+                true => execution::run(worker, active, work, function).await,
+                false => no_room().await,
+            }
+        }
         FunctionKind::Activity => {
-            activity::run(worker, active, work.acquired, Kind::Function(function)).await
+            let places = worker.host.guests.places(digest).await;
+            slot.learn(named, Some(places));
+            match slot.turn_into(SlotKind::Activity, &module, places) {
+                true => {
+                    activity::run(worker, active, work.acquired, Kind::Function(function)).await
+                }
+                false => no_room().await,
+            }
         }
     }
 }

@@ -3,22 +3,19 @@
 //!
 //! More gain nothing, and cost: after a thousand other executions have run, nothing that a step
 //! needs of its instance is left in the processor's caches, so each step takes twice as long. An
-//! execution beyond the limit waits in a queue; the next one runs when another has ended, or waits
-//! for something that takes its time.
+//! execution beyond the limit waits in a queue, in which modules take turns; the next one runs when
+//! another has ended, or waits for something that takes its time.
 //!
 //! The limit depends on how long a commit takes ([`CommitLatency`]). While nothing in the queue
 //! moves, since those that run compute or have many steps to go, the limit grows.
 
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use segno_core::time::Millis;
+use segno_core::{time::Millis, value::Text};
 use segno_env::Runtime;
 use tokio::sync::oneshot;
 
-use crate::{commit_latency::CommitLatency, host::Host, metrics::Metrics};
+use crate::{commit_latency::CommitLatency, fair_queue::FairQueue, host::Host, metrics::Metrics};
 
 /// Executions for each processor, however short commits are: ready commands gather, and commits
 /// carry more.
@@ -46,7 +43,8 @@ struct Queue {
     running: usize,
     /// The amount by which the limit was raised since the queue stood still.
     raised: usize,
-    waiting: VecDeque<oneshot::Sender<RunPermit>>,
+    /// By module: they take turns.
+    waiting: FairQueue<Text, oneshot::Sender<RunPermit>>,
     /// Whether an execution was admitted since the last check.
     moved: bool,
     watched: bool,
@@ -67,10 +65,10 @@ impl RunLimiter {
         }))
     }
 
-    /// A permit, at once or in the order of the queue.
-    pub async fn permit(&self) -> RunPermit {
+    /// A permit for an execution of this module, at once or in the order of the queue.
+    pub async fn permit(&self, module: &str) -> RunPermit {
         loop {
-            let waiting = match self.admit_or_queue() {
+            let waiting = match self.admit_or_queue(module) {
                 Ok(permit) => return permit,
                 Err(waiting) => waiting,
             };
@@ -81,13 +79,13 @@ impl RunLimiter {
         }
     }
 
-    fn admit_or_queue(&self) -> Result<RunPermit, oneshot::Receiver<RunPermit>> {
+    fn admit_or_queue(&self, module: &str) -> Result<RunPermit, oneshot::Receiver<RunPermit>> {
         let mut queue = self.queue();
         if let Some(permit) = self.admit_now(&mut queue) {
             return Ok(permit);
         }
         let (admit, waiting) = oneshot::channel();
-        queue.waiting.push_back(admit);
+        queue.waiting.push(Text::from(module), admit);
         self.count(&queue);
         if !std::mem::replace(&mut queue.watched, true) {
             self.0.runtime.spawn("run queue", Box::pin(self.clone().watch()));
@@ -131,7 +129,7 @@ impl RunLimiter {
     fn admit_waiting(&self, mut queue: MutexGuard<'_, Queue>) {
         let mut admitted = Vec::new();
         while queue.running < self.limit(&queue)
-            && let Some(admit) = queue.waiting.pop_front()
+            && let Some(admit) = queue.waiting.pop()
         {
             if admit.is_closed() {
                 continue;
@@ -207,7 +205,8 @@ mod tests {
     async fn the_next_runs_when_one_ends_in_the_order_of_the_queue() {
         let limiter = limiter(Duration::ZERO);
         let mut running = all_permits(&limiter);
-        let (mut first, mut second) = (Box::pin(limiter.permit()), Box::pin(limiter.permit()));
+        let (mut first, mut second) =
+            (Box::pin(limiter.permit("m")), Box::pin(limiter.permit("m")));
         assert!(first.as_mut().now_or_never().is_none());
         assert!(second.as_mut().now_or_never().is_none());
         running.pop();
@@ -223,9 +222,9 @@ mod tests {
     async fn who_left_the_queue_takes_no_permit() {
         let limiter = limiter(Duration::ZERO);
         let running = all_permits(&limiter);
-        let mut gone = Box::pin(limiter.permit());
+        let mut gone = Box::pin(limiter.permit("m"));
         assert!(gone.as_mut().now_or_never().is_none());
-        let mut waiting = Box::pin(limiter.permit());
+        let mut waiting = Box::pin(limiter.permit("m"));
         assert!(waiting.as_mut().now_or_never().is_none());
         drop(gone);
         drop(running);
@@ -239,7 +238,7 @@ mod tests {
         let limiter = limiter(Duration::ZERO);
         let mut running = all_permits(&limiter);
         for _ in 0..3 * PER_PROCESSOR {
-            running.push(limiter.permit().await);
+            running.push(limiter.permit("m").await);
         }
         running.clear();
         assert_eq!(all_permits(&limiter).len(), PER_PROCESSOR, "as at the beginning");

@@ -53,7 +53,7 @@ pub(super) async fn perform(
     let linked = loaded.activity(&wasm.engine, !grants.dirs.is_empty()).await?.clone();
     let secrets = grants.read_secrets().map_err(|error| GuestError::Host(error.to_string()))?;
     let secrets = Arc::new(secrets);
-    let budget = wasm.budget();
+    let budget = wasm.budget(module);
     budget.log_room().hide(Arc::clone(&secrets));
     let wasi = match loaded.wasi {
         true => Some(Box::new(RealWasi::new(&grants, &host, budget.log_room())?)),

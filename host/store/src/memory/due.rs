@@ -38,6 +38,7 @@ impl WorkQueue for MemoryStore {
                 id: id.clone(),
                 version: task.version,
                 target: target.to_owned(),
+                module: promise.module_name(),
             })
         });
         Ok(offered.take(limit as usize).collect())

@@ -326,7 +326,12 @@ mod tests {
     fn a_message_says_what_happened_and_nothing_else() {
         let notifications = Notifications::default();
         notifications.add(&[
-            Effect::Ready { id: "a".into(), version: Version(1), target: "poll://w".into() },
+            Effect::Ready {
+                id: "a".into(),
+                version: Version(1),
+                target: "poll://w".into(),
+                module: "".into(),
+            },
             Effect::Settled { id: "б\0".into() },
             Effect::Interrupt(Claim { id: "c".into(), version: Version(7) }),
             Effect::Wanted(OutboxKey::Execute("d".into())),

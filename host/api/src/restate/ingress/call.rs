@@ -142,7 +142,7 @@ async fn create(
 ) -> Result<Reply, ApiError> {
     let _place = api.room().await?;
     let slots = api.host.slots().filter(|_| now);
-    match slots.and_then(|slots| Some((slots.slot()?, slots))) {
+    match slots.and_then(|slots| Some((slots.slot(&new)?, slots))) {
         Some((slot, slots)) => {
             let begun = slots.begin(slot, new, deployment).await;
             Ok(begun.map_err(|_| ApiError::Internal("the start ended early".to_owned()))??)

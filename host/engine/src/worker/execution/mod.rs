@@ -33,7 +33,7 @@ use super::{
     snapshot::{self, Suspended},
     warm::Warm,
 };
-use crate::metrics::ClaimEnd;
+use crate::{metrics::ClaimEnd, target};
 
 /// What was read before the execution began.
 #[derive(Debug, Default)]
@@ -90,7 +90,8 @@ pub async fn run(
     function: FunctionDescription,
 ) -> ClaimEnd {
     let journal_len = work.acquired.head.len;
-    let permit = worker.run_limiter.permit().await;
+    let module = target::module_of(&work.acquired.promise);
+    let permit = worker.run_limiter.permit(&module).await;
     let mut writer = StoredClaim(worker.clone());
     let mut recorder = None;
     let (known, claimed) = (worker.clone(), active.clone());

@@ -8,10 +8,13 @@ use segno_core::{
 };
 
 use super::{ClaimWriter, Execution, LiveEnd};
-use crate::worker::{
-    commands::Completion,
-    error::{ExecutionError, HaltReport},
-    recording::Batch,
+use crate::{
+    target,
+    worker::{
+        commands::Completion,
+        error::{ExecutionError, HaltReport},
+        recording::Batch,
+    },
 };
 
 impl Execution {
@@ -61,7 +64,8 @@ impl Execution {
             () = self.worker.draining.cancelled() => return self.suspend(writer, awaits).await,
             () = hot_wait => return self.suspend(writer, awaits).await,
         };
-        self.permit = Some(self.worker.run_limiter.permit().await);
+        let module = target::module_of(&self.promise);
+        self.permit = Some(self.worker.run_limiter.permit(&module).await);
         if let Some(id) = settled {
             self.read(id).await?;
         }

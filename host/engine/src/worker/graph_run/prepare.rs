@@ -44,7 +44,8 @@ impl Run {
             worker.host.metrics.worker.warm_start();
             return Ok(Self { worker, active, id, coordinator, watch, unseen: VecDeque::new() });
         }
-        let permit = worker.run_limiter.permit().await;
+        let module = work.acquired.promise.module_name();
+        let permit = worker.run_limiter.permit(&module).await;
         let rows = worker.host.store.read().graph_nodes(&id).await?;
         let start = Start::of(&work.acquired.promise).map_err(|error| refused(&error, &rows))?;
         let module = own_module(&worker, &work).await?;

@@ -27,7 +27,7 @@ use super::{
 };
 use crate::{
     metrics::ClaimEnd,
-    slots::{OptimisticStart, StartRequest},
+    slots::{OptimisticStart, Slot, StartRequest},
     target,
 };
 
@@ -48,13 +48,13 @@ impl OptimisticStart for SpeculativeStart {
 }
 
 async fn begin(worker: Arc<WorkerContext>, start: StartRequest) {
-    let (slot, pending) = PendingStart::new(start, &worker);
+    let (mut slot, pending) = PendingStart::new(start, &worker);
     let expected = pending.expected_task();
     let task = &expected.task;
     let active = ActiveClaim::new(Claim { id: task.id.clone(), version: task.version });
     let mut claim = SpeculativeClaim::new(worker.clone(), active.clone(), pending);
     let span = log_span::span(&worker.holder, &expected);
-    let running = run(&worker, &active, expected, &mut claim);
+    let running = run(&worker, &active, expected, &mut claim, &mut slot);
     run::until_it_ends(&worker, &active, running).instrument(span).await;
     if let Some(stored) = claim.stored_otherwise()
         && stored.created
@@ -62,7 +62,8 @@ async fn begin(worker: Arc<WorkerContext>, start: StartRequest) {
     {
         // The invocation is stored with another module or version, and claimed by this host all the
         // same.
-        run::claim(worker, Work { acquired: stored, prefetched: Prefetched::default() }).await;
+        let work = Work { acquired: stored, prefetched: Prefetched::default() };
+        run::claim(worker, work, &mut slot).await;
     }
     drop(slot);
 }
@@ -72,6 +73,7 @@ async fn run(
     active: &Arc<ActiveClaim>,
     expected: TaskReply,
     claim: &mut SpeculativeClaim,
+    slot: &mut Slot,
 ) -> ClaimEnd {
     if worker.speculative_starts && target::is_service(&expected.promise) {
         let work = Work { acquired: expected, prefetched: Prefetched::default() };
@@ -89,7 +91,7 @@ async fn run(
                 return ClaimEnd::Lost;
             }
             let work = Work { acquired: expected, prefetched: Prefetched::default() };
-            return run::under_claim(worker.clone(), active.clone(), work).await;
+            return run::under_claim(worker.clone(), active.clone(), work, slot).await;
         }
         Err(error) => (error, 0),
     };
@@ -117,7 +119,8 @@ async fn prepare(
     let Some(function) = or_store(worker, claim, POLL_TIMEOUT, found).await?? else {
         return Ok(None);
     };
-    let permit = worker.run_limiter.permit();
+    let module = target::module_of(&expected.promise);
+    let permit = worker.run_limiter.permit(&module);
     let permit = or_store(worker, claim, PERMIT_TIMEOUT, permit).await?;
     let preparation = Preparation {
         worker: worker.clone(),

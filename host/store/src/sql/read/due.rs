@@ -86,7 +86,8 @@ const OUTBOX: Select = Select::common(
 
 const READY: Select = Select::common(
     "
-    SELECT promises.n, promises.id, tasks.version, promises.target
+    SELECT promises.n, promises.id, tasks.version, promises.target, promises.made_by, promises.tags,
+           promises.param_headers
       FROM tasks JOIN promises USING (n)
      WHERE tasks.state = 1 AND hosted = 1 AND offered = 1 AND tasks.n > $1 AND timeout_at > $2
      ORDER BY tasks.n LIMIT $3",

@@ -5,13 +5,14 @@ use segno_core::{
     id::{Claim, Holder, NodeName, PromiseId, Version},
     promise::{
         CancelState, HaltReason, Inbox, Lease, Note, Progress, Task, TaskState, TaskStatus, Traps,
+        module_name,
     },
     time::Millis,
 };
 use serde::{Deserialize, Serialize};
 
 use super::{
-    column::{at, id, needed, number, small},
+    column::{at, id, needed, number, small, tags},
     module::digest,
 };
 use crate::{
@@ -137,13 +138,17 @@ pub(crate) fn task(row: &impl Fields, id: &PromiseId) -> Result<Option<Task>, Fa
     }))
 }
 
-/// A task that waits for a worker: `n, id, version, target`.
+/// A task that waits for a worker: `n, id, version, target, made_by, tags, param_headers`.
 pub(crate) fn ready(row: &impl Fields) -> Result<Ready, Failure> {
     let id = id(row, 1)?;
+    let target = needed(row.text(3)?, &id, "target")?.into_owned();
+    let headers = row.text(6)?.map(|headers| tags(&headers, &id)).transpose()?;
+    let tags = tags(&needed(row.text(5)?, &id, "tags")?, &id)?;
     Ok(Ready {
         cursor: number(row, 0, &id, "n")?,
         version: Version(number(row, 2, &id, "version")?.cast_unsigned()),
-        target: needed(row.text(3)?, &id, "target")?.into_owned(),
+        module: module_name(&tags, &headers.unwrap_or_default(), row.int(4)?.is_some()),
+        target,
         id,
     })
 }
