@@ -5,7 +5,7 @@
 //! rows to write and hints come out. What to load for it, [`footprint()`] says.
 //!
 //! In the order a newcomer should read:
-//! - [`id`], [`time`], [`value`], [`address`], [`tags`]: the words;
+//! - [`id`], [`time`], [`value`], [`address`], [`tags`]: the words; [`json`]: what is JSON;
 //! - [`promise`]: promises, tasks, leases, callbacks, the outbox;
 //! - [`object`]: keys whose executions take turns, and their state;
 //! - [`limit`]: how many executions of a function may run, and how fast they begin;
@@ -20,6 +20,7 @@
 
 pub mod address;
 pub mod id;
+pub mod json;
 pub mod tags;
 pub mod time;
 pub mod value;

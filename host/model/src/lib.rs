@@ -7,6 +7,7 @@ mod bundle;
 mod check;
 mod cloud;
 mod event;
+mod flat;
 mod fork;
 mod graph;
 mod handler;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
-use super::{InvocationState, LimitRule, whole};
+use super::{InvocationState, LimitRule, flat::flattened, whole};
 
 /// Parameters of listing limits, or the keys of one.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, IntoParams)]
@@ -71,7 +71,7 @@ pub struct LimitList {
 }
 
 /// A limit with a page of its keys.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, ToSchema)]
 pub struct LimitView {
     /// The limit.
     #[serde(flatten)]
@@ -110,6 +110,9 @@ pub struct LimitKey {
     pub holders: Vec<LimitHolder>,
 }
 
+flattened!(LimitView, limit, keys, next);
+flattened!(LimitChanged, limit, before);
+
 /// The body of `PUT /v1/limits/{module}/{function}`: the whole rule.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(transparent)]
@@ -119,12 +122,13 @@ impl<'de> Deserialize<'de> for SetLimit {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let mut rule = Value::deserialize(from)?;
         whole::numbers(&mut rule);
-        Rule::deserialize(rule).map(Self).map_err(de::Error::custom)
+        // As text again: an error then names the number.
+        serde_json::from_str(&rule.to_string()).map(Self).map_err(de::Error::custom)
     }
 }
 
 /// The answer to setting a limit, or to going back to what the module declares.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, ToSchema)]
 pub struct LimitChanged {
     /// What holds now.
     #[serde(flatten)]

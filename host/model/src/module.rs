@@ -1,11 +1,11 @@
 //! Modules, their functions and imports.
 
 use segno_core::{limit::Rule, object::ModuleFacts, value::Text};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::{Handler, LimitRule};
+use super::{Handler, LimitRule, UnreadableRow, flat::flattened};
 
 /// The kind of a function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -33,10 +33,12 @@ pub struct Retry {
     /// The delay before the second attempt.
     pub initial_ms: u64,
     /// The factor by which each delay is longer than the one before.
+    #[serde(deserialize_with = "number")]
     pub factor: f64,
     /// The longest delay.
     pub max_ms: u64,
     /// The fraction of each delay that is random.
+    #[serde(deserialize_with = "number")]
     pub jitter: f64,
     /// Maximum number of attempts; absent: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -44,6 +46,11 @@ pub struct Retry {
     /// Failure codes that are never retried.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub non_retryable: Vec<u32>,
+}
+
+/// Older hosts took numbers that are not finite, and wrote `null` for them.
+fn number<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or(f64::INFINITY))
 }
 
 /// The kinds of messages to a workflow.
@@ -132,6 +139,17 @@ pub enum ObjectAccess {
 }
 
 impl ModuleDescription {
+    /// Reads what is stored of a module; nothing is stored of one that was not described.
+    ///
+    /// # Errors
+    /// It is no description.
+    pub fn read(stored: &str) -> Result<Self, serde_json::Error> {
+        match stored.trim_ascii() {
+            "" | "{}" => Ok(Self::default()),
+            described => serde_json::from_str(described),
+        }
+    }
+
     /// What decisions know of the module.
     pub fn facts(&self) -> ModuleFacts {
         let is_shared = |function: &&Function| function.access == Some(ObjectAccess::Shared);
@@ -189,7 +207,7 @@ pub struct ModuleDescription {
 }
 
 /// A stored module.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct Module {
     /// The SHA-256 of the component, in hexadecimal.
     pub digest: String,
@@ -206,11 +224,16 @@ pub struct Module {
     pub description: ModuleDescription,
 }
 
+flattened!(Module, description, digest, size, created_at_ms, aliases, in_use);
+
 /// The stored modules.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ModuleList {
     /// The modules, newest first.
     pub modules: Vec<Module>,
+    /// Modules whose descriptions cannot be read: they are listed without functions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unreadable: Vec<UnreadableRow>,
 }
 
 /// The answer to an upload.
@@ -241,6 +264,16 @@ pub struct Undeployed {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_description_of_an_older_host_is_read_with_its_null_for_a_number() {
+        let stored = r#"{"functions":[{"name":"f","kind":"activity","retry":{"initial_ms":1,"factor":null,"max_ms":2,"jitter":null,"max_attempts":3}}],"imports":[],"exports":[]}"#;
+        let read = ModuleDescription::read(stored).expect("it is read");
+        let retry = read.functions[0].retry.as_ref().expect("a policy");
+        assert_eq!((retry.factor, retry.max_attempts), (f64::INFINITY, Some(3)));
+        assert!(ModuleDescription::read("{").is_err());
+        assert_eq!(ModuleDescription::read("").expect("nothing"), ModuleDescription::default());
+    }
 
     #[test]
     fn the_facts_of_a_module_are_what_its_functions_declare() {

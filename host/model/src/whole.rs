@@ -1,8 +1,6 @@
 //! Whole numbers in requests. JSON has one kind of number, so `7.0` is as whole as `7`; stored
 //! numbers are signed, so the maximum is that of a signed number.
 
-use std::fmt;
-
 use serde::{Deserialize, Deserializer, de};
 use serde_json::{Number, Value};
 
@@ -13,34 +11,23 @@ struct Given(i64);
 
 impl<'de> Deserialize<'de> for Given {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_any(Whole).map(Self)
+        let given = Value::deserialize(from)?;
+        if let Some(number) = given.as_i64() {
+            return Ok(Self(number));
+        }
+        if let Some(number) = given.as_u64() {
+            return Err(de::Error::custom(format!("{number} is larger than {}", i64::MAX)));
+        }
+        let whole = given.as_f64().and_then(exact);
+        whole.map(Self).ok_or_else(|| {
+            de::Error::custom(format!("invalid value: {given}, expected a whole number"))
+        })
     }
 }
 
-struct Whole;
-
-impl de::Visitor<'_> for Whole {
-    type Value = i64;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a whole number")
-    }
-
-    fn visit_i64<E: de::Error>(self, number: i64) -> Result<i64, E> {
-        Ok(number)
-    }
-
-    fn visit_u64<E: de::Error>(self, number: u64) -> Result<i64, E> {
-        i64::try_from(number)
-            .map_err(|_| E::custom(format!("{number} is larger than {}", i64::MAX)))
-    }
-
-    fn visit_f64<E: de::Error>(self, number: f64) -> Result<i64, E> {
-        match number.fract() == 0.0 && number.abs() <= EXACT {
-            true => Ok(number as i64),
-            false => Err(E::invalid_value(de::Unexpected::Float(number), &self)),
-        }
-    }
+/// A whole number that was written as a float.
+fn exact(number: f64) -> Option<i64> {
+    (number.fract() == 0.0 && number.abs() <= EXACT).then_some(number as i64)
 }
 
 /// Parses a signed number.
@@ -72,10 +59,9 @@ pub fn unsigned_if_any<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>
 pub fn numbers(value: &mut Value) {
     match value {
         Value::Number(number) => {
-            let float = number.as_f64().filter(|_| number.is_f64());
-            let whole = float.filter(|float| float.fract() == 0.0 && float.abs() <= EXACT);
+            let whole = number.as_f64().filter(|_| number.is_f64()).and_then(exact);
             if let Some(whole) = whole {
-                *number = Number::from(whole as i64);
+                *number = Number::from(whole);
             }
         }
         Value::Array(list) => list.iter_mut().for_each(numbers),

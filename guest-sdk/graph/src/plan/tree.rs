@@ -8,6 +8,9 @@ use serde::{
 };
 use serde_json::{Number, Value};
 
+/// The key under which `serde_json` hands over a number as it is written, where it keeps every digit.
+const NUMBER: &str = "$serde_json::private::Number";
+
 #[derive(Clone, Debug)]
 pub enum Tree {
     Null,
@@ -85,6 +88,14 @@ impl<'de> Visitor<'de> for TreeVisitor {
         Ok(Tree::Number(number.into()))
     }
 
+    fn visit_i128<E: Error>(self, number: i128) -> Result<Tree, E> {
+        number.to_string().parse().map(Tree::Number).map_err(E::custom)
+    }
+
+    fn visit_u128<E: Error>(self, number: u128) -> Result<Tree, E> {
+        number.to_string().parse().map(Tree::Number).map_err(E::custom)
+    }
+
     fn visit_f64<E: Error>(self, number: f64) -> Result<Tree, E> {
         let finite = Number::from_f64(number);
         finite.map(Tree::Number).ok_or_else(|| E::custom("a number is infinite or none"))
@@ -108,8 +119,13 @@ impl<'de> Visitor<'de> for TreeVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Tree, A::Error> {
         let mut table = Vec::new();
-        while let Some(entry) = entries.next_entry()? {
-            table.push(entry);
+        while let Some((key, tree)) = entries.next_entry::<String, Tree>()? {
+            match tree {
+                Tree::Text(digits) if key == NUMBER => {
+                    return digits.parse().map(Tree::Number).map_err(A::Error::custom);
+                }
+                tree => table.push((key, tree)),
+            }
         }
         Ok(Tree::Table(table))
     }

@@ -98,8 +98,11 @@ pub(super) fn compile(
             false => BuildError::Compile { packages: names, output },
         });
     }
+    // By way of a value, since a message is recognised by a field of it: numbers that are read as they are
+    // written get lost on the way.
+    let message = |line| serde_json::from_str(line).and_then(serde_json::from_value::<Message>);
     let messages: Vec<Message> =
-        Message::parse_stream(finished.stdout.as_bytes()).map_while(Result::ok).collect();
+        finished.stdout.lines().filter_map(|line| message(line).ok()).collect();
     if let Some(Err(error)) = units.map(|units| units.keep(&target, &messages, progress)) {
         unshared(&error, progress);
     }

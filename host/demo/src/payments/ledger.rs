@@ -117,7 +117,10 @@ impl Ledger {
         for (number, line) in bytes[..whole].split_inclusive(|&byte| byte == b'\n').enumerate() {
             let malformed =
                 |reason| LedgerError::Malformed { path: path.to_owned(), line: number + 1, reason };
-            match serde_json::from_slice(line).map_err(|error| malformed(error.to_string()))? {
+            // By way of a value: of numbers that are read as they are written, serde does not know
+            // which line they fit.
+            let line = serde_json::from_slice(line).and_then(serde_json::from_value::<Line>);
+            match line.map_err(|error| malformed(error.to_string()))? {
                 Line::First(entry) => ledger.index(entry),
                 Line::Repeat { key, .. } => {
                     let known = ledger.by_key.get(&key).copied();
