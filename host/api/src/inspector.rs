@@ -121,6 +121,9 @@ fn rejected(invalid: &Invalid) -> Rejected {
         Invalid::BadSchema { which, function, .. } => {
             ("invalid-schema", Some(json!({ "which": which, "function": function })))
         }
+        Invalid::BadRetry { function, .. } => {
+            ("invalid-retry", Some(json!({ "function": function })))
+        }
         Invalid::BadMessage { what, name, function, .. } => {
             ("invalid-message", Some(json!({ "kind": what, "name": name, "function": function })))
         }

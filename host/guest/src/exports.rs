@@ -13,7 +13,9 @@ use wasmtime::{
 use super::{
     ActivityContext, Context, Event, Failure, FunctionDescription, FunctionLimits,
     HandlerDescription, MessageDescription, ObjectFunction, Outcome, Payload,
+    border::{failure_is_json, outcome_is_json},
     snapshot::Access,
+    trap::Halt,
     versions::{VERSIONS, interface},
 };
 
@@ -189,7 +191,8 @@ impl Exports {
         input: Payload,
     ) -> wasmtime::Result<Option<Outcome>> {
         let Some(places) = self.places.handlers else { return Ok(None) };
-        let (outcome,) = self.call(store, places.query, (name, input)).await?;
+        let (outcome,) = self.call(store, places.query, (name.clone(), input)).await?;
+        outcome_is_json(&outcome, || format!("answer of `{name}`")).map_err(Halt::Refused)?;
         Ok(Some(outcome))
     }
 
@@ -201,7 +204,11 @@ impl Exports {
         input: Payload,
     ) -> wasmtime::Result<Option<Option<Failure>>> {
         let Some(places) = self.places.handlers else { return Ok(None) };
-        let (refused,) = self.call(store, places.validate, (name, input)).await?;
+        let (refused,) = self.call(store, places.validate, (name.clone(), input)).await?;
+        if let Some(failure) = &refused {
+            let place = || format!("refusal of `{name}`");
+            failure_is_json(failure, place).map_err(Halt::Refused)?;
+        }
         Ok(Some(refused))
     }
 

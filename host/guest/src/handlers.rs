@@ -90,7 +90,7 @@ pub(super) fn with_handlers(
 }
 
 fn parsed(schema: &str) -> Result<Value, String> {
-    let schema: Value = serde_json::from_str(schema).map_err(|error| error.to_string())?;
+    let schema: Value = segno_core::json::parse(schema).map_err(|error| error.to_string())?;
     jsonschema::validator_for(&schema).map_err(|error| error.to_string())?;
     Ok(schema)
 }

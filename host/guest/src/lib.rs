@@ -46,6 +46,7 @@ mod wasi;
 
 // The errors of guests, with their places.
 mod backtrace;
+pub mod border;
 mod panics;
 mod platform;
 mod trap;

@@ -1,6 +1,9 @@
 //! The report about a module, as it is stored and shown.
 
-use segno_core::limit::Rule;
+use segno_core::{
+    json::{self, NotJson},
+    limit::Rule,
+};
 use serde::{Deserialize, Serialize};
 
 use super::{FunctionDescription, FunctionKind, RetryOptions};
@@ -163,9 +166,9 @@ impl FunctionReport {
     ///
     /// # Errors
     /// A schema is not JSON: which one, and the parser's error.
-    pub fn new(function: &FunctionDescription) -> Result<Self, (&'static str, serde_json::Error)> {
+    pub fn new(function: &FunctionDescription) -> Result<Self, (&'static str, NotJson)> {
         let parse = |which, schema: &Option<String>| {
-            let schema = schema.as_ref().map(|text| serde_json::from_str(text));
+            let schema = schema.as_deref().map(json::parse);
             schema.transpose().map_err(|error| (which, error))
         };
         Ok(Self {

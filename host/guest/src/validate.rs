@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use segno_core::id::Digest;
+use segno_core::{id::Digest, json};
 use wasmparser::{Parser, Payload};
 use wasmtime::{
     Engine,
@@ -13,6 +13,7 @@ use wasmtime::{
 use super::{
     FunctionDescription, GuestError, HandlerDescription, HandlerKind, MessageDescription,
     MessageKind, ObjectAccess, ObjectFunction,
+    border::not_finite,
     function_limits::with_limits,
     handlers::with_handlers,
     imports::{self, Interface},
@@ -109,6 +110,14 @@ pub enum Invalid {
         /// The name of the function.
         function: String,
         /// The fault of the schema.
+        reason: String,
+    },
+    /// A described policy cannot be followed.
+    #[error("the description of `{function}` cannot be used: {reason}")]
+    BadRetry {
+        /// The name of the function.
+        function: String,
+        /// The number that is wrong.
         reason: String,
     },
     /// A message is described of a function that there is not, twice, or by no JSON schema.
@@ -375,8 +384,7 @@ fn with_messages(
         if is_signal && !report.signals {
             return Err(bad("the workflow takes no signals".into()));
         }
-        let schema: serde_json::Value =
-            serde_json::from_str(&schema).map_err(|error| bad(error.to_string()))?;
+        let schema = json::parse(&schema).map_err(|error| bad(error.to_string()))?;
         jsonschema::validator_for(&schema).map_err(|error| bad(error.to_string()))?;
         report.messages.push(MessageReport { is_signal, name, schema });
     }
@@ -460,6 +468,9 @@ fn described(functions: &[FunctionDescription]) -> Result<Vec<FunctionReport>, I
         let report = FunctionReport::new(function).map_err(|(which, error)| {
             Invalid::BadSchema { which, function: function.name.clone(), reason: error.to_string() }
         })?;
+        if let Some(reason) = function.retry.as_ref().and_then(not_finite) {
+            return Err(Invalid::BadRetry { function: function.name.clone(), reason });
+        }
         for (which, schema) in [("input", &report.input_schema), ("output", &report.output_schema)]
         {
             let Some(schema) = schema else { continue };

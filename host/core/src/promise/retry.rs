@@ -1,7 +1,7 @@
 //! When a failed attempt is repeated. Randomness comes from hashes, so that the same failure
 //! decides the same wait.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::{
     id::{PromiseId, Version},
@@ -32,15 +32,22 @@ pub struct RetryPolicy {
     /// The wait after the first failure.
     pub initial_ms: u64,
     /// What each later wait is multiplied by.
+    #[serde(deserialize_with = "number")]
     pub factor: f64,
     /// The longest wait.
     pub max_ms: u64,
     /// The fraction of the wait, 0 to 1, that is drawn at random.
+    #[serde(deserialize_with = "number")]
     pub jitter: f64,
     /// Attempts in all, the first included; none: no limit.
     pub max_attempts: Option<u32>,
     /// Failure codes that are final at once, beside those that always are.
     pub non_retryable: Vec<u32>,
+}
+
+/// Older hosts took numbers that are not finite, and wrote `null` for them.
+fn number<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or(f64::INFINITY))
 }
 
 /// What follows a failure.
@@ -111,6 +118,15 @@ mod tests {
             assert!((least..=least + least / 10).contains(&wait(n)), "{n}: {}", wait(n));
             assert_eq!(wait(n), wait(n));
         }
+    }
+
+    #[test]
+    fn a_policy_that_an_older_host_wrote_with_null_keeps_its_other_options() {
+        let written = r#"{"factor":null,"jitter":null,"max_attempts":3}"#;
+        let policy: RetryPolicy = serde_json::from_str(written).expect("a policy");
+        let decide = |attempt| policy.decide(attempt, 500, &PromiseId::from("a"));
+        assert_eq!(decide(3), RetryDecision::GiveUp);
+        assert!(matches!(decide(2), RetryDecision::After(wait) if wait.0 <= 60_000));
     }
 
     #[test]

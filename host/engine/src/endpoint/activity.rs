@@ -23,6 +23,7 @@ use segno_restate::{
 };
 
 use super::{Endpoint, Handler};
+use crate::values::{self, code};
 
 /// The header with the retry policy of a call, from another endpoint.
 pub(super) const RETRY_HEADER: &str = "segno-retry";
@@ -64,10 +65,19 @@ impl Performance {
 }
 
 /// The policy that the caller gave, else that of the function.
-pub(super) fn policy(headers: &[Header], handler: &Handler) -> RetryPolicy {
+///
+/// # Errors
+/// 400: what the caller gave is no policy.
+pub(super) fn policy(headers: &[Header], handler: &Handler) -> Result<RetryPolicy, Failure> {
     let given = headers.iter().find(|header| header.key.eq_ignore_ascii_case(RETRY_HEADER));
-    let given = given.and_then(|header| serde_json::from_str(&header.value).ok());
-    given.unwrap_or_else(|| handler.retry.clone())
+    match given {
+        Some(header) => values::read_policy(&header.value).map_err(|message| Failure {
+            code: code::BAD_REQUEST,
+            message,
+            details: None,
+        }),
+        None => Ok(handler.retry.clone()),
+    }
 }
 
 /// The number of this attempt, from 1, when nothing was stored since the first.

@@ -300,6 +300,13 @@ impl Attempt {
             self.ended(&mut attempt, &cancelled());
             return Phase::Performing(attempt);
         }
+        let policy = match activity::policy(&attempt.input().headers, &self.handler) {
+            Ok(policy) => policy,
+            Err(refused) => {
+                self.ended(&mut attempt, &Outcome::Failure(refused));
+                return Phase::Performing(attempt);
+            }
+        };
         let performance = Performance {
             endpoint: self.endpoint.clone(),
             handler: self.handler.clone(),
@@ -331,7 +338,6 @@ impl Attempt {
                 self.ended(&mut attempt, &cancelled());
             }
             Ok(Outcome::Failure(failed)) => {
-                let policy = activity::policy(&attempt.input().headers, &self.handler);
                 let number = activity::attempt_of(attempt.start());
                 match activity::again(&policy, number, &failed, &invocation) {
                     Some(error) => attempt.fail(error),

@@ -193,7 +193,13 @@ fn decide(
     if active.cancel_requested() {
         return Decision::Settle(cancelled());
     }
-    let policy = policy(promise, kind);
+    let policy = match policy(promise, kind) {
+        Ok(policy) => policy,
+        Err(reason) => {
+            let message = format!("{}; {reason}", failure.message);
+            return Decision::Settle(Outcome::Failure(Failure { message, ..failure.clone() }));
+        }
+    };
     match policy.decide(attempt, failure.code, promise.id()) {
         RetryDecision::GiveUp => Decision::Settle(outcome),
         RetryDecision::After(wait) => {
@@ -208,15 +214,17 @@ fn decide(
 }
 
 /// The retry policy of the call, else of the function, else the default.
-fn policy(promise: &Promise, kind: &Kind) -> RetryPolicy {
-    let said = promise.spec.param.headers.get(tags::RETRY_HEADER);
-    if let Some(policy) = said.and_then(|text| serde_json::from_str(text).ok()) {
-        return policy;
+///
+/// # Errors
+/// That of the call cannot be read.
+fn policy(promise: &Promise, kind: &Kind) -> Result<RetryPolicy, String> {
+    if let Some(said) = promise.spec.param.headers.get(tags::RETRY_HEADER) {
+        return values::read_policy(said);
     }
-    match kind {
+    Ok(match kind {
         Kind::Function(FunctionDescription { retry: Some(options), .. }) => values::policy(options),
         Kind::Function(_) | Kind::Http => RetryPolicy::default(),
-    }
+    })
 }
 
 async fn fulfill(

@@ -6,6 +6,7 @@ use super::{ActivityState, files::Files};
 use crate::{
     HttpRequest, HttpResponse, Level, Outcome, Payload,
     bindings::segno::workflow::{activity, configuration, files, journal, types},
+    border::is_json,
     contract::{CallOptions, Failure, PromiseOptions, RunAnswer, size},
     trap::Halt,
     workflow::check_size,
@@ -22,6 +23,9 @@ impl activity::Host for ActivityState {
         check_size(progress.as_ref().map_or(0, size), limit, || {
             "progress (store what is larger outside, and report where it is)".into()
         })?;
+        if let Some(progress) = &progress {
+            is_json(progress, || "progress".into()).map_err(Halt::Refused)?;
+        }
         self.budget.waited();
         let progress = progress.map(|progress| self.secrets.hide_in(progress));
         Ok(self.host.heartbeat(progress).await)
@@ -34,6 +38,10 @@ impl activity::Host for ActivityState {
         let limit = self.budget.limits().output_bytes;
         let size = request.body.as_ref().map_or(0, size);
         check_size(size, limit, || format!("HTTP request to `{}`", request.url))?;
+        if let Some(body) = &request.body {
+            let place = || format!("body of the HTTP request to `{}`", request.url);
+            is_json(body, place).map_err(Halt::Refused)?;
+        }
         self.budget.waited();
         Ok(self.host.http(request).await)
     }

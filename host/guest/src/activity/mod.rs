@@ -16,13 +16,14 @@ pub(super) use self::imports::for_workflows;
 use self::wasi::RealWasi;
 use super::{
     ActivityContext, ActivityHost, Failure, FunctionKind, GuestError, Outcome, Payload,
+    border::outcome_is_json,
     budget::Budget,
     contract::outcome_size,
     cost,
     described::known,
     exports::Linked,
     policy::{Grants, Secrets},
-    trap::explain,
+    trap::{Halt, explain},
     wasm::Wasm,
     workflow::check_size,
 };
@@ -115,6 +116,7 @@ impl Attempt {
         let outcome = exports.perform(store, function.clone(), input, context).await?;
         let limit = store.data().budget.limits().output_bytes;
         check_size(outcome_size(&outcome), limit, || format!("result of `{function}`"))?;
+        outcome_is_json(&outcome, || format!("result of `{function}`")).map_err(Halt::Refused)?;
         Ok(store.data().secrets.keep_out_of(outcome, function))
     }
 }

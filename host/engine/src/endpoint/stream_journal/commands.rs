@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use segno_core::time::Timestamp;
 use segno_guest::{
-    Answer, Ask, CallOptions, GuestCommand, Journal, Level, Outcome, RunAnswer, Stop,
+    Answer, Ask, CallOptions, GuestCommand, Journal, Level, Outcome, RunAnswer, Stop, border,
     commands::{
         self, AskAboutStep, Cancel, ClearState, GetState, Http, NewPromise, Publish, Send,
         SetState, Settle, Sleep, StepCommand, Undo,
@@ -54,6 +54,7 @@ impl Journal for StreamJournal {
             }
             Ask::RunDone { command, outcome } => match self.running.take() {
                 Some((running, completion_id, _)) if running == command => {
+                    border::run_result(command, &outcome)?;
                     let outcome = values::told(&outcome, self.version);
                     let proposed = self.attempt.propose_run(completion_id, outcome);
                     proposed.map_err(|error| self.stopped(error))?;
@@ -64,6 +65,9 @@ impl Journal for StreamJournal {
                 ))),
             },
             Ask::Finish { outcome } => {
+                if !self.attempt.is_replaying() {
+                    border::result(&outcome)?;
+                }
                 self.finished = Some(outcome);
                 Ok(Answer::Done)
             }
@@ -74,6 +78,10 @@ impl Journal for StreamJournal {
 
 impl StreamJournal {
     fn command(&mut self, command: GuestCommand) -> Result<Answer, Stop> {
+        // What is recorded was checked by whoever recorded it.
+        if !self.attempt.is_replaying() {
+            border::command(&command)?;
+        }
         let index = self.commands;
         self.commands += 1;
         self.begun(index, command).map_err(|error| self.stopped(error))

@@ -5,7 +5,7 @@ use segno_core::{
     id::CommandIndex,
     invocation::{self, Asked, CommandKind, CursorError, Ending, LogLine, RecordBody},
 };
-use segno_guest::{Answer, Ask, GuestCommand, Journal, Level, Outcome, Stop};
+use segno_guest::{Answer, Ask, GuestCommand, Journal, Level, Outcome, Stop, border};
 
 use super::{Open, Recorder};
 use crate::{
@@ -38,6 +38,7 @@ impl Journal for Recorder {
             }
             Ask::RunDone { command, outcome } => match self.running.take() {
                 Some((running, _)) if running == command => {
+                    border::run_result(command, &outcome)?;
                     self.results.push_back((command, outcome));
                     Ok(Answer::Done)
                 }
@@ -88,6 +89,9 @@ impl Recorder {
                 }
                 Ok(invocation::Answer::Live { .. }) => {}
             }
+        }
+        if live {
+            border::command(command)?;
         }
         let index = self.commands;
         if let Some(ledger) = &mut self.ledger {
@@ -169,12 +173,15 @@ impl Recorder {
     }
 
     fn finish(&mut self, outcome: Outcome) -> Result<Answer, Stop> {
-        if let Some(cursor) = &mut self.cursor {
+        let ending = match &mut self.cursor {
             // A replay for a report compares the whole outcome.
-            match cursor.finish(&journals::stored(&outcome, !self.read_only)) {
-                Err(error) => return Err(self.stopped(error)),
-                Ok(Ending::Recorded | Ending::Live) => {}
-            }
+            Some(cursor) => cursor.finish(&journals::stored(&outcome, !self.read_only)),
+            None => Ok(Ending::Live),
+        };
+        match ending {
+            Err(error) => return Err(self.stopped(error)),
+            Ok(Ending::Recorded) => {}
+            Ok(Ending::Live) => border::result(&outcome)?,
         }
         self.finished = Some(outcome);
         Ok(Answer::Done)
