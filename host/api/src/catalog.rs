@@ -8,6 +8,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use axum::http::StatusCode;
 use jsonschema::Validator;
 use segno_core::{
     id::Digest,
@@ -53,6 +54,8 @@ pub struct Entry {
     pub digest: Digest,
     /// The module's description, without the number of its executions.
     pub module: Module,
+    /// Why its description cannot be read, if it cannot.
+    pub unreadable: Option<String>,
 }
 
 impl Modules {
@@ -92,9 +95,9 @@ impl Modules {
 
 impl Entry {
     fn of(row: ModuleRow) -> Self {
-        // A description written by an older host may lack fields.
-        let description: ModuleDescription =
-            serde_json::from_str(&row.description).unwrap_or_default();
+        let described = ModuleDescription::read(&row.description);
+        let unreadable = described.as_ref().err().map(ToString::to_string);
+        let description = described.unwrap_or_default();
         let module = Module {
             digest: row.digest.to_string(),
             size: row.size,
@@ -103,7 +106,7 @@ impl Entry {
             in_use: 0,
             description,
         };
-        Self { digest: row.digest, module }
+        Self { digest: row.digest, module, unreadable }
     }
 
     /// The function with this name.
@@ -153,6 +156,16 @@ impl Api {
             name: name.to_owned(),
             known: modules.aliases(),
         })?;
+        if let Some(reason) = &entry.unreadable {
+            return Err(ApiError::Refused {
+                status: StatusCode::CONFLICT,
+                code: "unreadable-module",
+                reason: format!(
+                    "the description of module `{name}` ({}) cannot be read: {reason}; deploy it again",
+                    entry.digest
+                ),
+            });
+        }
         let found = entry.function(function).ok_or_else(|| {
             let functions = entry.module.description.functions.iter();
             ApiError::UnknownFunction {

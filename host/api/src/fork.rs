@@ -7,6 +7,7 @@ use segno_core::{
     fork::Forked as Stored,
     id::{Digest, PromiseId},
     invocation::CommandKind,
+    json,
     reply::Reply,
     value::Tags,
 };
@@ -133,7 +134,8 @@ async fn fits(api: &Api, prefix: &Prefix, module: Digest, given: &Given) -> Resu
     let modules = api.modules().await?;
     let known = modules.find(&module.to_string()).and_then(|entry| entry.function(name));
     let Some(function) = known else { return Ok(()) };
-    let value = serde_json::from_str(text).unwrap_or_default();
+    let value = json::read(text.as_bytes())
+        .map_err(|error| ApiError::BadField { field: "set", reason: error.to_string() })?;
     let errors = api.output_misfits(module, function, &value);
     match errors.is_empty() {
         true => Ok(()),

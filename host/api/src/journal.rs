@@ -10,10 +10,10 @@ use segno_core::{
 };
 use segno_engine::{
     services::frames::{FRAME, shown_frame},
-    worker::TrapReport,
+    worker::{TrapReport, commands::shown_field},
 };
 use segno_store::{PromiseRow, Store};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::{
     Api, ApiError,
@@ -197,10 +197,7 @@ fn fields(request: &Request) -> Value {
         .map(|field| {
             let value = match &field.value {
                 FieldValue::Inline(bytes) if *field.name == *FRAME => shown_frame(bytes),
-                FieldValue::Inline(bytes) => json_of(bytes),
-                FieldValue::Digest { len, digest } => {
-                    json!({ "bytes": len, "sha256": digest.to_string() })
-                }
+                _ => shown_field(&field),
             };
             (field.name.to_string(), value)
         })

@@ -20,7 +20,7 @@ use super::{
     Api, ApiError,
     body::{Query, Segment, check_type, let_in, read},
     catalog::Entry,
-    model::{DeployQuery, Deployed, Module, ModuleList, Undeployed},
+    model::{DeployQuery, Deployed, Module, ModuleList, Undeployed, UnreadableRow},
     openapi::Refusals,
     state::{refused, unexpected},
 };
@@ -98,8 +98,13 @@ pub async fn deploy(
 pub async fn list(State(api): State<Api>) -> Result<Json<ModuleList>, ApiError> {
     let store = api.look().await?;
     let (modules, in_use) = (api.modules().await?, store.modules().in_use().await?);
+    let unreadable = modules.0.iter().filter_map(|entry| {
+        let (kind, id) = ("module".to_owned(), entry.digest.to_string());
+        Some(UnreadableRow { kind, id, reason: entry.unreadable.clone()? })
+    });
     let modules = modules.0.iter().map(|entry| shown(entry, &in_use)).collect();
-    Ok(Json(ModuleList { modules }))
+    let unreadable = unreadable.collect();
+    Ok(Json(ModuleList { modules, unreadable }))
 }
 
 /// Describes one module.

@@ -8,7 +8,8 @@ use axum::{
     http::{HeaderMap, StatusCode},
 };
 use segno_core::{graph, id::PromiseId, promise::Promise, tags, time::Timestamp};
-use segno_engine::target;
+use segno_engine::{target, values};
+use segno_guest::Payload;
 
 use super::{
     Api, ApiError,
@@ -17,7 +18,6 @@ use super::{
     openapi::Refusals,
     start,
     state::promise_id,
-    values::input_of,
 };
 
 /// The label of a new invocation that says which one it was started in place of.
@@ -50,7 +50,11 @@ pub async fn restart(
         None => free(&api, &id).await?,
     };
     let start = again(&row.promise, new, request.module.as_deref())?;
-    Box::pin(start::begin(api, headers, start, room)).await
+    let bytes = match values::input(&row.promise.spec.param) {
+        Payload::Bytes(bytes) => Some(bytes),
+        Payload::Json(_) => None,
+    };
+    Box::pin(start::begin_with(api, headers, start, bytes, room)).await
 }
 
 /// The request that starts `promise`'s function once more.
@@ -87,12 +91,22 @@ fn again(
     let mut labels: BTreeMap<String, String> = labels.collect();
     labels.insert(RESTART_OF.to_owned(), promise.id().to_string());
     let spec = &promise.spec;
+    let input = values::read_json(&values::input(&spec.param)).map_err(|reason| {
+        ApiError::Refused {
+            status: StatusCode::CONFLICT,
+            code: "unreadable-input",
+            reason: format!(
+                "the input of `{}` is not JSON, and cannot be passed on: {reason}; start the function with another one",
+                promise.id()
+            ),
+        }
+    })?;
     let begun = tags::delay(&spec.tags).unwrap_or(spec.created_at).max(spec.created_at);
     let limit = (spec.timeout_at < Timestamp::NEVER)
         .then(|| u64::try_from(spec.timeout_at.0.saturating_sub(begun.0)).unwrap_or_default());
     Ok(StartInvocation {
         target: format!("{module}/{}", target::function_of(promise)),
-        input: input_of(&spec.param),
+        input,
         id: Some(new),
         labels,
         timeout_ms: limit,

@@ -16,7 +16,11 @@ use segno_core::{
     time::{Millis, Timestamp},
     value::{Tags, Value as Stored},
 };
-use segno_engine::traces::{TRACEPARENT, TraceContext};
+use segno_engine::{
+    traces::{TRACEPARENT, TraceContext},
+    values,
+};
+use segno_guest::Payload;
 use segno_store::PromiseRow;
 use serde_json::Value;
 use tokio::sync::OwnedSemaphorePermit;
@@ -65,6 +69,17 @@ pub(super) async fn begin(
     request: StartInvocation,
     room: BodyRoom,
 ) -> Result<(StatusCode, Json<Started>), ApiError> {
+    begin_with(api, headers, request, None, room).await
+}
+
+/// The same with an input of `bytes`, which no request can say.
+pub(super) async fn begin_with(
+    api: Api,
+    headers: HeaderMap,
+    request: StartInvocation,
+    bytes: Option<Vec<u8>>,
+    room: BodyRoom,
+) -> Result<(StatusCode, Json<Started>), ApiError> {
     let target = Target::parse(&request.target)?;
     let given = request.id.clone().map(new_id).transpose()?;
     // The permit comes first, so that an overloaded host spends nothing on requests that it
@@ -87,7 +102,7 @@ pub(super) async fn begin(
         PromiseId::new(format!("{}-{nonce:016x}", target.function().replace('/', ".")))
     });
     let Prepared { mut new, module, is_plain } =
-        prepare(&api, id.clone(), &target, &request).await?;
+        prepare(&api, id.clone(), &target, &request, bytes).await?;
     // The parent span is stored with the invocation: another incarnation or host that exports the
     // spans later uses the same trace.
     let parent = headers.get(TRACEPARENT).and_then(|header| header.to_str().ok());
@@ -183,9 +198,13 @@ async fn prepare(
     id: PromiseId,
     target: &Target<'_>,
     request: &StartInvocation,
+    bytes: Option<Vec<u8>>,
 ) -> Result<Prepared, ApiError> {
     let Resolved { digest, function, by_alias } = target.resolve(api).await?;
-    let errors = api.misfits(digest, &function, &request.input);
+    let errors = match bytes {
+        Some(_) => Vec::new(),
+        None => api.misfits(digest, &function, &request.input),
+    };
     if !errors.is_empty() {
         return Err(ApiError::BadInput { target: request.target.clone(), errors });
     }
@@ -207,7 +226,10 @@ async fn prepare(
         Some(length) => in_time(begins, length)?,
         None => by_default(begins, function.timeout_ms),
     };
-    let param = param(&target.function(), &request.input);
+    let param = match bytes {
+        Some(bytes) => values::param(&target.function(), &Payload::Bytes(bytes), Tags::new()),
+        None => param(&target.function(), &request.input),
+    };
     let new = NewPromise { id, param, tags, timeout_at };
     // A deployment is called under a claim.
     let is_plain = function.access.is_none() && !target.is_service();
@@ -221,7 +243,7 @@ pub(super) async fn to_be_made(
     request: &StartInvocation,
 ) -> Result<NewPromise, ApiError> {
     let target = Target::parse(&request.target)?;
-    Ok(prepare(api, id, &target, request).await?.new)
+    Ok(prepare(api, id, &target, request, None).await?.new)
 }
 
 /// Labels as tags.

@@ -1,6 +1,5 @@
 //! Values of promises as JSON, in the encoding that workers use.
 
-use base64::prelude::{BASE64_STANDARD, Engine as _};
 use segno_core::value::{Bytes, Tags, Value as Stored};
 use segno_engine::values;
 use segno_guest::Payload;
@@ -23,18 +22,12 @@ pub fn stored_failure(failure: &FailureView) -> Stored {
     stored(&json!(failure))
 }
 
-/// Bytes as JSON, if they are; otherwise as an object that marks them as bytes.
+/// Bytes as JSON, if they are; otherwise as an object that marks them as a text or bytes.
 pub fn json_of(bytes: &[u8]) -> Value {
-    if bytes.is_empty() {
-        return Value::Null;
-    }
-    serde_json::from_slice(bytes).unwrap_or_else(|_| match std::str::from_utf8(bytes) {
-        Ok(text) => Value::from(text),
-        Err(_) => json!({ "base64": BASE64_STANDARD.encode(bytes) }),
-    })
+    values::shown(bytes)
 }
 
-/// The input in the parameter of an invocation: one argument as it is, none as `null`, several as
+/// The input in the parameter of an invocation, for people: one argument as it is, none as `null`, several as
 /// an array.
 pub fn input_of(param: &Stored) -> Value {
     values::payload_json(&values::input(param))

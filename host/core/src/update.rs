@@ -1,10 +1,9 @@
 //! Updates: signals that a workflow answers. An update is told to it as a signal with a name of its
 //! own, and the workflow settles the promise that the signal names.
 
-use serde::de::IgnoredAny;
-
 use crate::{
     id::PromiseId,
+    json::{self, NotJson},
     value::{Text, Value},
 };
 
@@ -34,12 +33,15 @@ pub fn readdressed(told: &Value, answer: &PromiseId) -> Option<Value> {
     Some(Value { headers: told.headers.clone(), ..Value::of(data) })
 }
 
-/// The payload of the signal: `{"promise": …, "input": …}`; none: `input` is no JSON.
-pub fn payload(answer: &PromiseId, input: &str) -> Option<Value> {
-    serde_json::from_str::<IgnoredAny>(input).ok()?;
+/// The payload of the signal: `{"promise": …, "input": …}`.
+///
+/// # Errors
+/// `input` is not JSON.
+pub fn payload(answer: &PromiseId, input: &str) -> Result<Value, NotJson> {
+    json::check(input)?;
     let answer = serde_json::Value::from(answer.as_str());
     let text = format!(r#"{{"promise":{answer},"input":{input}}}"#);
-    Some(Value::of(text.into_bytes()))
+    Ok(Value::of(text.into_bytes()))
 }
 
 #[cfg(test)]
@@ -51,7 +53,7 @@ mod tests {
         let input = r#"{"promise":"x", "n": 1.0}"#;
         let told = payload(&PromiseId::from("a \"b\"/a/0"), input).expect("it is JSON");
         let again = readdressed(&told, &PromiseId::from("c/a/1"));
-        assert_eq!(again, payload(&PromiseId::from("c/a/1"), input));
+        assert_eq!(again, payload(&PromiseId::from("c/a/1"), input).ok());
         assert_eq!(readdressed(&Value::of(&b"1"[..]), &PromiseId::from("c")), None);
     }
 }

@@ -58,9 +58,9 @@ pub(super) fn update(
         return Err(Conflict::JournalGrew { id, given, current }.into());
     }
     let answer = invocation.answer(task.signals);
-    let Some(payload) = update::payload(&answer, input) else {
-        return Err(Refusal::BadRequest("the input of an update has to be JSON".to_owned()));
-    };
+    let payload = update::payload(&answer, input).map_err(|reason| {
+        Refusal::BadRequest(format!("the input of the update `{name}` is not JSON: {reason}"))
+    })?;
     if draft.promise(&answer).is_some() {
         return Err(Refusal::IdTaken { id: answer });
     }

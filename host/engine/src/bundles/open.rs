@@ -114,13 +114,17 @@ async fn fill(contents: &Contents, store: &MemoryStore) -> Result<(), StoreError
         // A module whose component is not here has its names all the same.
         let component: Arc<[u8]> = held.component.as_deref().unwrap_or_default().into();
         let plain = NewModule::plain(module.digest, component, module.created_at);
-        // What cannot be read of a description is left out: it is for people.
-        let described = serde_json::from_str::<ModuleDescription>(&module.description);
-        let module = match described {
-            Ok(known) => {
-                NewModule { facts: known.facts(), description: module.description.clone(), ..plain }
+        let description = module.description.clone();
+        let module = match ModuleDescription::read(&description) {
+            Ok(known) => NewModule { facts: known.facts(), description, ..plain },
+            // Who asks for its functions is told why there are none.
+            Err(error) => {
+                tracing::warn!(
+                    "the description of module {} cannot be read: {error}",
+                    plain.digest
+                );
+                NewModule { description, ..plain }
             }
-            Err(_) => plain,
         };
         store.modules().put(module).await?;
     }

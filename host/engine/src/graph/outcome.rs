@@ -2,6 +2,7 @@
 
 use segno_core::{
     id::PromiseId,
+    json::NotJson,
     promise::{Promise, Settlement, Verdict},
 };
 use segno_graph::{
@@ -41,10 +42,17 @@ pub fn place<'a>(run: &PromiseId, id: &'a PromiseId) -> Option<Place<'a>> {
     Some(Place::Attempt(node, attempt.parse().ok()?))
 }
 
-/// How an attempt ended, and its output.
+/// How an attempt ended, and its output. An output that cannot be read is a failure.
 pub fn outcome(settlement: &Settlement) -> (NodeOutcome<()>, Json) {
     let outcome = match settlement.verdict {
-        Verdict::Resolved => return (NodeOutcome::Succeeded(()), output(settlement)),
+        Verdict::Resolved => match read(settlement) {
+            Ok(output) => return (NodeOutcome::Succeeded(()), output),
+            Err(reason) => NodeOutcome::Failed(FailureDetail {
+                code: code::REFUSED,
+                message: format!("the output is not JSON: {reason}"),
+                details: None,
+            }),
+        },
         Verdict::Rejected => NodeOutcome::Failed(detail(settlement)),
         Verdict::TimedOut => NodeOutcome::TimedOut,
         Verdict::Canceled => NodeOutcome::Cancelled,
@@ -60,12 +68,15 @@ pub fn delivery(settlement: &Settlement) -> Delivery {
     }
 }
 
-/// The output of a promise that resolved.
+/// The output of a node that completed; one that an older host took, and is not JSON, is marked.
 pub fn output(settlement: &Settlement) -> Json {
-    settlement
-        .value
-        .as_ref()
-        .map_or(Json::Null, |value| values::payload_json(&values::payload(value)))
+    let value = settlement.value.as_ref();
+    value.map_or(Json::Null, |value| values::payload_json(&values::payload(value)))
+}
+
+fn read(settlement: &Settlement) -> Result<Json, NotJson> {
+    let value = settlement.value.as_ref();
+    value.map_or(Ok(Json::Null), |value| values::read_json(&values::payload(value)))
 }
 
 /// What the failure of a promise says.

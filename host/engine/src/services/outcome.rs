@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use segno_core::{
     invocation::StepResult,
+    json,
     value::{Payload as Stored, Text},
 };
 use segno_guest::{Failure, Outcome as GuestOutcome, Payload};
@@ -17,10 +18,9 @@ use crate::values::{code, journals};
 
 /// Bytes as a payload: JSON where they are JSON, so that people and other languages can read them.
 pub fn payload(bytes: &[u8]) -> Payload {
-    let json = std::str::from_utf8(bytes).ok().filter(|text| {
-        serde_json::from_str::<&serde_json::value::RawValue>(text)
-            .is_ok_and(|value| value.get().len() == text.len())
-    });
+    let json = std::str::from_utf8(bytes)
+        .ok()
+        .filter(|text| text.trim_ascii().len() == text.len() && json::check(text).is_ok());
     match json {
         Some(text) => Payload::Json(text.to_owned()),
         None => Payload::Bytes(bytes.to_vec()),
@@ -52,11 +52,16 @@ pub fn told(failure: &Failure) -> wire::Failure {
         code::CANCELLED => u32::from(failure::CONFLICT),
         code => code,
     };
+    // Details of other shapes have no place there.
     let details = match &failure.details {
-        Some(Payload::Json(text)) => serde_json::from_str::<Map<String, Json>>(text).ok(),
-        _ => None,
+        Some(Payload::Json(text)) => json::read(text.as_bytes()).unwrap_or_default(),
+        _ => Json::Null,
     };
-    let metadata = details.into_iter().flatten().map(|(key, value)| match value {
+    let details = match details {
+        Json::Object(facts) => facts,
+        _ => Map::new(),
+    };
+    let metadata = details.into_iter().map(|(key, value)| match value {
         Json::String(value) => FailureMetadata { key, value },
         other => FailureMetadata { key, value: other.to_string() },
     });

@@ -8,14 +8,18 @@
 //! bytes instead of JSON    data as it is, headers content-type: application/octet-stream, segno:func: ship
 //! ```
 
+use std::borrow::Cow;
+
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use segno_core::{
+    address,
+    json::{self, NotJson},
     promise::{Promise, RetryPolicy, Settlement, Verdict},
     saga::StepTags,
     value::{Bytes, Tags, Value},
 };
 use segno_guest::{Failure, Outcome, Payload, RetryOptions};
-use serde_json::json;
+use serde_json::{Value as Json, json, value::RawValue};
 
 /// The header that names the function when the data are not JSON.
 const FUNCTION: &str = "segno:func";
@@ -46,7 +50,10 @@ pub fn param(function: &str, input: &Payload, mut headers: Tags) -> Value {
             data.push_str("{\"func\":");
             data.push_str(&json!(function).to_string());
             data.push_str(",\"args\":[");
-            data.push_str(if text.trim().is_empty() { "null" } else { text });
+            match text.trim_ascii().is_empty() {
+                true => data.push_str("null"),
+                false => data.push_str(&embedded(text)),
+            }
             data.push_str("]}");
             data.into_bytes().into()
         }
@@ -71,17 +78,15 @@ pub fn param_again(before: &Value, input: &Payload) -> Value {
 /// The same for external workers, whose functions take several arguments: a JSON array is the
 /// argument list, `null` is the empty one.
 pub fn param_of_arguments(function: &str, input: &Payload, headers: Tags) -> Value {
-    let arguments = match input {
-        Payload::Json(text) => serde_json::from_str::<serde_json::Value>(text).ok(),
-        Payload::Bytes(_) => None,
+    let Payload::Json(text) = input else { return param(function, input, headers) };
+    let arguments = match text.trim_ascii() {
+        "" | "null" => "[]",
+        list if list.starts_with('[') => list,
+        _ => return param(function, input, headers),
     };
-    let arguments = match arguments {
-        Some(list @ serde_json::Value::Array(_)) => list,
-        Some(serde_json::Value::Null) => json!([]),
-        Some(_) | None => return param(function, input, headers),
-    };
-    let data = json!({ "func": function, "args": arguments });
-    Value { headers, data: data.to_string().into_bytes().into() }
+    let (function, arguments) = (json!(function), embedded(arguments));
+    let data = format!("{{\"func\":{function},\"args\":{arguments}}}");
+    Value { headers, data: data.into_bytes().into() }
 }
 
 /// The name of the function in the parameter of an invocation.
@@ -100,7 +105,6 @@ pub fn function(param: &Value) -> Option<String> {
 /// The input in the parameter of an invocation: one argument as it is, none as `null` or as the
 /// object of named arguments, several as an array.
 pub fn input(param: &Value) -> Payload {
-    use serde_json::value::RawValue;
     #[derive(serde::Deserialize)]
     struct Call<'a> {
         #[serde(borrow, default)]
@@ -125,7 +129,32 @@ pub fn input(param: &Value) -> Payload {
                 Payload::Json(format!("[{}]", args.join(",")))
             }
         },
-        Err(_) => payload(param),
+        Err(_) => match pasted(&param.data) {
+            Some(text) => Payload::Json(text.to_owned()),
+            // Another program's: a text of it that is not JSON is bytes.
+            None => match payload(param) {
+                Payload::Json(text) if json::read(text.as_bytes()).is_err() => {
+                    Payload::Bytes(text.into_bytes())
+                }
+                payload => payload,
+            },
+        },
+    }
+}
+
+/// The input in a parameter that an older host wrote around a text which is not JSON.
+fn pasted(data: &[u8]) -> Option<&str> {
+    let rest = std::str::from_utf8(data).ok()?.strip_prefix("{\"func\":")?;
+    let mut names = serde_json::Deserializer::from_str(rest).into_iter::<String>();
+    names.next()?.ok()?;
+    rest[names.byte_offset()..].strip_prefix(",\"args\":[")?.strip_suffix("]}")
+}
+
+/// A guest's JSON as a part of other JSON. What an older host recorded, and is not JSON, is marked.
+fn embedded(text: &str) -> Cow<'_, str> {
+    match serde_json::from_str::<&RawValue>(text) {
+        Ok(_) => Cow::Borrowed(text),
+        Err(_) => Cow::Owned(shown(text.as_bytes()).to_string()),
     }
 }
 
@@ -155,7 +184,7 @@ pub fn value(payload: &Payload) -> Value {
 /// A failure as the value of a rejected promise.
 pub fn failure_value(failure: &Failure) -> Value {
     let details = failure.details.as_ref().map(|details| match details {
-        Payload::Json(text) => serde_json::from_str(text).unwrap_or_else(|_| json!(text)),
+        Payload::Json(text) => shown(text.as_bytes()),
         Payload::Bytes(bytes) => json!({ "bytes": bytes }),
     });
     // SDKs in other languages recognise the first field and raise an error with the message.
@@ -173,7 +202,7 @@ pub fn failure(value: Option<&Value>) -> Failure {
     struct Body {
         code: Option<u32>,
         message: Option<String>,
-        details: Option<serde_json::Value>,
+        details: Option<Json>,
     }
     let Some(value) = value else {
         return Failure {
@@ -216,6 +245,24 @@ pub fn told(promise: &Promise) -> Option<Outcome> {
     Some(told)
 }
 
+/// The outcome that a guest is told of a promise for the first time. A value from outside, which its
+/// protocol does not look at, is refused if it is not JSON. A replay tells what was told.
+pub fn first_told(promise: &Promise) -> Option<Outcome> {
+    let told = told(promise)?;
+    let is_ours = promise.target().is_some_and(address::is_internal);
+    if !is_ours
+        && let Outcome::Success(Payload::Json(text)) = &told
+        && let Err(reason) = json::check(text)
+    {
+        return Some(Outcome::Failure(Failure {
+            code: code::REFUSED,
+            message: format!("the value of promise `{}` is not JSON: {reason}", promise.id()),
+            details: None,
+        }));
+    }
+    Some(told)
+}
+
 /// The outcome of a settlement.
 pub fn outcome(settlement: &Settlement) -> Outcome {
     match settlement.verdict {
@@ -249,17 +296,20 @@ pub fn verdict(outcome: &Outcome) -> (Verdict, Value) {
 }
 
 /// How a promise of an object with this outcome stands, as the contract says it. None: nobody has
-/// settled it.
+/// settled it. A value that cannot be read is a failure.
 pub fn standing(outcome: Option<Outcome>) -> Outcome {
     let text = match outcome {
         None => "null".to_owned(),
-        // A text of JSON is repeated as it is: it may hold numbers that a parser would change.
-        Some(Outcome::Success(Payload::Json(text)))
-            if serde_json::from_str::<serde::de::IgnoredAny>(&text).is_ok() =>
-        {
-            format!("{{\"resolved\":{text}}}")
-        }
-        Some(Outcome::Success(Payload::Json(text))) => json!({ "resolved": text }).to_string(),
+        Some(Outcome::Success(Payload::Json(text))) => match json::check(&text) {
+            Ok(()) => format!("{{\"resolved\":{text}}}"),
+            Err(reason) => {
+                return Outcome::Failure(Failure {
+                    code: code::FAILED,
+                    message: format!("the value of the promise is not JSON: {reason}"),
+                    details: None,
+                });
+            }
+        },
         Some(Outcome::Success(Payload::Bytes(bytes))) => {
             json!({ "resolved_base64": BASE64_STANDARD.encode(bytes) }).to_string()
         }
@@ -273,11 +323,44 @@ pub fn standing(outcome: Option<Outcome>) -> Outcome {
 }
 
 /// A payload as JSON: bytes become an object that marks them.
-pub fn payload_json(payload: &Payload) -> serde_json::Value {
+///
+/// # Errors
+/// It was stored by an older host, which did not look, and is not JSON.
+pub fn read_json(payload: &Payload) -> Result<Json, NotJson> {
     match payload {
-        Payload::Json(text) => serde_json::from_str(text).unwrap_or_else(|_| json!(text)),
+        Payload::Json(text) if text.trim_ascii().is_empty() => Ok(Json::Null),
+        Payload::Json(text) => json::read(text.as_bytes()),
+        Payload::Bytes(bytes) => Ok(json!({ "base64": BASE64_STANDARD.encode(bytes) })),
+    }
+}
+
+/// A payload for people, as [`shown`] shows it.
+pub fn payload_json(payload: &Payload) -> Json {
+    match payload {
+        Payload::Json(text) => shown(text.as_bytes()),
         Payload::Bytes(bytes) => json!({ "base64": BASE64_STANDARD.encode(bytes) }),
     }
+}
+
+/// Stored bytes for people: JSON as it is, nothing as `null`. What is not JSON is marked, and cannot be
+/// taken for a value: a text as `{"not_json": TEXT, "reason": …}`, bytes as `{"base64": …}`.
+pub fn shown(bytes: &[u8]) -> Json {
+    if bytes.trim_ascii().is_empty() {
+        return Json::Null;
+    }
+    json::read(bytes).unwrap_or_else(|reason| match std::str::from_utf8(bytes) {
+        Ok(text) => json!({ "not_json": text, "reason": reason.to_string() }),
+        Err(_) => json!({ "base64": BASE64_STANDARD.encode(bytes) }),
+    })
+}
+
+/// A policy that travels with a call, in the header [`tags::RETRY_HEADER`](segno_core::tags::RETRY_HEADER).
+///
+/// # Errors
+/// It cannot be read, in words.
+pub fn read_policy(header: &str) -> Result<RetryPolicy, String> {
+    serde_json::from_str(header)
+        .map_err(|error| format!("the retry policy of the call cannot be read: {error}"))
 }
 
 /// The retry options of a guest as the core's policy.
@@ -289,5 +372,55 @@ pub fn policy(options: &RetryOptions) -> RetryPolicy {
         jitter: options.jitter,
         max_attempts: options.max_attempts,
         non_retryable: options.non_retryable.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn json(text: &str) -> Payload {
+        Payload::Json(text.to_owned())
+    }
+
+    #[test]
+    fn an_input_comes_back_from_its_parameter_digit_by_digit() {
+        for text in ["123456789012345678901234567890", "{\"a\": [1.50, 1e400]}", "[1, 2]", "\"é\""]
+        {
+            let stored = param("ship", &json(text), Tags::new());
+            assert_eq!(input(&stored), json(text));
+        }
+        let listed = param_of_arguments("f", &json("[10000000000000000000001, 1.0]"), Tags::new());
+        assert_eq!(&*listed.data, br#"{"func":"f","args":[10000000000000000000001, 1.0]}"#);
+        for nothing in ["", " ", "null"] {
+            let stored = param_of_arguments("f", &json(nothing), Tags::new());
+            assert_eq!(&*stored.data, br#"{"func":"f","args":[]}"#);
+        }
+    }
+
+    #[test]
+    fn what_an_older_host_stored_is_read_as_what_it_is() {
+        // A host that did not look pasted the text.
+        let old = Value::of(&br#"{"func":"a\"b","args":[NaN]}"#[..]);
+        assert_eq!(input(&old), json("NaN"));
+        assert!(read_json(&input(&old)).is_err());
+        let marked = json!({ "not_json": "NaN", "reason": "NaN at column 1" });
+        assert_eq!(payload_json(&input(&old)), marked);
+        assert_eq!(input(&Value::of(&b"plain"[..])), Payload::Bytes(b"plain".to_vec()));
+        assert_eq!(input(&Value::default()), json("null"));
+        // It is never pasted again.
+        let again = param("f", &json("NaN"), Tags::new());
+        assert_eq!(input(&again), json(&marked.to_string()));
+        let details = Some(json("NaN"));
+        let failed = Failure { code: 1, message: "no".to_owned(), details };
+        assert_eq!(failure(Some(&failure_value(&failed))).details, Some(json(&marked.to_string())));
+        let half = r#"{"name":"Ann \ud83d"}"#;
+        assert_eq!(payload_json(&json(half))["not_json"], half);
+        let standing = standing(Some(Outcome::Success(json(half))));
+        assert!(
+            matches!(standing, Outcome::Failure(failure) if failure.message.contains("half of"))
+        );
+        assert_eq!(shown(b""), Json::Null);
+        assert_eq!(shown(&[0xff]), json!({ "base64": "/w==" }));
     }
 }

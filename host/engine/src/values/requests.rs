@@ -1,6 +1,6 @@
 //! Requests that hosts send, as the parameter of `segno:http` has them:
 //! `{"method": "POST", "url": "…", "headers": [["name", "value"], …], "body": …}`, where a body of
-//! bytes is `{"base64": "…"}` and one that is missing is null.
+//! bytes is `{"base64": "…"}` and one that is missing is null. JSON that looks like one of these has `"body_is_json": true` beside it.
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use segno_core::value::{Tags, Value};
@@ -13,12 +13,18 @@ use crate::target::HTTP;
 
 /// The parameter of the step that sends this request.
 pub fn request_param(request: &HttpRequest, headers: Tags) -> Value {
-    let step = json!({
+    let mut step = json!({
         "method": request.method,
         "url": request.url,
         "headers": request.headers,
         "body": request.body.as_ref().map(payload_json),
     });
+    let body = &step["body"];
+    if matches!(request.body, Some(Payload::Json(_)))
+        && (body.is_null() || marks_bytes(body).is_some())
+    {
+        step["body_is_json"] = json!(true);
+    }
     param(HTTP, &Payload::Json(step.to_string()), headers)
 }
 
@@ -32,8 +38,12 @@ pub fn request(param: &Value) -> Result<HttpRequest, String> {
     };
     let step: Step = serde_json::from_str(&step)
         .map_err(|error| format!("the parameter of an HTTP step is wrong: {error}"))?;
-    let Step { method, url, headers, body } = step;
-    Ok(HttpRequest { method, url, headers, body: body.map(body_of) })
+    let Step { method, url, headers, body, body_is_json } = step;
+    let body = match body {
+        body if body_is_json => Some(Payload::Json(body.unwrap_or_default().to_string())),
+        body => body.map(body_of),
+    };
+    Ok(HttpRequest { method, url, headers, body })
 }
 
 #[derive(Deserialize)]
@@ -43,6 +53,8 @@ struct Step {
     #[serde(default, deserialize_with = "headers")]
     headers: Vec<(String, String)>,
     body: Option<Json>,
+    #[serde(default)]
+    body_is_json: bool,
 }
 
 /// A list of pairs, or an object of texts by name, as plans have them.
@@ -70,12 +82,14 @@ fn headers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<(String, St
 
 /// Bytes are marked by an object that has nothing but them.
 fn body_of(body: Json) -> Payload {
-    let bytes = body.as_object().filter(|object| object.len() == 1);
-    let bytes = bytes.and_then(|object| object.get("base64")?.as_str());
-    match bytes.map(|text| BASE64_STANDARD.decode(text)) {
+    match marks_bytes(&body).map(|text| BASE64_STANDARD.decode(text)) {
         Some(Ok(bytes)) => Payload::Bytes(bytes),
         Some(Err(_)) | None => Payload::Json(body.to_string()),
     }
+}
+
+fn marks_bytes(body: &Json) -> Option<&str> {
+    body.as_object().filter(|object| object.len() == 1)?.get("base64")?.as_str()
 }
 
 #[cfg(test)]
@@ -88,6 +102,9 @@ mod tests {
             None,
             Some(Payload::Bytes(vec![0xff, 0])),
             Some(Payload::Json(r#"{"base64":"AA==","name":"a.bin"}"#.to_owned())),
+            Some(Payload::Json(r#"{"base64":"AA=="}"#.to_owned())),
+            Some(Payload::Json("null".to_owned())),
+            Some(Payload::Json("[123456789012345678901234567890,1.50]".to_owned())),
         ];
         for body in bodies {
             let headers = vec![("x-shop".to_owned(), "north".to_owned())];

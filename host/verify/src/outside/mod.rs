@@ -254,9 +254,7 @@ impl Outside {
 /// A payload as scripts compare it.
 pub fn json_of(payload: &Payload) -> Json {
     match payload {
-        Payload::Json(text) => {
-            serde_json::from_str(text).unwrap_or_else(|_| Json::String(text.clone()))
-        }
+        Payload::Json(text) => values::shown(text.as_bytes()),
         Payload::Bytes(bytes) => Json::String(format!("{} bytes {:02x?}", bytes.len(), bytes)),
     }
 }

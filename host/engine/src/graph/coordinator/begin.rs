@@ -1,7 +1,7 @@
 //! How nodes begin.
 
 use segno_core::{
-    command::FenceAct, graph::NodeState, id::PromiseId, promise::Verdict, reply::Refusal,
+    command::FenceAct, graph::NodeState, id::PromiseId, json, promise::Verdict, reply::Refusal,
     time::Timestamp,
 };
 use segno_graph::{
@@ -72,6 +72,11 @@ impl Coordinator {
             plan.input_of_parts(node, &self.start.input, |need, at| self.part(parts, need, at));
         let begins = self.begins.remove(&node).unwrap_or(now).max(now);
         let id = self.output_of(node);
+        // A template puts values into others.
+        if let Err(reason) = json::check_depth(&input) {
+            let message = format!("the input of the node has {}", reason.reason);
+            return self.fail_at_once(node, Failure { code: 400, message, details: None });
+        }
         let new = attempt::promise(id, plan.node(node), input, &self.module, (now, begins));
         let new = match new {
             Ok(new) => new,

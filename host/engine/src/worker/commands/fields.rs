@@ -1,8 +1,14 @@
 //! The fields of a command as a record keeps them, and as people read them.
 
-use segno_core::invocation::{FieldValue, Request};
+use base64::prelude::{BASE64_STANDARD, Engine as _};
+use segno_core::invocation::{Field, FieldValue, Request};
 use segno_guest::{CallOptions, Outcome, Payload};
 use serde_json::{Map, Value as Json, json};
+
+use crate::values;
+
+/// The names of fields whose values are texts, and not JSON.
+const TEXTS: [&str; 6] = ["message", "undoes", "saga", "compensate", "unknown", "promise"];
 
 /// Fields as they are collected. Values of fields whose names end in `_bytes` are bytes, all others
 /// are text.
@@ -98,18 +104,20 @@ pub fn display(request: &Request) -> Json {
     let Some(fields) = request.fields() else {
         return json!({ "unreadable_bytes": request.as_bytes().len() });
     };
-    let shown = fields.into_iter().map(|field| {
-        let value = match &field.value {
-            FieldValue::Digest { len, digest } => {
-                json!({ "bytes": len, "sha256": digest.to_string() })
-            }
-            FieldValue::Inline(bytes) if field.name.ends_with("_bytes") => json!(bytes.as_slice()),
-            FieldValue::Inline(bytes) => {
-                let text = String::from_utf8_lossy(bytes);
-                serde_json::from_str(&text).unwrap_or_else(|_| json!(text))
-            }
-        };
-        (field.name.to_string(), value)
-    });
+    let shown = fields.iter().map(|field| (field.name.to_string(), shown_field(field)));
     Json::Object(shown.collect::<Map<_, _>>())
+}
+
+/// A field as JSON for readers of the journal.
+pub fn shown_field(Field { name, value }: &Field) -> Json {
+    match value {
+        FieldValue::Digest { len, digest } => json!({ "bytes": len, "sha256": digest.to_string() }),
+        FieldValue::Inline(bytes) if TEXTS.contains(&name.as_str()) => {
+            json!(String::from_utf8_lossy(bytes))
+        }
+        FieldValue::Inline(bytes) if name.ends_with("_bytes") => {
+            json!({ "base64": BASE64_STANDARD.encode(bytes.as_slice()) })
+        }
+        FieldValue::Inline(bytes) => values::shown(bytes),
+    }
 }

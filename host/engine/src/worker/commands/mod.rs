@@ -30,7 +30,7 @@ use segno_core::{
 use segno_guest::{Answer, GuestCommand, Stop};
 use serde::{Deserialize, Serialize};
 
-pub use fields::{Fields, display};
+pub use fields::{Fields, display, shown_field};
 pub use site::{Identity, Site};
 pub use too_far::too_far;
 

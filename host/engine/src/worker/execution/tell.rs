@@ -23,7 +23,7 @@ impl Execution {
         // A settlement may be notified twice; only the first event finds its command open.
         let commands = self.recorder().open().commands_of(promise.id());
         for command in commands {
-            let Some(outcome) = values::told(promise) else { continue };
+            let Some(outcome) = values::first_told(promise) else { continue };
             self.ready.push_back(Event::Completed(Completion { command, outcome }));
         }
     }
