@@ -9,8 +9,12 @@ use axum::{
     http::{Extensions, HeaderMap, header, request::Parts},
 };
 use futures::StreamExt as _;
-use segno_core::time::Millis;
-use serde::de::DeserializeOwned;
+use segno_core::{
+    json::{self, NotJson},
+    time::Millis,
+};
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::value::RawValue;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::{
@@ -38,8 +42,9 @@ impl<T: DeserializeOwned> FromRequest<Api> for Body<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, api: &Api) -> Result<Self, ApiError> {
-        let (bytes, room) = json(request, api, JSON_LIMIT, "the limit of JSON bodies").await?;
-        Ok(Self(parse(&bytes)?, room))
+        let (bytes, room) =
+            json_bytes(request, api, JSON_LIMIT, "the limit of JSON bodies").await?;
+        Ok(Self(parse(&bytes, check)?, room))
     }
 }
 
@@ -53,13 +58,13 @@ impl<T: DeserializeOwned> FromRequest<Api> for PlanBody<T> {
     type Rejection = ApiError;
 
     async fn from_request(request: Request, api: &Api) -> Result<Self, ApiError> {
-        let (bytes, room) = json(request, api, PLAN_LIMIT, "the limit of plans").await?;
-        Ok(Self(parse(&bytes)?, room))
+        let (bytes, room) = json_bytes(request, api, PLAN_LIMIT, "the limit of plans").await?;
+        Ok(Self(parse(&bytes, check_with_plan)?, room))
     }
 }
 
 /// The bytes of a JSON body.
-async fn json(
+async fn json_bytes(
     request: Request,
     api: &Api,
     limit: usize,
@@ -116,12 +121,37 @@ impl<T: DeserializeOwned + Send> FromRequestParts<Api> for Segments<T> {
     }
 }
 
-fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
+/// Checks a request by the rule of values: it is full of them.
+fn check(bytes: &[u8]) -> Result<(), NotJson> {
+    json::check_within(bytes, json::REQUEST_DEPTH_MAX)
+}
+
+/// The same where a plan is in the request. What is wrong with that, its reader tells by its places.
+fn check_with_plan(bytes: &[u8]) -> Result<(), NotJson> {
+    #[derive(Deserialize)]
+    struct Input<'a> {
+        #[serde(borrow, default)]
+        input: Option<&'a RawValue>,
+    }
+    let read = serde_json::from_slice::<Input<'_>>(bytes);
+    let Input { input } = read.map_err(|error| json::not_json(bytes, &error))?;
+    input.map_or(Ok(()), |input| json::check(input.get()))
+}
+
+fn parse<T: DeserializeOwned>(
+    bytes: &[u8],
+    check: impl FnOnce(&[u8]) -> Result<(), NotJson>,
+) -> Result<T, ApiError> {
     // A list would be read as the fields of an object, in order.
     if bytes.trim_ascii_start().starts_with(b"[") {
         let reason = "a list is not expected here, but an object".to_owned();
         return Err(ApiError::BadJson { reason, line: 1, column: 1 });
     }
+    check(bytes).map_err(|error| ApiError::BadJson {
+        reason: format!("it is not JSON: {error}"),
+        line: error.line,
+        column: error.column,
+    })?;
     serde_json::from_slice(bytes).map_err(|error| ApiError::BadJson {
         reason: error.to_string(),
         line: error.line(),

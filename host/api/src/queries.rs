@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use axum::{Json, extract::State};
+use segno_core::json;
 use segno_engine::worker::{AskError, ReplayError};
 use serde_json::Value;
 
@@ -32,10 +33,10 @@ pub async fn get(
     Segments((id, name)): Segments<(String, String)>,
     Query(query): Query<AskQuery>,
 ) -> Result<Json<QueryAnswer>, ApiError> {
-    let input = query.input.as_deref().map_or(Ok(Value::Null), serde_json::from_str);
+    let input = query.input.as_deref().map_or(Ok(Value::Null), json::parse);
     let input = input.map_err(|error| ApiError::BadField {
         field: "input",
-        reason: format!("is no JSON: {error}"),
+        reason: format!("is not JSON: {error}"),
     })?;
     ask(&api, id, name, SendQuery { input, at: query.at }).await.map(Json)
 }

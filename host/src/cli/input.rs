@@ -13,7 +13,7 @@ pub fn read_json(text: &str) -> Result<Value, CliError> {
         None if text == "-" => ("standard input".to_owned(), read_stdin()?),
         None => ("the argument".to_owned(), text.to_owned()),
     };
-    serde_json::from_str(&json).map_err(|error| {
+    segno_core::json::parse(&json).map_err(|error| {
         let quoting = match source.as_str() {
             "the argument" => "; strings need double quotes inside the shell's: '\"like this\"'",
             _ => "",

@@ -10,6 +10,7 @@ use axum::{
 use segno_core::{
     command::Command,
     id::{Digest, PromiseId},
+    json,
     promise::NewPromise,
     reply::{Conflict, Refusal, Reply},
     tags,
@@ -91,6 +92,7 @@ async fn begin(
     let setting = "the limit of requests to services";
     let (bytes, room) = api.read(&parts.headers, body, Some(entry), LIMIT, setting).await?;
     target.takes.check(&parts.headers, bytes.is_empty())?;
+    check_json(&parts.headers, &bytes)?;
     let idempotency = parts.headers.get(IDEMPOTENCY).map(|key| key.to_str());
     let idempotency = idempotency
         .transpose()
@@ -130,6 +132,17 @@ async fn begin(
         Reply::Refused(refusal) => Err(refusal.into()),
         other => Err(unexpected(&other).into()),
     }
+}
+
+/// Checks a body that says of itself that it is JSON. Others are passed on as they are.
+fn check_json(headers: &HeaderMap, bytes: &[u8]) -> Result<(), IngressError> {
+    let kind = headers.get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
+    let essence = kind.and_then(|kind| kind.split(';').next()).unwrap_or_default().trim();
+    if bytes.is_empty() || !essence.eq_ignore_ascii_case("application/json") {
+        return Ok(());
+    }
+    json::check_within(bytes, json::DEPTH_MAX)
+        .map_err(|reason| IngressError::new(400, format!("the body is not JSON: {reason}")))
 }
 
 /// Creates the invocation. If this host has a free slot and the invocation may begin `now`, it is
