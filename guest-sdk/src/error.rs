@@ -6,6 +6,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
     bindings::segno::workflow::types as wit,
+    finite::to_json,
     payload::{self, Payload},
 };
 
@@ -96,7 +97,7 @@ impl Error {
     /// by the text of that error.
     #[must_use]
     pub fn with_details<T: Serialize + ?Sized>(mut self, details: &T) -> Self {
-        let json = serde_json::to_string(details)
+        let json = to_json(details)
             .unwrap_or_else(|error| serde_json::Value::from(error.to_string()).to_string());
         self.details = Some(Payload::Json(json));
         self

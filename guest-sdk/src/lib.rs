@@ -61,6 +61,7 @@ pub mod http;
 mod secret;
 
 mod error;
+mod finite;
 mod log;
 mod payload;
 mod retry;

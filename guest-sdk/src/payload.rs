@@ -5,13 +5,14 @@ use serde::{Serialize, de::DeserializeOwned};
 use crate::{
     bindings::segno::workflow::types as wit,
     error::{Error, Result},
+    finite::to_json,
 };
 
 pub use wit::Payload;
 
 /// The JSON text of `value`; `what` names it in the error.
 pub(crate) fn encode<T: Serialize + ?Sized>(what: &str, value: &T) -> Result<Payload> {
-    match serde_json::to_string(value) {
+    match to_json(value) {
         Ok(json) => Ok(Payload::Json(json)),
         Err(error) => {
             Err(Error::terminal(422, format!("{what} cannot be written as JSON: {error}")))

@@ -4,6 +4,7 @@ use serde::{Serialize, de::IgnoredAny};
 
 use crate::{
     error::{Error, Result},
+    finite::to_json,
     payload::{self, Payload},
 };
 
@@ -29,7 +30,7 @@ pub(crate) fn encode<Plan: Serialize + ?Sized, In: Serialize + ?Sized>(
 }
 
 fn json<T: Serialize + ?Sized>(what: &str, value: &T) -> Result<String> {
-    serde_json::to_string(value).map_err(|error| {
+    to_json(value).map_err(|error| {
         Error::terminal(Error::REFUSED, format!("{what} cannot be written as JSON: {error}"))
     })
 }

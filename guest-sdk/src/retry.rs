@@ -51,10 +51,11 @@ impl RetryPolicy {
         self
     }
 
-    /// The factor by which each delay is longer than the one before; below 1 it counts as 1.
+    /// The factor by which each delay is longer than the one before; below 1 it counts as 1. The host
+    /// refuses one that is not finite.
     #[must_use]
     pub fn factor(mut self, factor: f64) -> Self {
-        self.0.factor = if factor.is_finite() { factor.max(1.0) } else { 1.0 };
+        self.0.factor = if factor < 1.0 { 1.0 } else { factor };
         self
     }
 
@@ -69,7 +70,7 @@ impl RetryPolicy {
     /// same time.
     #[must_use]
     pub fn jitter(mut self, fraction: f64) -> Self {
-        self.0.jitter = if fraction.is_finite() { fraction.clamp(0.0, 1.0) } else { 0.0 };
+        self.0.jitter = fraction.clamp(0.0, 1.0);
         self
     }
 
@@ -107,7 +108,9 @@ mod tests {
         let options =
             RetryPolicy::exponential().factor(0.5).jitter(7.0).max_attempts(0).into_options();
         assert_eq!((options.factor, options.jitter, options.max_attempts), (1.0, 1.0, Some(1)));
+        let options = RetryPolicy::exponential().factor(f64::INFINITY).into_options();
+        assert_eq!(options.factor, f64::INFINITY, "the host says that it is wrong");
         let options = RetryPolicy::exponential().factor(f64::NAN).jitter(f64::NAN).into_options();
-        assert_eq!((options.factor, options.jitter), (1.0, 0.0));
+        assert!(options.factor.is_nan() && options.jitter.is_nan());
     }
 }

@@ -33,7 +33,32 @@ const millis = (option, value) => u64(numberOf(option, value, 0, LONGEST_MS));
 const maybe = (option, value) => (value === undefined ? undefined : millis(option, value));
 const count = (option, value) => (value === undefined ? undefined : numberOf(option, value, 1, 0xffff_ffff));
 
-const encode = (value) => ({ tag: 'json', val: JSON.stringify(value ?? null) });
+// As `JSON.stringify` does it: fields that are undefined are left out, and in lists they are null. What it would change in
+// silence is refused: numbers that JSON does not have, maps and sets, and halves of characters.
+function encode(value, what) {
+  const text = JSON.stringify(value ?? null, function (key, part) {
+    const refused = typeof part === 'object' ? unlisted(part) : unwritable(part);
+    if (refused === undefined) return part;
+    const place = key === '' ? what : `\`${key}\` in ${what}`;
+    throw new TypeError(`${place} is ${refused}`);
+  });
+  if (text.includes('\\ud') && /(^|[^\\])(\\\\)*\\ud[89a-f]/.test(text)) {
+    throw new TypeError(`${what} has half of a character (a lone surrogate): cut texts by \`[...text]\`, or write \`text.toWellFormed()\``);
+  }
+  return { tag: 'json', val: text };
+}
+
+function unwritable(part) {
+  if (typeof part === 'number' && !Number.isFinite(part)) return `${part}, which JSON does not have`;
+  if (typeof part === 'bigint') return `the BigInt ${part}, which JSON does not have: pass a number or a text`;
+  return undefined;
+}
+
+function unlisted(part) {
+  if (part instanceof Map) return 'a Map, which JSON does not have: pass `Object.fromEntries(map)`';
+  if (part instanceof Set) return 'a Set, which JSON does not have: pass `[...set]`';
+  return undefined;
+}
 
 function decode(payload) {
   return payload.tag === 'json' ? JSON.parse(payload.val) : payload.val;
@@ -49,14 +74,14 @@ export class Failure extends Error {
   }
 }
 
-const success = (value) => ({ tag: 'success', val: encode(value) });
+const success = (value, what) => ({ tag: 'success', val: encode(value, what) });
 
 function failure(error) {
   if (!(error instanceof Failure)) {
     const { at, message } = defect(error);
     return { tag: 'failure', val: { code: 500, message: at ? `${at}: ${message}` : message } };
   }
-  const details = error.details === undefined ? undefined : encode(error.details);
+  const details = error.details === undefined ? undefined : encode(error.details, 'the details of the failure');
   return { tag: 'failure', val: { code: error.code, message: error.message, details } };
 }
 
@@ -265,12 +290,15 @@ const options = ({ timeoutMs, attemptTimeoutMs, retry, startAtMs, labels = {} } 
   ],
 });
 
+const inputOf = (name) => `the input of \`${name}\``;
+const bodyOf = (body, url) => (body === undefined ? undefined : encode(body, `the body of the request to ${url}`));
+
 /// What a workflow may ask for: the second argument of its function.
 export const segno = {
   /// Calls a workflow or an activity: of this module, or `wasm://MODULE/FUNCTION`.
-  call: (name, input, how) => completion(journal.call(name, encode(input), options(how))),
+  call: (name, input, how) => completion(journal.call(name, encode(input, inputOf(name)), options(how))),
   /// Starts a function that outlives this invocation; answers its id.
-  send: (name, input, how) => completion(journal.send(name, encode(input), options(how))),
+  send: (name, input, how) => completion(journal.send(name, encode(input, inputOf(name)), options(how))),
   sleep(ms) {
     const length = numberOf('sleep', ms, 0, LONGEST_MS);
     return completion(journal.sleepUntil(millis('sleep', segno.now() + length)));
@@ -280,9 +308,9 @@ export const segno = {
     const [command, id] = journal.promise(name, { timeoutMs: maybe('timeoutMs', timeoutMs) });
     return { id, settled: completion(command) };
   },
-  settle: (id, value) => completion(journal.settle(id, success(value))),
+  settle: (id, value) => completion(journal.settle(id, success(value, `the value of promise \`${id}\``))),
   http: ({ method = 'GET', url, headers = {}, body }, how) => {
-    const request = { method, url, headers: Object.entries(headers), body: body === undefined ? undefined : encode(body) };
+    const request = { method, url, headers: Object.entries(headers), body: bodyOf(body, url) };
     return completion(journal.http(request, options(how)));
   },
   /// Begins a saga: steps that are undone, the last one first, when a `Failure` leaves the workflow. The name tells it from the
@@ -299,7 +327,7 @@ export const segno = {
   until: (holds) => new Promise((resolve, reject) => (holds() ? resolve() : conditions.push({ holds, resolve, reject }))),
   /// Waits until every update that was accepted has been answered. Those that are not when the workflow ends are cancelled.
   updatesDone: () => segno.until(() => unanswered === 0),
-  publish: (topic, value) => completion(journal.publish(topic, encode(value))),
+  publish: (topic, value) => completion(journal.publish(topic, encode(value, `the event on topic \`${topic}\``))),
   /// Does `compute` once and keeps its result. It may not wait or use anything else of this object.
   run(name, compute) {
     const answer = journal.run(name);
@@ -307,7 +335,7 @@ export const segno = {
     if (answer.tag === 'execute') {
       let outcome;
       try {
-        outcome = success(compute());
+        outcome = success(compute(), `the result of the step \`${name}\``);
       } catch (error) {
         outcome = failure(error);
       }
@@ -318,10 +346,10 @@ export const segno = {
   /// The next signal from outside: `{ name, value }`. One that loses a `Promise.race` takes none.
   signal: () => wait(),
   /// Sends another invocation a signal.
-  sendSignal: (id, name, value) => completion(toldSignals.send(id, name, encode(value))),
+  sendSignal: (id, name, value) => completion(toldSignals.send(id, name, encode(value, `the value of signal \`${name}\``))),
   /// Ends this generation, and has the next one begin with this input: `return segno.continueAsNew(input)`. It has the id, the labels,
   /// the deadline and the signals that were not read. It runs the newest code, or with `sameCode` that of this one.
-  continueAsNew: (input, { sameCode = false } = {}) => new NextGeneration(encode(input), sameCode),
+  continueAsNew: (input, { sameCode = false } = {}) => new NextGeneration(encode(input, 'the input of the next generation'), sameCode),
   /// Logical time in milliseconds: the instant of the last event.
   now: () => Number(journal.now()),
   /// From 0 to 1, the same in every replay of this invocation and another in every other.
@@ -340,7 +368,7 @@ export const segno = {
     /// The value, or null where there is none.
     get: (name) => completion(stored.get(name)),
     names: () => completion(stored.names()),
-    set: (name, value) => void stored.set(name, encode(value)),
+    set: (name, value) => void stored.set(name, encode(value, `the value of state \`${name}\``)),
     clear: (name) => void stored.clear(name),
     clearAll: () => void stored.clearAll(),
   },
@@ -352,7 +380,7 @@ export const segno = {
     /// Its value, if it is settled now, else undefined; it throws the `Failure` with which it was rejected.
     peek: () => completion(objectPromises.peek(name)).then(standing),
     /// Throws a `Failure` 409 if it was settled before.
-    resolve: (value) => completion(objectPromises.settle(name, success(value))).then(() => {}),
+    resolve: (value) => completion(objectPromises.settle(name, success(value, `the value of promise \`${name}\``))).then(() => {}),
     reject: (error) => completion(objectPromises.settle(name, failure(error))).then(() => {}),
   }),
 };
@@ -395,13 +423,13 @@ class Saga {
   }
 
   call(name, input, { compensate, compensateUnknown, ...how }) {
-    const ask = (step) => sagas.call(name, encode(input), options(how), step);
+    const ask = (step) => sagas.call(name, encode(input, inputOf(name)), options(how), step);
     return this.step(name, input ?? null, { compensate, compensateUnknown }, ask);
   }
 
   http({ method = 'GET', url, headers = {}, body }, { compensate, compensateUnknown, ...how }) {
     const pairs = Object.entries(headers);
-    const request = { method, url, headers: pairs, body: body === undefined ? undefined : encode(body) };
+    const request = { method, url, headers: pairs, body: bodyOf(body, url) };
     const ask = (step) => sagas.http(request, options(how), step);
     const input = { method, url, headers: pairs, body: body ?? null };
     // With 4xx the server says that it did not act.
@@ -451,7 +479,7 @@ class Saga {
         if (rest) break;
       }
       if (!step.registered) continue;
-      const input = encode({ input: step.input, output: step.output });
+      const input = encode({ input: step.input, output: step.output }, inputOf(declared.compensate));
       const error = await shieldedCompletion(sagas.undo(declared, input, options())).then(() => undefined, (error) => error);
       if (error) rest = `, \`${name}\` could not be undone: ${error.message}`;
       if (rest) break;
@@ -470,7 +498,7 @@ const attempting = (attempt) => ({
   /// One request, if the host's policy allows its address: `{ status, headers, bytes, body, json() }`, where `body` is the
   /// text of `bytes`. Nothing is repeated here.
   async http({ method = 'GET', url, headers = {}, body }) {
-    const sent = body === undefined ? undefined : body instanceof Uint8Array ? { tag: 'bytes', val: body } : encode(body);
+    const sent = body === undefined ? undefined : body instanceof Uint8Array ? { tag: 'bytes', val: body } : bodyOf(body, url);
     const answer = refusable(() => activity.http({ method, url, headers: Object.entries(headers), body: sent }));
     return {
       status: answer.status,
@@ -483,7 +511,7 @@ const attempting = (attempt) => ({
     };
   },
   /// Says that this attempt is alive and how far it got. True: it is asked to end.
-  heartbeat: (progress) => activity.heartbeat(progress === undefined ? undefined : encode(progress)),
+  heartbeat: (progress) => activity.heartbeat(progress === undefined ? undefined : encode(progress, 'the progress')),
   log: (message, level = 'info') => activity.log(level, message),
   /// What the operator sets for this module in policy.toml; a `Failure` 403 says what is not set.
   env: (name) => refusable(() => configuration.env(name)),
@@ -655,7 +683,7 @@ function accept(name, payload) {
   unanswered += 1;
   Promise.resolve()
     .then(() => found.run(told.input ?? null, segno, shared.value))
-    .then((value) => settle(success(value)))
+    .then((value) => settle(success(value, `the answer of \`${name}\``)))
     .then(undefined, (error) => {
       if (!(error instanceof Failure) && drives) broken = { error };
       else settle(failure(error));
@@ -815,7 +843,7 @@ export function module({ workflows: plain = {}, activities = {}, objects = {} })
       // Through a `then`, so that an error before the first await is an outcome as well.
       Promise.resolve()
         .then(() => workflows[name].run(decode(input), segno))
-        .then((value) => finish(value instanceof NextGeneration ? value : success(value)))
+        .then((value) => finish(value instanceof NextGeneration ? value : success(value, `the result of \`${name}\``)))
         .then(undefined, ended);
       returned();
     },
@@ -831,7 +859,7 @@ export function module({ workflows: plain = {}, activities = {}, objects = {} })
       Math.random = generator(seedOf(`${attempt.idempotencyKey} ${attempt.attempt} ${Date.now()}`));
       const answer = Promise.resolve()
         .then(() => activities[name].run(decode(input), ctx))
-        .then(success)
+        .then((value) => success(value, `the result of \`${name}\``))
         .then(undefined, failure);
       if (!drives) return answer;
       let outcome;
@@ -853,7 +881,7 @@ export function module({ workflows: plain = {}, activities = {}, objects = {} })
       try {
         const answer = handler('query', name).run(shared.value, given(input));
         if (typeof answer?.then === 'function') throw new Error(`the query \`${name}\` waits; it is to answer at once`);
-        return success(answer);
+        return success(answer, `the answer of \`${name}\``);
       } catch (error) {
         return failure(error);
       }

@@ -43,21 +43,56 @@ class Failure(Exception):
         self.code, self.message, self.details = code, message, details
 
 
-def encode(value):
-    return types.Payload_Json(json.dumps(value, separators=(",", ":")))
+class NotJson(ValueError):
+    """A value that JSON does not have. `at`: where it came from, if that is not on the stack."""
+
+    def __init__(self, message, at=None):
+        super().__init__(message)
+        self.at = at
+
+
+def encode(value, what):
+    """As `json.dumps` does it. What that would change in silence is refused: `nan` and infinities, keys that become the same
+    text, and halves of characters."""
+    try:
+        text = json.dumps(value, separators=(",", ":"), allow_nan=False)
+        if "\\ud" in text:
+            json.dumps(value, ensure_ascii=False).encode()
+        if "{" in text:
+            json.loads(text, object_pairs_hook=_once)
+    except UnicodeEncodeError as error:
+        half = error.object[error.start]
+        message = f"{what} is not JSON: {half!a} is half of a character (a lone surrogate)"
+    except (TypeError, ValueError, RecursionError) as error:
+        message = f"{what} is not JSON: {error}"
+    else:
+        return types.Payload_Json(text)
+    raise NotJson(message)
+
+
+def _once(pairs):
+    keys = set()
+    for key, _ in pairs:
+        if key in keys:
+            raise ValueError(f"two keys of a dict are `{key}` in JSON")
+        keys.add(key)
 
 
 def decode(payload):
     return json.loads(payload.value) if isinstance(payload, types.Payload_Json) else payload.value
 
 
-def success(value):
-    return types.Outcome_Success(encode(value))
+def _body(body, url):
+    return None if body is None else encode(body, f"the body of the request to {url}")
+
+
+def success(value, what):
+    return types.Outcome_Success(encode(value, what))
 
 
 def failure(error):
     if isinstance(error, Failure):
-        details = None if error.details is None else encode(error.details)
+        details = None if error.details is None else encode(error.details, "the details of the failure")
         return types.Outcome_Failure(types.Failure(error.code, error.message, details))
     at, message = defect(error)
     return types.Outcome_Failure(types.Failure(500, f"{at}: {message}", None))
@@ -66,17 +101,21 @@ def failure(error):
 _THIS = (lambda: None).__code__.co_filename
 
 
+def _source(filename):
+    """The name by which its author knows a file: the build numbers the folders of sources, so that `app.py` is `/0/app.py`."""
+    return re.sub("^/[0-9]+/", "", filename)
+
+
 def defect(error):
     """Where something was raised that is no `Failure`, and what its author wants to see of it."""
-    # By hand: `traceback` would open the source to quote it, and there are no files here. The build numbers the folders of
-    # sources, so that `app.py` is `/0/app.py`.
+    # By hand: `traceback` would open the source to quote it, and there are no files here.
     frames = [
-        (f"{re.sub('^/[0-9]+/', '', frame.f_code.co_filename)}:{line}", frame.f_code.co_name)
+        (f"{_source(frame.f_code.co_filename)}:{line}", frame.f_code.co_name)
         for frame, line in traceback.walk_tb(error.__traceback__)
         if frame.f_code.co_filename != _THIS
     ]
     places = [f"    at {name} ({place})" for place, name in reversed(frames[-20:])]
-    at = frames[-1][0] if frames else "an unknown place"
+    at = frames[-1][0] if frames else getattr(error, "at", None) or "an unknown place"
     return at, "\n".join([f"{type(error).__name__}: {error}", *places])
 
 
@@ -379,11 +418,11 @@ class Segno:
 
     def call(self, function, value, **options):
         """Calls a workflow or an activity: of this module, or `wasm://MODULE/FUNCTION`."""
-        return _completion(journal.call(function, encode(value), _options(**options)))
+        return _completion(journal.call(function, encode(value, f"the input of `{function}`"), _options(**options)))
 
     def send(self, function, value, **options):
         """Starts a function that outlives this invocation; answers its id."""
-        return _completion(journal.send(function, encode(value), _options(**options)))
+        return _completion(journal.send(function, encode(value, f"the input of `{function}`"), _options(**options)))
 
     def sleep(self, ms):
         length = _number("sleep", ms, 0, _LONGEST_MS)
@@ -404,11 +443,11 @@ class Segno:
         return promise_id, _completion(command)
 
     def settle(self, promise_id, value):
-        return _completion(journal.settle(promise_id, success(value)))
+        return _completion(journal.settle(promise_id, success(value, f"the value of promise `{promise_id}`")))
 
     def http(self, method, url, headers=None, body=None, **options):
         headers = list((headers or {}).items())
-        request = types.HttpRequest(method, url, headers, None if body is None else encode(body))
+        request = types.HttpRequest(method, url, headers, _body(body, url))
         return _completion(journal.http(request, _options(**options)))
 
     def saga(self, name):
@@ -436,7 +475,7 @@ class Segno:
         return self.until(lambda: _running.unanswered == 0)
 
     def publish(self, topic, value):
-        return _completion(journal.publish(topic, encode(value)))
+        return _completion(journal.publish(topic, encode(value, f"the event on topic `{topic}`")))
 
     def run(self, name, compute):
         """Does `compute` once and keeps its result. It may not wait or use anything else of this object."""
@@ -444,7 +483,11 @@ class Segno:
         future = _completion(answer.value)
         if isinstance(answer, types.RunAnswer_Execute):
             try:
-                outcome = success(compute())
+                outcome = success(compute(), f"the result of the step `{name}`")
+            except NotJson as error:
+                code = getattr(compute, "__code__", None)
+                error.at = code and f"{_source(code.co_filename)}:{code.co_firstlineno}"
+                outcome = failure(error)
             except Exception as error:
                 outcome = failure(error)
             journal.run_done(answer.value, outcome)
@@ -456,12 +499,12 @@ class Segno:
 
     def send_signal(self, invocation, name, value):
         """Sends another invocation a signal."""
-        return _completion(_told_signals.send(invocation, name, encode(value)))
+        return _completion(_told_signals.send(invocation, name, encode(value, f"the value of signal `{name}`")))
 
     def continue_as_new(self, value, same_code=False):
         """Ends this generation, and has the next one begin with this input: `return segno.continue_as_new(value)`. It has the id,
         the labels, the deadline and the signals that were not read. It runs the newest code, or with `same_code` that of this one."""
-        return _NextGeneration(encode(value), same_code)
+        return _NextGeneration(encode(value, "the input of the next generation"), same_code)
 
     def now(self):
         """Logical time in milliseconds: the instant of the last event."""
@@ -501,7 +544,7 @@ class State:
 
     @staticmethod
     def set(name, value):
-        _state.set(name, encode(value))
+        _state.set(name, encode(value, f"the value of state `{name}`"))
 
     @staticmethod
     def clear(name):
@@ -534,7 +577,7 @@ class ObjectPromise:
 
     def resolve(self, value):
         """Raises a `Failure` 409 if it was settled before."""
-        return _completion(_object_promises.settle(self.name, success(value)))
+        return _completion(_object_promises.settle(self.name, success(value, f"the value of promise `{self.name}`")))
 
     def reject(self, error):
         return _completion(_object_promises.settle(self.name, failure(error)))
@@ -557,7 +600,7 @@ class Saga:
     def call(self, function, value, compensate, compensate_unknown=False, **options):
         """As `Segno.call`, for a step."""
         declared = self._declared(function, compensate, compensate_unknown)
-        command = _sagas.call(function, encode(value), _options(**options), declared)
+        command = _sagas.call(function, encode(value, f"the input of `{function}`"), _options(**options), declared)
         return self._step(function, value, declared, command)
 
     def http(self, method, url, compensate, headers=None, body=None, compensate_unknown=False, **options):
@@ -566,7 +609,7 @@ class Saga:
         name = f"{method} {url}"
         declared = self._declared(name, compensate, compensate_unknown)
         pairs = list((headers or {}).items())
-        request = types.HttpRequest(method, url, pairs, None if body is None else encode(body))
+        request = types.HttpRequest(method, url, pairs, _body(body, url))
         command = _sagas.http(request, _options(**options), declared)
         given = {"method": method, "url": url, "headers": pairs, "body": body}
         return self._step(name, given, declared, command, is_http=True)
@@ -609,7 +652,7 @@ class Saga:
             if not registered:
                 continue
             try:
-                given = encode({"input": value, "output": output})
+                given = encode({"input": value, "output": output}, f"the input of `{declared.compensate}`")
                 await _shielded_completion(_sagas.undo(declared, given, _options()))
             except Failure as error:
                 rest = f", `{name}` could not be undone: {error.message}"
@@ -645,14 +688,13 @@ class Attempt:
 
     def http(self, method, url, headers=None, body=None):
         """One request, if the host's policy allows its address: an `Answer`. May be awaited. Nothing is repeated here."""
-        if body is not None:
-            body = types.Payload_Bytes(body) if isinstance(body, bytes) else encode(body)
+        body = types.Payload_Bytes(body) if isinstance(body, bytes) else _body(body, url)
         request = types.HttpRequest(method, url, list((headers or {}).items()), body)
         return Answer(_refusable(_activity.http, request))
 
     def heartbeat(self, progress=None):
         """Says that this attempt is alive and how far it got. True: it is asked to end."""
-        return _activity.heartbeat(None if progress is None else encode(progress))
+        return _activity.heartbeat(None if progress is None else encode(progress, "the progress"))
 
     def log(self, message, level=types.Level.INFO):
         _activity.log(level, message)
@@ -894,7 +936,7 @@ def _accept(name, payload):
 
     async def whole():
         try:
-            settle(success(await function(given, _running.segno, _running.shared)))
+            settle(success(await function(given, _running.segno, _running.shared), f"the answer of `{name}`"))
         except Failure as error:
             settle(failure(error))
         except Exception as error:
@@ -935,7 +977,7 @@ class Handlers:
     def query(self, name, input):
         try:
             function, _ = _handler_of("query", name)
-            return success(function(_running.shared, _given(input)))
+            return success(function(_running.shared, _given(input)), f"the answer of `{name}`")
         except Exception as error:
             return failure(error)
 
@@ -1016,7 +1058,8 @@ class Functions:
             try:
                 _, begin, _ = _functions[function]
                 value = await begin(decode(input), _running.segno)
-                outcome = value if isinstance(value, _NextGeneration) else success(value)
+                ends = not isinstance(value, _NextGeneration)
+                outcome = success(value, f"the result of `{function}`") if ends else value
             except Failure as error:
                 for saga in reversed([saga for saga in _begun if not saga.over]):
                     error = await saga._unwind(error)
@@ -1039,7 +1082,7 @@ class Functions:
             answer = once(decode(input), Attempt(context))
             if inspect.isawaitable(answer):
                 answer = _driven(function, answer)
-            return success(answer)
+            return success(answer, f"the result of `{function}`")
         except Exception as error:
             return failure(error)
 

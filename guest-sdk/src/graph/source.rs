@@ -5,6 +5,8 @@ use std::marker::PhantomData;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::finite::to_json;
+
 /// What gives a node its input, a `T`: an [`Output<T>`](super::Output), an
 /// [`Input<T>`](super::Input), a [`Place<T>`](super::Place), a constant by [`value`], a tuple, a
 /// `Vec` or an array of these, or an object by [`record`]. `()` and `&str` are constants
@@ -75,7 +77,8 @@ impl<T> Record<T> {
 }
 
 pub(super) fn json(value: impl Serialize) -> Value {
-    serde_json::to_value(value)
+    to_json(&value)
+        .and_then(|json| serde_json::from_str(&json))
         .unwrap_or_else(|error| panic!("a constant cannot be written as JSON: {error}"))
 }
 
