@@ -135,9 +135,6 @@ impl Fork {
     /// Why it makes no sense, whatever is stored.
     pub(crate) fn flaw(&self) -> Option<String> {
         let id = &self.new.id;
-        if id.as_str().is_empty() {
-            return Some("the id of a promise must not be empty".to_owned());
-        }
         if tags::target(&self.new.tags).is_none() || tags::is_timer(&self.new.tags) {
             return Some(format!("`{id}` has no task: a fork goes on with a function"));
         }

@@ -10,6 +10,7 @@
 //! - [`object`]: keys whose executions take turns, and their state;
 //! - [`limit`]: how many executions of a function may run, and how fast they begin;
 //! - [`saga`]: what is known of steps that may have to be undone, and what is done next;
+//! - [`keyed_request`]: whether two requests under one key are the same;
 //! - [`invocation`]: the journal, its bytes, its replay;
 //! - [`command`], [`reply`], [`delta`], [`effect`], [`config`]: what goes in and out;
 //! - [`view`], [`footprint`](mod@footprint), [`unreadable`]: the rows that were loaded, which of them
@@ -28,6 +29,7 @@ pub mod value;
 pub mod fork;
 pub mod graph;
 pub mod invocation;
+pub mod keyed_request;
 pub mod limit;
 pub mod object;
 pub mod promise;

@@ -1,6 +1,8 @@
 //! Updates: signals that a workflow answers. An update is told to it as a signal with a name of its
 //! own, and the workflow settles the promise that the signal names.
 
+use serde::Deserialize;
+
 use crate::{
     id::PromiseId,
     json::{self, NotJson},
@@ -42,6 +44,15 @@ pub fn payload(answer: &PromiseId, input: &str) -> Result<Value, NotJson> {
     let answer = serde_json::Value::from(answer.as_str());
     let text = format!(r#"{{"promise":{answer},"input":{input}}}"#);
     Ok(Value::of(text.into_bytes()))
+}
+
+/// The input in the payload of the signal.
+pub fn input_in(payload: &[u8]) -> Option<serde_json::Value> {
+    #[derive(Deserialize)]
+    struct Told {
+        input: serde_json::Value,
+    }
+    serde_json::from_slice::<Told>(payload).ok().map(|told| told.input)
 }
 
 #[cfg(test)]

@@ -12,9 +12,11 @@ use crate::{
     saga::StepTags,
     tags,
     time::Timestamp,
-    transition::{Leaving, SWEEP, declared, limit_name, planned, turn_in, unread_signals},
+    transition::{
+        Leaving, SWEEP, declared, generation_key, limit_name, planned, turn_in, unread_signals,
+    },
     tree,
-    value::{Tags, Value},
+    value::{Tags, Text, Value},
     view::View,
 };
 
@@ -153,6 +155,18 @@ impl Footprint {
         };
         self.settles(view, &signal);
         self.composites.insert(signal);
+    }
+
+    /// The signal that was sent under this key, to compare it with.
+    pub(super) fn first_under(&mut self, view: &View, invocation: &PromiseId, key: Option<&Text>) {
+        let Some(key) = key else { return };
+        let continued = view.promise(invocation);
+        let continued = continued.and_then(|promise| tags::continues(&promise.spec.tags));
+        let first = continued.map_or_else(|| invocation.clone(), PromiseId::from);
+        let Some(n) = view.signal_key(&first, key) else { return };
+        let generation = view.signal_key(&first, &generation_key(key));
+        let told = generation.map_or_else(|| first.clone(), |of| first.generation(of));
+        self.rows.insert(told.signal(n));
     }
 
     /// The key of a limit that an execution comes to, and who may have to give way.

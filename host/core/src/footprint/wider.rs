@@ -12,6 +12,7 @@ use crate::{
     limit::LimitName,
     promise::{Message, OutboxKey},
     transition::{Leaving, Left, has_count, turn_in},
+    update,
     view::View,
 };
 
@@ -101,14 +102,18 @@ pub fn widen(view: &View, command: &Command, named: &Footprint) -> Footprint {
             let named = Footprint::default();
             first.iter().for_each(|command| wider.merge(widen(view, command, &named)));
         }
-        Command::Signal { invocation, name, .. } => {
+        Command::Signal { invocation, name, key, .. } => {
             wider.hears(view, invocation, name, 0);
+            wider.first_under(view, invocation, key.as_ref());
         }
-        Command::SignalStart { new, name, .. } => {
+        Command::SignalStart { new, name, key, .. } => {
             wider.joins(view, new, None);
             wider.hears(view, &new.id, name, 0);
+            wider.first_under(view, &new.id, key.as_ref());
         }
-        Command::Update { invocation, .. } => {
+        Command::Update { invocation, name, key, .. } => {
+            let key = key.as_ref().map(|key| update::signal_key(name, key));
+            wider.first_under(view, invocation, key.as_ref());
             let invocation = &wider.newest(view, invocation);
             if let Some(task) = view.task(invocation) {
                 let signal = invocation.signal(task.signals);

@@ -23,6 +23,7 @@ mod length;
 mod names;
 mod object_id;
 mod promise_id;
+mod rule;
 
 use std::fmt;
 
@@ -34,6 +35,7 @@ pub use self::{
     names::{ResourceName, ScheduleId},
     object_id::ObjectId,
     promise_id::PromiseId,
+    rule::{BadName, check_key, check_name},
 };
 
 macro_rules! shown_as_text {

@@ -7,6 +7,7 @@ use sha2::{Digest as _, Sha256};
 use super::{Cron, NewPromise, Skips, Zone};
 use crate::{
     id::{PromiseId, ScheduleId},
+    keyed_request::RequestParts,
     tags,
     time::{Millis, Timestamp},
     value::{Tags, Text, Value},
@@ -67,6 +68,33 @@ pub struct NewSchedule {
     pub template: Template,
     /// What happens while what it made last is still going on.
     pub overlap: Overlap,
+}
+
+impl NewSchedule {
+    /// What counts where a schedule is asked for again.
+    pub fn parts(&self) -> RequestParts {
+        parts(&self.cron, &self.template, self.overlap)
+            .text("zone", &format!("{:?}", self.zone))
+            .text("jitter", &self.jitter.0.to_string())
+    }
+}
+
+impl Schedule {
+    /// The same of one that is there.
+    pub fn parts(&self) -> RequestParts {
+        parts(&self.cron, &self.template, self.overlap)
+            .text("zone", &format!("{:?}", self.zone))
+            .text("jitter", &self.jitter.0.to_string())
+    }
+}
+
+fn parts(cron: &str, template: &Template, overlap: Overlap) -> RequestParts {
+    RequestParts::new()
+        .text("cron expression", cron)
+        .text("target", tags::target(&template.tags).unwrap_or_default())
+        .data("input", &template.param.data)
+        .text("id of its promises", &template.id)
+        .text("rule for overlaps", &format!("{overlap:?}"))
 }
 
 /// The promises of a schedule.

@@ -1,8 +1,11 @@
 //! Why a command was refused: part of the reply, since it is the caller who acts on it.
 
 use crate::{
-    id::{Digest, NodeName, ObjectId, PromiseId, ResourceName, ScheduleId, TooLong, Version},
+    id::{
+        BadName, Digest, NodeName, ObjectId, PromiseId, ResourceName, ScheduleId, TooLong, Version,
+    },
     invocation::AppendRefused,
+    keyed_request::KeyReused,
     promise::{FenceToken, TaskStatus},
     time::Timestamp,
     tree::TreeStop,
@@ -109,9 +112,9 @@ pub enum Conflict {
         /// Number of records that there are.
         current: u32,
     },
-    /// The id is another one's.
-    #[error("`{0}` exists already: give the new one another id")]
-    Exists(PromiseId),
+    /// The key, or the id, stands for another request.
+    #[error(transparent)]
+    KeyReused(Box<KeyReused>),
     /// The promise has its outcome.
     #[error("the promise `{0}` is settled")]
     PromiseSettled(PromiseId),
@@ -222,7 +225,7 @@ impl Refusal {
             Self::Conflict(Conflict::WrongState { .. }) => "wrong-state",
             Self::Conflict(Conflict::StaleVersion { .. }) => "stale-version",
             Self::Conflict(Conflict::JournalGrew { .. }) => "journal-grew",
-            Self::Conflict(Conflict::Exists(_)) => "exists",
+            Self::Conflict(Conflict::KeyReused(_)) => "key-reused",
             Self::Conflict(Conflict::PromiseSettled(_)) => "promise-settled",
             Self::Conflict(Conflict::NotHolder(_)) => "not-holder",
             Self::Conflict(Conflict::Busy { .. }) => "resource-busy",
@@ -250,5 +253,17 @@ impl From<Conflict> for Refusal {
 impl From<TooLong> for Refusal {
     fn from(too_long: TooLong) -> Self {
         Self::BadRequest(too_long.to_string())
+    }
+}
+
+impl From<BadName> for Refusal {
+    fn from(bad: BadName) -> Self {
+        Self::BadRequest(bad.to_string())
+    }
+}
+
+impl From<KeyReused> for Refusal {
+    fn from(reused: KeyReused) -> Self {
+        Conflict::KeyReused(Box::new(reused)).into()
     }
 }

@@ -7,7 +7,7 @@ use crate::{
     address::{Address, ModuleRef, service_of_alias},
     command::ClaimRequest,
     effect::{Effect, Metric, SettleCause},
-    id::{Digest, ObjectId, PromiseId, TooLong, Version, fits, fits_under},
+    id::{Digest, ObjectId, PromiseId, TooLong, Version, check_key, check_name, fits, fits_under},
     promise::{Lease, NewPromise, Promise, PromiseSpec, PromiseState, Task, TaskState},
     reply::Refusal,
     saga::StepTags,
@@ -38,7 +38,7 @@ impl Draft<'_> {
     /// acquired.
     ///
     /// # Errors
-    /// [`Refusal::BadRequest`]: its id, or the name of its holder, is longer than stores look up.
+    /// [`Refusal::BadRequest`]: its id is no name, or it, or the name of its holder, is longer than stores look up.
     /// [`Refusal::Unprocessable`]: the target is no address, or its module is not known.
     pub(super) fn make(
         &mut self,
@@ -48,6 +48,7 @@ impl Draft<'_> {
     ) -> Result<(), Refusal> {
         match maker {
             Maker::Client | Maker::Starter(_) | Maker::Fork { .. } => {
+                check_name("the id of the promise", new.id.as_str())?;
                 fits("the id of the promise", new.id.as_str())?;
             }
             Maker::Invocation(task) => fits_under(&task.id, &new.id)?,
@@ -62,6 +63,12 @@ impl Draft<'_> {
         let address = address.map_err(|refused| Refusal::Unprocessable(refused.to_string()))?;
         if self.config.resonate_strict {
             narrowly_fine(new, address.as_ref(), maker)?;
+        }
+        // An occurrence was looked at with its schedule.
+        if let (Some(Address::Wasm { key: Some(key), .. }), false) =
+            (&address, matches!(maker, Maker::Schedule { .. }))
+        {
+            check_key("the key of the object", key)?;
         }
         let of_run = new.tags.get(tags::MODULE);
         let module = address

@@ -13,8 +13,10 @@ use super::{
 use crate::{
     fork::{Fork, Forked, Kept},
     id::PromiseId,
+    invocation::{Record, encode_records},
+    keyed_request::RequestParts,
     promise::{Promise, PromiseSpec, PromiseState, Settlement, Task, Verdict},
-    reply::{Conflict, Refusal, Reply},
+    reply::{Refusal, Reply},
     tags,
     time::Timestamp,
     value::Value,
@@ -28,10 +30,14 @@ pub(super) fn fork(draft: &mut Draft<'_>, fork: &Fork) -> Result<Reply, Refusal>
         return Err(Refusal::BadRequest(flaw));
     }
     if draft.promise(id).is_some() {
-        return match draft.is_this_fork(fork) {
-            true => record(draft, id, false),
-            false => Err(Conflict::Exists(id.clone()).into()),
-        };
+        if !draft.is_this_fork(fork) {
+            parts(&fork.forked().to_tag(), &fork.records).repeats(
+                &draft.first_parts(fork),
+                "the id",
+                id.as_str(),
+            )?;
+        }
+        return record(draft, id, false);
     }
     if fork.new.timeout_at <= draft.now {
         return Err(Refusal::BadRequest(format!("the deadline of `{id}` has come already")));
@@ -44,6 +50,11 @@ pub(super) fn fork(draft: &mut Draft<'_>, fork: &Fork) -> Result<Reply, Refusal>
     made
 }
 
+/// What counts where a fork is repeated.
+fn parts<'a>(origin: &str, records: impl IntoIterator<Item = &'a Record>) -> RequestParts {
+    RequestParts::new().text("origin", origin).data("result", &encode_records(records))
+}
+
 impl Draft<'_> {
     /// Whether the answer to an earlier try was lost: what is there was made by this very command.
     fn is_this_fork(&mut self, fork: &Fork) -> bool {
@@ -53,6 +64,16 @@ impl Draft<'_> {
         forked == Some(fork.forked())
             && is_longer
             && self.append(&fork.new.id, &fork.records, &[]) == Ok(Batch::Stored)
+    }
+
+    /// What counts of the invocation that is there.
+    fn first_parts(&self, fork: &Fork) -> RequestParts {
+        let id = &fork.new.id;
+        let tags = self.promise(id).map(|promise| &promise.spec.tags);
+        let origin = tags.and_then(|tags| tags.get(tags::FORK)).map_or("", String::as_str);
+        let length = fork.records.len();
+        let records = self.view.tail(id).iter().filter(|record| (record.seq as usize) < length);
+        parts(origin, records)
     }
 
     fn make_fork(&mut self, fork: &Fork) -> Result<Reply, Refusal> {

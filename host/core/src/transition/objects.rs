@@ -6,7 +6,7 @@ use super::{draft::Draft, prune::obstacle_unsettled};
 use crate::{
     address::Address,
     footprint::TREE_LIMIT,
-    id::{Digest, ObjectId, PromiseId, fits_within},
+    id::{Digest, ObjectId, PromiseId, check_name, fits_within},
     object::{LONGEST_NAME, LONGEST_OBJECT, Line, StateWrite},
     promise::{NewPromise, Promise, Task, TaskState},
     reply::{Conflict, Kept, Refusal, Reply},
@@ -29,6 +29,9 @@ pub(super) fn write(
         }
     }
     writable(object, write)?;
+    for (name, _) in write.entries.iter().filter(|(_, value)| value.is_some()) {
+        check_name("the name of a part of the state", name)?;
+    }
     if write.leaves_nothing() {
         let promises = promises_that_go(draft.view, object, Timestamp::NEVER);
         draft.delta.removed.extend(promises.map_err(|kept| stays(object, kept))?);

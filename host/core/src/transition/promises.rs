@@ -97,9 +97,6 @@ impl Draft<'_> {
         if self.promise(&new.id).is_some() {
             return Ok(false);
         }
-        if new.id.as_str().is_empty() {
-            return Err(Refusal::BadRequest("the id of a promise must not be empty".to_owned()));
-        }
         self.is_nobodys(&new.id)?;
         self.make(new, Maker::Client, None)?;
         Ok(true)

@@ -3,7 +3,7 @@
 use super::draft::Draft;
 use crate::{
     effect::Metric,
-    id::{ResourceName, fits},
+    id::{ResourceName, check_name, fits},
     promise::{FenceToken, LONGEST_LEASE, Resource, ResourceLease},
     reply::{Conflict, Refusal, Reply},
     time::Millis,
@@ -63,13 +63,11 @@ pub(super) fn put(
 
 /// Refuses a name that cannot be one. What is there already has its name.
 fn named(draft: &Draft<'_>, name: &ResourceName) -> Result<(), Refusal> {
-    if name.as_str().is_empty() {
-        return Err(Refusal::BadRequest("the name of a resource must not be empty".to_owned()));
+    if draft.view.resource(name).is_some() || draft.view.resource_lease(name).is_some() {
+        return Ok(());
     }
-    match draft.view.resource(name).is_some() || draft.view.resource_lease(name).is_some() {
-        true => Ok(()),
-        false => Ok(fits("the name of the resource", name.as_str())?),
-    }
+    check_name("the name of the resource", name.as_str())?;
+    Ok(fits("the name of the resource", name.as_str())?)
 }
 
 fn shown(draft: &Draft<'_>, name: &ResourceName) -> Reply {

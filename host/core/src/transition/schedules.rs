@@ -7,7 +7,7 @@ use super::{
 use crate::{
     address::Address,
     effect::Effect,
-    id::{PromiseId, ScheduleId, fits},
+    id::{PromiseId, ScheduleId, check_name, fits},
     promise::{
         Cron, LONGEST_JITTER, NewSchedule, Overlap, Schedule, SkipReason, TaskState, TooLate,
     },
@@ -37,9 +37,11 @@ pub(super) fn create(draft: &mut Draft<'_>, new: &NewSchedule) -> Result<Reply, 
     if let Some(schedule) = draft.schedule(&new.id) {
         return Ok(Reply::Schedule { schedule: Box::new(schedule.clone()), created: false });
     }
+    check_name("the id of the schedule", new.id.as_str())?;
     fits("the id of the schedule", new.id.as_str())?;
     // The longest id that it will ever make.
     let longest = new.template.promise_at(&new.id, Timestamp::NEVER);
+    check_name("the id of the schedule's promises", longest.as_str())?;
     fits("the id of the schedule's promises", longest.as_str())?;
     let target = tags::target(&new.template.tags).map(Address::parse).transpose();
     let target = target.map_err(|refused| Refusal::Unprocessable(refused.to_string()))?;
@@ -208,9 +210,6 @@ pub(super) fn trigger(
 /// What is wrong with a schedule whatever else there is.
 fn well_formed(new: &NewSchedule) -> Result<Cron, Refusal> {
     let refuse = |what: &str| Err(Refusal::BadRequest(format!("the schedule `{}` {what}", new.id)));
-    if new.id.as_str().is_empty() {
-        return Err(Refusal::BadRequest("the id of a schedule must not be empty".to_owned()));
-    }
     if new.template.id.is_empty() {
         return refuse(
             "needs a template for the ids of its promises, such as {{.id}}@{{.timestamp}}",

@@ -9,8 +9,9 @@ use super::{
 };
 use crate::{
     graph,
-    id::{PromiseId, fits},
-    promise::{NewPromise, Settlement, Task, Verdict},
+    id::{PromiseId, check_name, fits},
+    keyed_request::RequestParts,
+    promise::{NewPromise, Promise, Settlement, Task, Verdict},
     reply::{Conflict, Refusal, Reply},
     tags, update,
     value::{Tags, Text, Value},
@@ -23,13 +24,33 @@ pub(super) fn signal(
     payload: &Value,
     key: Option<&Text>,
 ) -> Result<Reply, Refusal> {
-    draft.touch(invocation);
     if let Some(taken) = [Some(name), key].into_iter().flatten().find(|text| is_reserved(text)) {
         return Err(Refusal::BadRequest(format!(
             "`{taken}` begins with `{}`: such names and keys of signals are the engine's",
             update::RESERVED
         )));
     }
+    if let Some(key) = key
+        && let Some(reply) = draft.signalled_before(invocation, key)
+    {
+        let first = draft.first_signal(&reply).and_then(sent);
+        first.map_or(Ok(()), |first| parts(name, payload).repeats(&first, "the key", key))?;
+        return Ok(reply);
+    }
+    check_name("the name of the signal", name)?;
+    key.map_or(Ok(()), |key| check_name("the key of the signal", key))?;
+    signal_once(draft, invocation, name, payload, key)
+}
+
+/// Sends a signal, unless one was sent under this key.
+pub(super) fn signal_once(
+    draft: &mut Draft<'_>,
+    invocation: &PromiseId,
+    name: &Text,
+    payload: &Value,
+    key: Option<&Text>,
+) -> Result<Reply, Refusal> {
+    draft.touch(invocation);
     draft.existing(invocation)?;
     if let Some(reply) = key.and_then(|key| draft.signalled_before(invocation, key)) {
         return Ok(reply);
@@ -86,6 +107,17 @@ pub(crate) fn generation_key(key: &Text) -> Text {
     Text::from(format!("{}generation/{key}", update::RESERVED))
 }
 
+/// What counts where a signal is repeated.
+fn parts(name: &str, payload: &Value) -> RequestParts {
+    RequestParts::new().text("name", name).data("payload", &payload.data)
+}
+
+/// The same of the signal that this promise is; none: it is no signal.
+fn sent(promise: &Promise) -> Option<RequestParts> {
+    let value = promise.settlement()?.value.as_ref()?;
+    Some(parts(value.headers.get(tags::SIGNAL_HEADER)?, value))
+}
+
 impl Draft<'_> {
     /// The answer to the signal that came with this key before.
     pub(super) fn signalled_before(&self, invocation: &PromiseId, key: &Text) -> Option<Reply> {
@@ -94,6 +126,12 @@ impl Draft<'_> {
         let generation = self.view.signal_key(&first, &generation_key(key));
         let invocation = generation.map_or_else(|| first.clone(), |n| first.generation(n));
         Some(Reply::signalled(invocation, n))
+    }
+
+    /// The promise of the signal that an answer names.
+    pub(super) fn first_signal(&self, reply: &Reply) -> Option<&Promise> {
+        let Reply::Signalled { invocation, n, .. } = reply else { return None };
+        self.promise(&invocation.signal(*n))
     }
 
     /// Takes note of the key of a signal that was sent to the newest generation. Keys outlive generations.
@@ -146,8 +184,8 @@ impl Draft<'_> {
             }
             Some((_, None)) => {}
             Some((_, Some(settlement))) => {
-                let sent = settlement.value.as_ref().map(|value| &value.data);
-                return match sent == Some(&payload.data) {
+                let sent = settlement.value.as_ref().map(|value| parts(name, value));
+                return match sent == Some(parts(name, payload)) {
                     true => Ok(Reply::signalled(task.id.clone(), 0)),
                     false => Err(Conflict::PromiseSettled(id).into()),
                 };

@@ -4,8 +4,9 @@
 use super::draft::Draft;
 use crate::{
     graph,
-    id::{PromiseId, fits},
-    promise::Task,
+    id::{PromiseId, check_name, fits},
+    keyed_request::RequestParts,
+    promise::{Promise, Task},
     reply::{Conflict, Refusal, Reply},
     update,
     value::Text,
@@ -28,10 +29,18 @@ pub(super) fn update(
 ) -> Result<Reply, Refusal> {
     draft.touch(invocation);
     draft.existing(invocation)?;
+    let sender_key = key;
     let key = key.map(|key| update::signal_key(name, key));
     if let Some(reply) = key.as_ref().and_then(|key| draft.signalled_before(invocation, key)) {
+        let first = draft.first_signal(&reply).and_then(sent);
+        if let (Some(first), Some(key)) = (first, sender_key) {
+            let given = RequestParts::new().data("input", input.as_bytes());
+            given.repeats(&first, "the key", key)?;
+        }
         return Ok(reply);
     }
+    check_name("the name of the update", name)?;
+    sender_key.map_or(Ok(()), |key| check_name("the key of the update", key))?;
     key.as_ref().map_or(Ok(()), |key| fits("the key of the update, with its name,", key))?;
     let newest = draft.newest(invocation);
     draft.touch(&newest);
@@ -73,4 +82,10 @@ pub(super) fn update(
         draft.note_key(invocation, &key, n);
     }
     Ok(Reply::signalled(newest, n))
+}
+
+/// What counts of the update that this promise of a signal tells of: its name is a part of the key.
+fn sent(promise: &Promise) -> Option<RequestParts> {
+    let value = promise.settlement()?.value.as_ref()?;
+    Some(RequestParts::new().json("input", &update::input_in(&value.data)?))
 }

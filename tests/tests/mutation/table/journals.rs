@@ -92,6 +92,22 @@ pub const MUTATIONS: &[Mutation] = &[
         killer: "signals_are_numbered_and_wake_whoever_waits_for_the_next",
     },
     Mutation {
+        what: "a signal's key stands for any signal",
+        file: "transition/signals.rs",
+        says: "first.map_or(Ok(()), |first| parts(name, payload).repeats(&first, \"the key\", key))?;",
+        would_say: "let _ = first;",
+        tests: "transition::tests::updates",
+        killer: "a_key_of_an_update_or_a_signal_stands_for_one_request",
+    },
+    Mutation {
+        what: "an update's key stands for any input",
+        file: "transition/updates.rs",
+        says: "given.repeats(&first, \"the key\", key)?;",
+        would_say: "let _ = (given, first, key);",
+        tests: "transition::tests::updates",
+        killer: "a_key_of_an_update_or_a_signal_stands_for_one_request",
+    },
+    Mutation {
         what: "what was made by another is taken for a claim's own",
         file: "transition/fence.rs",
         says: "id.is_minted_by(claimed) && self.promise(id).is_some_and(stranger)",

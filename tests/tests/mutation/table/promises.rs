@@ -4,6 +4,14 @@ use super::{Mutation, WALK};
 
 pub const MUTATIONS: &[Mutation] = &[
     Mutation {
+        what: "a client makes a promise under an id that cannot be seen",
+        file: "transition/create.rs",
+        says: "check_name(\"the id of the promise\", new.id.as_str())?;",
+        would_say: "",
+        tests: "transition::tests::promises",
+        killer: "what_makes_no_sense_is_refused_by_name",
+    },
+    Mutation {
         what: "a claim is taken without a new version",
         file: "transition/create.rs",
         says: "task.version = task.version.next();",

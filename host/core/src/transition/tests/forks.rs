@@ -118,13 +118,13 @@ fn a_fork_is_made_once_whatever_is_repeated() {
     };
     let mut other = fork();
     other.set.clear();
-    assert_eq!(world.refused(command(other)).kind(), "exists");
+    assert_eq!(world.refused(command(other)).kind(), "key-reused");
     let mut other = fork();
     other.records[3] = told(3, "stop");
-    assert_eq!(world.refused(command(other)).kind(), "exists");
+    assert_eq!(world.refused(command(other)).kind(), "key-reused");
     let mut shorter = fork();
     shorter.records.pop();
-    assert_eq!(world.refused(command(shorter)).kind(), "exists");
+    assert_eq!(world.refused(command(shorter)).kind(), "key-reused");
 }
 
 #[test]

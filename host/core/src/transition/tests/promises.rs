@@ -68,6 +68,8 @@ fn what_makes_no_sense_is_refused_by_name() {
         (Command::PromiseGet { id: PromiseId::from("no") }, "not-found"),
         (Command::TaskGet { id: PromiseId::from("p") }, "not-found"),
         (world::create("", &[]), "bad-request"),
+        (world::create("a\nb", &[]), "bad-request"),
+        (world::create("\u{a0}\u{200b}", &[]), "bad-request"),
         (world::settle("no", Verdict::Resolved), "not-found"),
         (world::settle("p", Verdict::TimedOut), "bad-request"),
         (world::create("x", &[(tags::TARGET, "ship")]), "unprocessable"),

@@ -89,6 +89,43 @@ fn keys_of_updates_are_not_those_of_signals_or_of_other_updates() {
 }
 
 #[test]
+fn a_key_of_an_update_or_a_signal_stands_for_one_request() {
+    let mut world = waiting();
+    let update = |input: &str, key: &str| {
+        let Command::Update { invocation, name, .. } = add(1, 0, None) else {
+            unreachable!("just made")
+        };
+        let (input, key) = (Text::from(input), Some(Text::from(key)));
+        Command::Update { invocation, name, input, key, records: 1, signals: 0 }
+    };
+    let signal = |name: &str, data: &str, key: &str| Command::Signal {
+        invocation: PromiseId::from("w"),
+        name: Text::from(name),
+        payload: Value::of(data.as_bytes()),
+        key: Some(Text::from(key)),
+    };
+    assert_eq!(world.done(update(r#"{"a": 1, "b": 2}"#, "k")), Reply::signalled("w", 0));
+    assert_eq!(world.done(signal("go", r#"{"a": 1, "b": 2}"#, "k")), Reply::signalled("w", 1));
+    // As JSON they are the same.
+    assert_eq!(world.done(update(r#"{"b":2,"a":1}"#, "k")), Reply::signalled("w", 0));
+    assert_eq!(world.done(signal("go", r#"{"b":2,"a":1}"#, "k")), Reply::signalled("w", 1));
+    for (other, differs) in [
+        (update(r#"{"b":2,"a":2}"#, "k"), "another input"),
+        (signal("go", "1", "k"), "another payload"),
+        (signal("stop", r#"{"b":2,"a":1}"#, "k"), "another name"),
+    ] {
+        let refused = world.refused(other);
+        assert_eq!((refused.kind(), refused.code()), ("key-reused", 409));
+        assert!(refused.to_string().contains(differs), "{refused}");
+    }
+    for blank in ["", "\u{a0}", "a\tb"] {
+        for refused in [update("1", blank), signal("go", "1", blank), signal(blank, "1", "l")] {
+            assert_eq!(world.refused(refused).kind(), "bad-request", "{blank:?}");
+        }
+    }
+}
+
+#[test]
 fn what_is_not_answered_is_cancelled_with_its_workflow() {
     // One that never waited for a signal.
     let mut world = World::new();
