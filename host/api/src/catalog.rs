@@ -1,48 +1,34 @@
-//! The stored modules, cached for a moment, and the schemas of their functions, cached for ever.
+//! The stored modules, cached for a moment.
 //!
 //! The cache only serves to refuse early and with a good message: the engine decides, with the
 //! execution itself, which module an execution runs.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::http::StatusCode;
-use jsonschema::Validator;
 use segno_core::{
     id::Digest,
     time::{Millis, Timestamp},
 };
+use segno_guest::{Misfit, SchemaOf};
 use segno_store::ModuleRow;
 use serde_json::Value;
 
 use super::{
-    Api, ApiError, Misfit,
+    Api, ApiError,
     model::{Function, Handler, Message, Module, ModuleDescription},
 };
 
 /// Maximum age of the cached list. Uploads through this API are seen at once.
 const FRESH: Millis = Millis(2_000);
-/// Maximum number of misfits named in a refusal.
-const MISFITS: usize = 8;
-/// Maximum length of a reason, in characters: reasons quote the input.
-const REASON: usize = 300;
 
-/// What a schema is of: the module, the function, and the kind and the name of what may be sent to
-/// it, unless that is its own input.
-type SchemaKey = (Digest, String, Option<(&'static str, String)>);
-/// None for schemas that cannot be used.
-type Schemas = HashMap<SchemaKey, Option<Arc<Validator>>>;
-
-/// The cached modules and schemas.
+/// The cached modules.
 #[derive(Default)]
 pub struct Catalog {
     modules: Mutex<Option<(Timestamp, Arc<Modules>)>>,
     /// Held by the request that reads the list again because it is too old: the others wait for
     /// that.
     reading: tokio::sync::Mutex<()>,
-    schemas: Mutex<Schemas>,
 }
 
 /// The stored modules at one instant, newest first.
@@ -207,7 +193,7 @@ impl Api {
         input: &Value,
     ) -> Vec<Misfit> {
         let Some(schema) = &function.input_schema else { return Vec::new() };
-        self.misfits_of((module, function.name.clone(), None), schema, input)
+        self.host.schemas.misfits(module, &function.name, SchemaOf::Input, schema, input)
     }
 
     /// Where `output` does not match the schema of what the function returns.
@@ -218,8 +204,7 @@ impl Api {
         output: &Value,
     ) -> Vec<Misfit> {
         let Some(schema) = &function.output_schema else { return Vec::new() };
-        let of = Some(("output", String::new()));
-        self.misfits_of((module, function.name.clone(), of), schema, output)
+        self.host.schemas.misfits(module, &function.name, SchemaOf::Output, schema, output)
     }
 
     /// Where the value of a message does not match its schema.
@@ -230,8 +215,8 @@ impl Api {
         message: &Message,
         value: &Value,
     ) -> Vec<Misfit> {
-        let of = Some((message.kind.as_str(), message.name.clone()));
-        self.misfits_of((module, function.name.clone(), of), &message.schema, value)
+        let of = SchemaOf::Sent(message.kind.as_str(), &message.name);
+        self.host.schemas.misfits(module, &function.name, of, &message.schema, value)
     }
 
     /// Where the input of a query or update does not match its schema.
@@ -243,35 +228,7 @@ impl Api {
         input: &Value,
     ) -> Vec<Misfit> {
         let Some(schema) = &handler.input_schema else { return Vec::new() };
-        let of = Some((handler.kind.as_str(), handler.name.clone()));
-        self.misfits_of((module, function.name.clone(), of), schema, input)
-    }
-
-    fn misfits_of(&self, key: SchemaKey, schema: &Value, value: &Value) -> Vec<Misfit> {
-        let Some(schema) = self.validator(key, schema) else { return Vec::new() };
-        schema
-            .iter_errors(value)
-            .take(MISFITS)
-            .map(|error| Misfit {
-                path: error.instance_path().to_string(),
-                reason: error.to_string().chars().take(REASON).collect(),
-            })
-            .collect()
-    }
-
-    fn validator(&self, key: SchemaKey, schema: &Value) -> Option<Arc<Validator>> {
-        let mut known = self.catalog.schemas.lock().unwrap_or_else(PoisonError::into_inner);
-        let function = key.1.clone();
-        known
-            .entry(key)
-            .or_insert_with(|| {
-                jsonschema::validator_for(schema)
-                    .inspect_err(|error| {
-                        tracing::warn!("a schema of {function} is not one: {error}");
-                    })
-                    .ok()
-                    .map(Arc::new)
-            })
-            .clone()
+        let of = SchemaOf::Sent(handler.kind.as_str(), &handler.name);
+        self.host.schemas.misfits(module, &function.name, of, schema, input)
     }
 }

@@ -5,19 +5,11 @@ use axum::{
     http::{StatusCode, header},
     response::{IntoResponse, Response},
 };
+use segno_guest::{Misfit, misfit_words};
 use segno_store::StoreError;
 use serde_json::{Map, Value, json};
 
 use super::model::{FailureView, HandlerKind, Problem};
-
-/// A place in an input that does not match the schema.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Misfit {
-    /// A JSON pointer into the input; empty: the input itself.
-    pub path: String,
-    /// The reason.
-    pub reason: String,
-}
 
 /// Why a request was refused or failed. [`ApiError::code`] is stable.
 #[derive(Debug, thiserror::Error)]
@@ -89,13 +81,8 @@ pub enum ApiError {
         reason: String,
     },
     /// The text cannot be an id.
-    #[error("`{id}` cannot be an id: {reason}")]
-    BadId {
-        /// The text.
-        id: String,
-        /// The reason.
-        reason: &'static str,
-    },
+    #[error("{0}")]
+    BadId(String),
     /// There is no token, or a wrong one.
     #[error(
         "{0}; send it as `Authorization: Bearer TOKEN` (`--token` or SEGNO_TOKEN for the command line)"
@@ -291,7 +278,7 @@ impl ApiError {
             Self::BadQuery(_) => "invalid-query",
             Self::BadPath(_) => "invalid-path",
             Self::BadField { .. } => "invalid-field",
-            Self::BadId { .. } => "invalid-id",
+            Self::BadId(_) => "invalid-id",
             Self::Unauthorized(_) => "unauthorized",
             Self::NoRights(_) => "not-allowed",
             Self::ForeignHost(_) => "foreign-host",
@@ -350,7 +337,7 @@ impl ApiError {
             | Self::BadQuery(_)
             | Self::BadPath(_)
             | Self::BadField { .. }
-            | Self::BadId { .. }
+            | Self::BadId(_)
             | Self::BadTarget { .. }
             | Self::Store(StoreError::Filter(_)) => StatusCode::BAD_REQUEST,
             Self::Unauthorized(_) => StatusCode::UNAUTHORIZED,
@@ -386,7 +373,7 @@ impl ApiError {
             Self::BadQuery(_) => "Invalid query",
             Self::BadPath(_) => "Invalid path",
             Self::BadField { .. } => "Invalid field",
-            Self::BadId { .. } => "Invalid id",
+            Self::BadId(_) => "Invalid id",
             Self::Unauthorized(_) => "Token needed",
             Self::NoRights(_) => "Not allowed by the token",
             Self::ForeignHost(_) => "Foreign host",
@@ -540,15 +527,4 @@ fn faults_words(faults: &[Misfit], more: usize) -> String {
     });
     let rest = (more > 0).then(|| format!("\n  and {more} more"));
     lines.chain(rest).collect()
-}
-
-fn misfit_words(errors: &[Misfit]) -> String {
-    let words: Vec<String> = errors
-        .iter()
-        .map(|misfit| match misfit.path.as_str() {
-            "" => misfit.reason.clone(),
-            path => format!("at {path}: {}", misfit.reason),
-        })
-        .collect();
-    words.join("; ")
 }

@@ -116,7 +116,7 @@ fn rejected(invalid: &Invalid) -> Rejected {
         Invalid::DoesNotFit { .. } => ("contract-mismatch", None),
         Invalid::TooDemanding { .. } => ("component-too-demanding", None),
         Invalid::NoDescription(_) => ("describe-failed", None),
-        Invalid::BadName { name } => ("invalid-function-name", Some(json!({ "name": name }))),
+        Invalid::BadName { name, .. } => ("invalid-function-name", Some(json!({ "name": name }))),
         Invalid::Unlisted { names } => ("unlisted-functions", Some(json!({ "names": names }))),
         Invalid::BadSchema { which, function, .. } => {
             ("invalid-schema", Some(json!({ "which": which, "function": function })))

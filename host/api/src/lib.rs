@@ -70,7 +70,7 @@ pub use access::{Access, AccessError, Jwt, KeyError, Rights};
 pub use admission::{Admission, AdmissionLimits};
 pub use connection::EndsWithClient;
 pub use endpoint::{Callers, Identity, InvalidKey, endpoint_router, serve_endpoint};
-pub use error::{ApiError, Misfit};
+pub use error::ApiError;
 pub use inspector::{ComponentInspector, Rejected};
 pub use local::LocalApi;
 pub use openapi::document;

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use segno_core::config::Config;
 use segno_env::Env;
-use segno_guest::{Guests, Outbound};
+use segno_guest::{Guests, Outbound, Schemas};
 use segno_store::Store;
 
 use crate::{
@@ -24,6 +24,8 @@ pub struct Host {
     pub store: Arc<dyn Store>,
     /// Loads and runs modules.
     pub guests: Arc<dyn Guests>,
+    /// The schemas of modules, for the check of values.
+    pub schemas: Arc<Schemas>,
     /// Sends the HTTP requests of guests.
     pub outbound: Arc<dyn Outbound>,
     /// Receives the effects of commits.
@@ -63,6 +65,7 @@ impl Host {
             config: Arc::new(config),
             store,
             guests,
+            schemas: Arc::default(),
             outbound,
             metrics: notifier.metrics.clone(),
             commit_latency: notifier.commit_latency.clone(),

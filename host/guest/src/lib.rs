@@ -63,6 +63,7 @@ mod object_promises;
 mod objects;
 mod report;
 mod sagas;
+mod schemas;
 mod signals;
 mod snapshot;
 mod state;
@@ -95,6 +96,7 @@ pub use report::{
     Access, FunctionReport, HandlerReport, How, ImportReport, Kind, MessageReport, ModuleReport,
     RetryReport,
 };
+pub use schemas::{Misfit, SchemaOf, Schemas, misfit_words};
 pub use snapshot::{Memory, MemoryChange, SnapshotFiles, SnapshotKey, SnapshotPolicy};
 pub use turns::COMPUTING;
 pub use validate::Invalid;

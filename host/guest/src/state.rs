@@ -112,9 +112,9 @@ impl WorkflowState {
     }
 }
 
-/// Checks a name of something that an object holds.
+/// Checks the length of a name of something that an object holds. The engine checks what it is made of.
 pub(super) fn check_name(what: &str, name: &str) -> wasmtime::Result<()> {
-    if name.is_empty() || name.len() > LONGEST_NAME {
+    if name.len() > LONGEST_NAME {
         let message =
             format!("a name {what} has 1 to {LONGEST_NAME} bytes, and this one has {}", name.len());
         return Err(Halt::Refused(message).into());

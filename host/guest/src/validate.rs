@@ -3,7 +3,10 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use segno_core::{id::Digest, json};
+use segno_core::{
+    id::{Digest, check_name},
+    json,
+};
 use wasmparser::{Parser, Payload};
 use wasmtime::{
     Engine,
@@ -84,11 +87,13 @@ pub enum Invalid {
     /// `describe` failed.
     #[error("the component's `describe` failed")]
     NoDescription(#[source] GuestError),
-    /// `describe` named a function twice, or gave an empty name.
-    #[error("the component describes {}", if name.is_empty() { "a function without a name".into() } else { format!("`{name}` more than once") })]
+    /// `describe` named a function twice, or gave a name that cannot be one.
+    #[error("the component describes {described}")]
     BadName {
         /// The name.
         name: String,
+        /// What it describes under it.
+        described: String,
     },
     /// A crate declares functions that its list lacks: a call of them would be answered by 404.
     #[error(
@@ -374,6 +379,7 @@ fn with_messages(
             function: function.clone(),
             reason,
         };
+        check_name("its name", &name).map_err(|error| bad(error.to_string()))?;
         let is_it =
             |report: &&mut FunctionReport| report.name == function && report.kind == Kind::Workflow;
         let report = reports.iter_mut().find(is_it);
@@ -462,8 +468,14 @@ fn described(functions: &[FunctionDescription]) -> Result<Vec<FunctionReport>, I
     let mut names = BTreeSet::new();
     let mut reports = Vec::new();
     for function in functions {
-        if function.name.is_empty() || !names.insert(&function.name) {
-            return Err(Invalid::BadName { name: function.name.clone() });
+        let bad = match check_name("the name", &function.name) {
+            _ if function.name.is_empty() => Some("a function without a name".to_owned()),
+            Err(bad) => Some(format!("a function, and {bad}")),
+            Ok(()) if names.insert(&function.name) => None,
+            Ok(()) => Some(format!("`{}` more than once", function.name)),
+        };
+        if let Some(described) = bad {
+            return Err(Invalid::BadName { name: function.name.clone(), described });
         }
         let report = FunctionReport::new(function).map_err(|(which, error)| {
             Invalid::BadSchema { which, function: function.name.clone(), reason: error.to_string() }

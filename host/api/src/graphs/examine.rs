@@ -3,7 +3,9 @@
 use segno_core::address::SERVICE_SCHEME;
 use segno_graph::plan::{Call, CheckedPlan, Kind, PlanErrors, SubGraph};
 
-use crate::{Api, ApiError, Misfit, model::FunctionKind, target::Target};
+use segno_guest::Misfit;
+
+use crate::{Api, ApiError, model::FunctionKind, target::Target};
 
 /// The most faults that are told one by one.
 const TOLD: usize = 100;

@@ -123,6 +123,13 @@ impl Attempt {
         let invocation = invocation(&attempt);
         let function = self.handler.started_as(&attempt.start().key);
         let input = input(attempt.input());
+        // What had begun before inputs were checked goes on.
+        if attempt.start().known_entries == 1
+            && let Some(misfit) = self.endpoint.misfit(&self.handler, &input).await
+        {
+            self.ended(&mut attempt, &Outcome::Failure(misfit));
+            return Phase::Performing(attempt);
+        }
         let seed = Sha256::digest(attempt.random_seed().to_le_bytes()).to_vec();
         let instance = match self.endpoint.guests.instantiate(self.endpoint.digest, None).await {
             Ok(instance) => instance,
@@ -307,12 +314,17 @@ impl Attempt {
                 return Phase::Performing(attempt);
             }
         };
+        let input = input(attempt.input());
+        if let Some(misfit) = self.endpoint.misfit(&self.handler, &input).await {
+            self.ended(&mut attempt, &Outcome::Failure(misfit));
+            return Phase::Performing(attempt);
+        }
         let performance = Performance {
             endpoint: self.endpoint.clone(),
             handler: self.handler.clone(),
             invocation: invocation.clone(),
             start: attempt.start().clone(),
-            input: input(attempt.input()),
+            input,
             is_cancelled: is_cancelled.clone(),
         };
         let mut performing = Box::pin(performance.perform());

@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use segno_core::id::Digest;
 use segno_env::Env;
-use segno_guest::{Guests, Level, Outbound};
+use segno_guest::{Failure, Guests, Level, Outbound, Payload};
 use segno_restate::version::{ProtocolVersion, VersionRange};
 use tokio_util::sync::CancellationToken;
 
@@ -62,6 +62,15 @@ impl Endpoint {
     ) -> Self {
         let (offer, draining) = (Arc::new(offer), CancellationToken::new());
         Self { guests, outbound, env, offer, digest, draining }
+    }
+
+    /// The failure with which an invocation ends before it begins, because its input does not fit.
+    async fn misfit(&self, handler: &Handler, input: &Payload) -> Option<Failure> {
+        // A component that does not describe itself is not started either.
+        let functions = self.guests.describe(self.digest).await.ok()?;
+        let function = functions.iter().find(|function| function.name == handler.function)?;
+        let target = format!("{}/{}", handler.service, handler.name);
+        self.offer.schemas.check_input(self.digest, &target, function, input).err()
     }
 
     /// An attempt at `handler` in this version, V5 to V7, with a request's body.

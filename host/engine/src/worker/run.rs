@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use segno_core::{
     address::{GRAPH_RUN, SERVICE_SCHEME},
-    id::Claim,
+    id::{Claim, Digest},
+    invocation::JournalHead,
+    promise::Promise,
     reply::TaskReply,
 };
-use segno_guest::FunctionKind;
+use segno_guest::{Failure, FunctionDescription, FunctionKind, Outcome};
 use tracing::Instrument as _;
 
 use super::{
@@ -23,7 +25,7 @@ use super::{
 use crate::{
     metrics::ClaimEnd,
     slots::{Slot, SlotKind},
-    target,
+    target, values,
 };
 
 /// A claimed task, and what was read for it.
@@ -110,6 +112,9 @@ pub async fn under_claim(
         let outcome = activity::no_such_function(&module, &name, &functions);
         return activity::reject(&worker, &active, &outcome).await;
     };
+    if let Some(misfit) = misfit(&worker, &acquired.promise, digest, &function, acquired.head) {
+        return activity::reject(&worker, &active, &Outcome::Failure(misfit)).await;
+    }
     match function.kind {
         FunctionKind::Workflow => {
             slot.learn(named, None);
@@ -129,4 +134,25 @@ pub async fn under_claim(
             }
         }
     }
+}
+
+/// The failure with which an execution ends before it begins, because its input does not fit the schema that its function
+/// has in this module. Whoever made it may not have known this code. One that has begun goes on.
+pub fn misfit(
+    worker: &WorkerContext,
+    promise: &Promise,
+    module: Digest,
+    function: &FunctionDescription,
+    head: JournalHead,
+) -> Option<Failure> {
+    if function.input_schema.is_none() || head.len > 0 {
+        return None;
+    }
+    let path = target::path_of(promise);
+    let target = match target::module_of(promise) {
+        name if name.is_empty() => path.to_owned(),
+        name => format!("{name}/{path}"),
+    };
+    let input = values::input(&promise.spec.param);
+    worker.host.schemas.check_input(module, &target, function, &input).err()
 }

@@ -14,7 +14,7 @@ use std::{
     sync::Arc,
 };
 
-use segno_guest::{Access, FunctionReport, ModuleReport};
+use segno_guest::{Access, FunctionReport, ModuleReport, Schemas};
 use segno_restate::manifest::{
     InvalidManifest, Manifest, ManifestVersion, ProtocolMode, Service, ServiceType,
 };
@@ -31,6 +31,8 @@ pub struct Offer {
     pub service: String,
     /// What it announces.
     pub manifest: Manifest,
+    /// The schemas of its functions.
+    pub(super) schemas: Schemas,
     handlers: BTreeMap<(String, String), Arc<Handler>>,
 }
 
@@ -102,7 +104,13 @@ impl Offer {
             services: services.into_values().collect(),
         };
         manifest.check(ManifestVersion::V4).map_err(|faults| names(named(&faults)))?;
-        Ok(Self { module: module.to_owned(), service: service.to_owned(), manifest, handlers })
+        Ok(Self {
+            module: module.to_owned(),
+            service: service.to_owned(),
+            manifest,
+            schemas: Schemas::default(),
+            handlers,
+        })
     }
 
     /// A handler.

@@ -160,5 +160,10 @@ async fn workflow(
     let functions = worker.host.guests.describe(module).await?;
     let name = target::function_of(&expected.promise);
     let found = functions.iter().find(|function| function.name == name);
-    Ok(found.filter(|function| function.kind == FunctionKind::Workflow).cloned())
+    let found = found.filter(|function| function.kind == FunctionKind::Workflow);
+    // An input that does not fit is refused under the claim.
+    let misfit = |function: &&FunctionDescription| {
+        run::misfit(worker, &expected.promise, module, function, expected.head).is_some()
+    };
+    Ok(found.filter(|function| !misfit(function)).cloned())
 }
