@@ -23,7 +23,7 @@ use super::{
 use crate::{
     endpoint::{activity::RETRY_HEADER, callee::Callee, log, values},
     values::{code, policy},
-    worker::commands::too_far,
+    worker::commands::{is_silent, nameless, too_far},
 };
 
 impl Journal for StreamJournal {
@@ -88,6 +88,19 @@ impl StreamJournal {
     }
 
     fn begun(&mut self, index: u32, command: GuestCommand) -> Result<Answer, AttemptError> {
+        if let Some(failure) = nameless(&command) {
+            let failed = Outcome::Failure(failure);
+            return match is_silent(&command) {
+                true => {
+                    self.finished = Some(failed);
+                    Ok(Answer::Command(u32::MAX))
+                }
+                false => {
+                    self.known(index, failed);
+                    Ok(Answer::Command(index))
+                }
+            };
+        }
         // The time is a command of its own here, so lengths are counted from the earliest one.
         if let Some(refused) = too_far(&command, Timestamp(0)) {
             self.known(index, values::failed(code::REFUSED, refused));

@@ -8,6 +8,7 @@ mod call;
 mod cancel;
 mod fields;
 mod http;
+mod names;
 mod object_promise;
 mod promise;
 mod publish;
@@ -31,6 +32,7 @@ use segno_guest::{Answer, GuestCommand, Stop};
 use serde::{Deserialize, Serialize};
 
 pub use fields::{Fields, display, shown_field};
+pub use names::{is_silent, misnamed, nameless};
 pub use site::{Identity, Site};
 pub use too_far::too_far;
 

@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use segno_core::{command::FenceAct, id::PromiseId, invocation::CommandKind};
 
+use segno_guest::Failure;
+
 use crate::worker::commands::Completion;
 
 /// A command that has neither completed nor been forgotten.
@@ -15,6 +17,8 @@ pub struct Open {
     pub completion: Completion,
     /// The action for the command; kept through a replay, since it may not have been done.
     pub act: Option<FenceAct>,
+    /// Why the action is not done: a name that cannot be addressed.
+    pub misnamed: Option<Failure>,
 }
 
 /// All open commands, by index and by promise.
@@ -100,10 +104,10 @@ impl OpenCommands {
     /// The actions kept through a replay.
     pub fn take_actions(
         &mut self,
-    ) -> impl Iterator<Item = (u32, Option<PromiseId>, FenceAct)> + '_ {
+    ) -> impl Iterator<Item = (u32, Option<PromiseId>, FenceAct, Option<Failure>)> + '_ {
         self.by_index.iter_mut().filter_map(|(index, open)| {
             let act = open.act.take()?;
-            Some((*index, open.completion.promise().cloned(), act))
+            Some((*index, open.completion.promise().cloned(), act, open.misnamed.take()))
         })
     }
 }

@@ -79,7 +79,7 @@ impl Recorder {
         (recorder.lines, recorder.named) = (lines, named);
         recorder.is_resumed = true;
         for Waiting { index, kind, completion } in waiting {
-            recorder.open.add(index, Open { kind, completion, act: None });
+            recorder.open.add(index, Open { kind, completion, act: None, misnamed: None });
         }
         recorder
     }

@@ -44,7 +44,7 @@ pub struct Recorder {
     pub(super) is_overtaken: bool,
     /// The `run` whose closure is being executed.
     pub(super) running: Option<(u32, String)>,
-    /// Results that are not recorded yet: of `run`s, and of calls that the policy refuses.
+    /// Results that are not recorded yet: of `run`s, and of commands that are refused.
     pub(super) results: VecDeque<(u32, Outcome)>,
     /// Named promises by command index: the others are derived from the index.
     pub(super) named: BTreeMap<u32, PromiseId>,
@@ -337,19 +337,27 @@ impl Recorder {
 
     /// After a replay: the actions of open commands, since they may not have been done.
     pub fn pending_actions(&mut self, missing: impl Fn(&PromiseId) -> bool) -> Vec<FenceAction> {
-        let pending: Vec<(u32, FenceAct)> = self
+        let pending: Vec<(u32, FenceAct, Option<Failure>)> = self
             .open
             .take_actions()
-            .filter(|(_, promise, _)| promise.as_ref().is_none_or(&missing))
-            .map(|(index, _, act)| (index, act))
+            .filter(|(_, promise, ..)| promise.as_ref().is_none_or(&missing))
+            .map(|(index, _, act, misnamed)| (index, act, misnamed))
             .collect();
-        pending.into_iter().filter_map(|(index, act)| self.allowed(index, act)).collect()
+        let allowed = pending
+            .into_iter()
+            .filter_map(|(index, act, misnamed)| self.allowed(index, act, misnamed));
+        allowed.collect()
     }
 
-    /// The action, if the policy allows it. Otherwise the command completes with the policy's
+    /// The action, if its names and the policy allow it. Otherwise the command completes with the
     /// refusal.
-    pub(super) fn allowed(&mut self, index: u32, act: FenceAct) -> Option<FenceAction> {
-        match self.refusal(&act) {
+    pub(super) fn allowed(
+        &mut self,
+        index: u32,
+        act: FenceAct,
+        misnamed: Option<Failure>,
+    ) -> Option<FenceAction> {
+        match misnamed.or_else(|| self.refusal(&act)) {
             None => Some(FenceAction { index: CommandIndex(index), act }),
             Some(failure) => {
                 self.results.push_back((index, Outcome::Failure(failure)));

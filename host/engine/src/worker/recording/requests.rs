@@ -70,6 +70,8 @@ impl Recorder {
             return Err(Stop::Contract("it is stopped at this command".to_owned()));
         }
         let asked = commands::asked(rules);
+        let misnamed = commands::misnamed(command);
+        let ends = misnamed.is_some() && commands::is_silent(command);
         let mut live = true;
         // Whether the journal has the command's completion as well.
         let mut completed = false;
@@ -82,6 +84,8 @@ impl Recorder {
                 (answered, _) => answered,
             };
             match answered {
+                // It may have ended the invocation here.
+                Err(_) if ends => {}
                 Err(error) => return Err(self.stopped(error)),
                 Ok(invocation::Answer::Recorded { notified, .. }) => {
                     live = false;
@@ -92,6 +96,10 @@ impl Recorder {
         }
         if live {
             border::command(command)?;
+        }
+        if let Some(failure) = misnamed.as_ref().filter(|_| live && ends) {
+            self.finish(Outcome::Failure(failure.clone()))?;
+            return Ok(rules.answer(u32::MAX, None, false));
         }
         let index = self.commands;
         if let Some(ledger) = &mut self.ledger {
@@ -106,23 +114,31 @@ impl Recorder {
         let acts = !completed && !self.read_only;
         let act = if acts { rules.act(&site)? } else { None };
         let completion = rules.completion(&site);
-        self.note_state(index, (asked.kind, &completion), act.as_ref(), live, completed)?;
+        let reads = acts && misnamed.is_none();
+        self.note_state(index, (asked.kind, &completion), act.as_ref(), live, reads)?;
         self.commands += 1;
         let promise = completion.promise();
         if let Some(id) = promise.filter(|id| **id != self.identity.id.command(CommandIndex(index)))
         {
             self.named.insert(index, id.clone());
         }
-        let answer = rules.answer(index, promise, acts);
-        if let (GuestCommand::Run(run), true) = (command, acts) {
+        // The names of what is recorded were fine for the host that recorded it.
+        let executes = acts && (misnamed.is_none() || !live);
+        let answer = rules.answer(index, promise, executes);
+        if let (GuestCommand::Run(run), true) = (command, executes) {
             self.running = Some((index, run.name.clone()));
         }
-        let mut open = Open { kind: asked.kind, completion, act };
+        let fails = acts && (live || matches!(completion, Completion::State(_)));
+        if let Some(failure) = misnamed.as_ref().filter(|_| fails && act.is_none()) {
+            self.results.push_back((index, Outcome::Failure(failure.clone())));
+        }
+        let mut open = Open { kind: asked.kind, completion, act, misnamed };
         if live {
             self.batch.bytes += command.size();
             let Asked { kind, name, request } = asked;
             self.push(RecordBody::Command { index: CommandIndex(index), kind, name, request });
-            let act = open.act.take().and_then(|act| self.allowed(index, act));
+            let misnamed = open.misnamed.take();
+            let act = open.act.take().and_then(|act| self.allowed(index, act, misnamed));
             self.batch.actions.extend(act);
         }
         if open.completion != Completion::Record {
@@ -139,7 +155,7 @@ impl Recorder {
         (kind, completion): (CommandKind, &Completion),
         act: Option<&FenceAct>,
         live: bool,
-        completed: bool,
+        reads: bool,
     ) -> Result<(), Stop> {
         let writes = matches!(
             kind,
@@ -157,9 +173,7 @@ impl Recorder {
             };
         };
         match (completion, act) {
-            (Completion::State(read), _) if !completed && !self.read_only => {
-                state.read(index, read)
-            }
+            (Completion::State(read), _) if reads => state.read(index, read),
             (Completion::Record, Some(FenceAct::State(write))) if live => {
                 state.wrote(write);
                 self.is_overtaken |= self.open.has_state_reads();

@@ -1,0 +1,165 @@
+//! The names that commands of guests give. What could not be addressed is not made: the command fails.
+
+use segno_core::{
+    address::Keyed,
+    id::{BadName, check_key, check_name},
+};
+use segno_guest::{
+    Failure, GuestCommand,
+    commands::{
+        Call, ClearState, GetState, PeekObjectPromise, Send, SetState, SettleObjectPromise,
+        WaitObjectPromise,
+    },
+};
+
+use crate::values::code;
+
+const PROMISE: &str = "the name of the promise";
+const STATE: &str = "the name of a part of the state";
+const LABEL: &str = "the name of the label";
+
+/// The failure of a command that would make something under an impossible name; none: its names are fine.
+///
+/// It is asked of commands that are new: one that an earlier version recorded stays.
+pub fn misnamed(command: &GuestCommand) -> Option<Failure> {
+    let message = checked(command).err()?;
+    Some(Failure { code: code::BAD_REQUEST, message, details: None })
+}
+
+/// The same where another runtime keeps the journal and has its own rules: only an empty name of what an object holds
+/// fails, which no host ever took.
+pub fn nameless(command: &GuestCommand) -> Option<Failure> {
+    let reached = match command {
+        GuestCommand::GetState(GetState { name })
+        | GuestCommand::SetState(SetState { name, .. })
+        | GuestCommand::ClearState(ClearState { name }) => reached(STATE, name),
+        GuestCommand::WaitObjectPromise(WaitObjectPromise { name })
+        | GuestCommand::PeekObjectPromise(PeekObjectPromise { name })
+        | GuestCommand::SettleObjectPromise(SettleObjectPromise { name, .. }) => {
+            reached(PROMISE, name)
+        }
+        _ => Ok(()),
+    };
+    let message = reached.err()?;
+    Some(Failure { code: code::BAD_REQUEST, message, details: None })
+}
+
+/// Whether nothing completes a command: a failure of it can only end the invocation.
+pub fn is_silent(command: &GuestCommand) -> bool {
+    matches!(command, GuestCommand::SetState(_) | GuestCommand::ClearState(_))
+}
+
+fn checked(command: &GuestCommand) -> Result<(), String> {
+    match command {
+        GuestCommand::Call(call) | GuestCommand::Send(Send(call)) => called(call),
+        GuestCommand::SagaCall(step) => called(&step.command),
+        GuestCommand::Http(http) => labelled(&http.options.labels),
+        GuestCommand::SagaHttp(step) => labelled(&step.command.options.labels),
+        GuestCommand::Promise(promise) => match &promise.name {
+            Some(name) => made(PROMISE, name),
+            None => Ok(()),
+        },
+        GuestCommand::Publish(publish) => made("the topic", &publish.topic),
+        GuestCommand::SendSignal(signal) => made("the name of the signal", &signal.name),
+        GuestCommand::Run(run) => made("the name of the run", &run.name),
+        GuestCommand::SetState(SetState { name, .. }) => made(STATE, name),
+        GuestCommand::WaitObjectPromise(WaitObjectPromise { name })
+        | GuestCommand::SettleObjectPromise(SettleObjectPromise { name, .. }) => {
+            made(PROMISE, name)
+        }
+        // These make nothing, and reach what an earlier version made.
+        GuestCommand::GetState(GetState { name })
+        | GuestCommand::ClearState(ClearState { name }) => reached(STATE, name),
+        GuestCommand::PeekObjectPromise(PeekObjectPromise { name }) => reached(PROMISE, name),
+        GuestCommand::Sleep(_)
+        | GuestCommand::Settle(_)
+        | GuestCommand::Cancel(_)
+        | GuestCommand::Undo(_)
+        | GuestCommand::AskAboutStep(_)
+        | GuestCommand::StateNames(_)
+        | GuestCommand::ClearAllState(_)
+        | GuestCommand::Unread(_)
+        | GuestCommand::ContinueAsNew(_) => Ok(()),
+    }
+}
+
+fn called(call: &Call) -> Result<(), String> {
+    labelled(&call.options.labels)?;
+    // An address of another scheme has its own rules.
+    let path = match call.function.strip_prefix("wasm://") {
+        Some(address) => address.split_once('/').map_or("", |(_, path)| path),
+        None if call.function.contains("://") => return Ok(()),
+        None => &call.function,
+    };
+    Keyed::parse(path).map_or(Ok(()), |keyed| {
+        check_key("the key of the object", keyed.key).map_err(|bad: BadName| bad.to_string())
+    })
+}
+
+fn labelled(labels: &[(String, String)]) -> Result<(), String> {
+    labels.iter().try_for_each(|(name, _)| made(LABEL, name))
+}
+
+fn made(what: &'static str, name: &str) -> Result<(), String> {
+    check_name(what, name).map_err(|bad| bad.to_string())
+}
+
+fn reached(what: &'static str, name: &str) -> Result<(), String> {
+    if name.is_empty() { made(what, name) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use segno_guest::{
+        CallOptions, Payload, PromiseOptions,
+        commands::{NewPromise, Publish, Run},
+    };
+
+    use super::*;
+
+    #[test]
+    fn a_command_with_a_name_that_cannot_be_addressed_fails_and_names_it() {
+        let null = || Payload::Json("null".to_owned());
+        let call = |function: &str, label: &str| {
+            let labels = vec![(label.to_owned(), "x".to_owned())];
+            let options = CallOptions { timeout_ms: None, start_at_ms: None, retry: None, labels };
+            GuestCommand::Call(Call { function: function.to_owned(), input: null(), options })
+        };
+        let promise = |name: &str| {
+            let options = PromiseOptions { timeout_ms: None };
+            GuestCommand::Promise(NewPromise { name: Some(name.to_owned()), options })
+        };
+        let set =
+            |name: &str| GuestCommand::SetState(SetState { name: name.to_owned(), value: null() });
+        let get = |name: &str| GuestCommand::GetState(GetState { name: name.to_owned() });
+        for (command, said) in [
+            (promise("approval"), None),
+            (promise("ok\nnow"), Some("the name of the promise `ok\\nnow`")),
+            (promise("a\u{0}"), Some("control characters")),
+            (promise(""), Some("it is empty")),
+            (promise("\u{200b}"), Some("blank or invisible")),
+            (GuestCommand::Run(Run { name: "\t".to_owned() }), Some("the name of the run `\\t`")),
+            (
+                GuestCommand::Publish(Publish { topic: " ".to_owned(), payload: null() }),
+                Some("the topic ` `"),
+            ),
+            (set("a/b c"), None),
+            (set(""), Some("the name of a part of the state ``")),
+            (set("a\nb"), Some("control characters")),
+            (get("a\nb"), None),
+            (get(""), Some("it is empty")),
+            (call("ship", "team"), None),
+            (call("ship", "\u{a0}"), Some("the name of the label")),
+            (call("Cart@a\nb/add", "team"), None),
+            (call("Cart@ /add", "team"), Some("the key of the object ` `")),
+            (call("wasm://shop/Cart@/add", "team"), Some("the key of the object ``")),
+            (call("restate://Cart/ /add", "team"), None),
+        ] {
+            let failure = misnamed(&command);
+            assert_eq!(failure.is_some(), said.is_some(), "{command:?}: {failure:?}");
+            let Some(Failure { code, message, .. }) = failure else { continue };
+            assert_eq!(code, 400);
+            assert!(message.contains(said.unwrap_or_default()), "{message}");
+        }
+    }
+}
