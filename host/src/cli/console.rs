@@ -85,7 +85,7 @@ impl Console {
 
     /// `text` on one line, cut to what a terminal has left beside `used` columns.
     pub fn fit(&self, text: &str, used: usize) -> String {
-        let flat = text.replace(['\n', '\r', '\t'], " ");
+        let flat = text::plain(&text.replace(['\n', '\r', '\t'], " "));
         match self.width {
             Some(columns) => text::cut(&flat, columns.saturating_sub(used).max(8)),
             None => flat,
@@ -101,6 +101,7 @@ impl Console {
         let columns =
             self.width.map_or(usize::MAX, |columns| columns.saturating_sub(indent).max(8));
         let used = text::width(lead).saturating_sub(indent);
+        let text = &text::tame(text, self.styled);
         let text = text::wrap_after(used, text, columns).join(&format!("\n{:indent$}", ""));
         self.line(format!("{lead}{text}").trim_end())
     }
@@ -110,12 +111,12 @@ impl Console {
         self.json
     }
 
-    /// Prints a line of the answer.
+    /// Prints a line of the answer. Nothing in it steers the terminal, whoever wrote it.
     ///
     /// # Errors
     /// When the stream is closed.
     pub fn line(&mut self, line: impl AsRef<str>) -> Result<(), CliError> {
-        writeln!(self.out, "{}", line.as_ref())?;
+        writeln!(self.out, "{}", text::tame(line.as_ref(), self.styled))?;
         Ok(())
     }
 
@@ -125,7 +126,7 @@ impl Console {
     /// When the stream is closed.
     pub fn document(&mut self, document: &impl Serialize) -> Result<(), CliError> {
         let text = serde_json::to_string_pretty(document).map_err(std::io::Error::from)?;
-        self.line(text)
+        self.line(text::tame_json(text))
     }
 
     /// Prints a table, as wide as its content or the terminal.
@@ -144,7 +145,7 @@ impl Console {
         paint(self.styled, style, text)
     }
 
-    /// Prints raw bytes of an answer.
+    /// Prints bytes that this program made.
     ///
     /// # Errors
     /// When the stream is closed.
@@ -156,7 +157,7 @@ impl Console {
     /// Prints a remark.
     pub fn remark(&mut self, text: &str) {
         let columns = self.width_err.unwrap_or(usize::MAX);
-        for line in text::wrap(text, columns) {
+        for line in text::wrap(&text::tame(text, self.styled_err), columns) {
             // A failure to write a remark is ignored: there is no other stream to report it on.
             let _ = writeln!(self.err, "{line}");
         }
@@ -176,7 +177,7 @@ impl Console {
         }
         if self.json {
             let document = error.document();
-            return self.remark(&document.to_string());
+            return self.remark(&text::tame_json(document.to_string()));
         }
         let lead = paint(self.styled_err, RED.bold(), "error:");
         self.remark(&format!("{lead} {}", plain_lines(&error.to_string(), 0)));
@@ -198,7 +199,7 @@ impl Console {
         if !self.progress {
             return Progress { bar: None, speaks: self.speaks };
         }
-        let bar = ProgressBar::new_spinner().with_message(text.into());
+        let bar = ProgressBar::new_spinner().with_message(text::plain(&text.into()));
         let style = ProgressStyle::with_template("{spinner} {msg} ({elapsed})")
             .unwrap_or_else(|_| ProgressStyle::default_spinner());
         bar.set_style(style);
@@ -255,7 +256,7 @@ impl Progress {
     /// Changes the message.
     pub fn say(&self, text: impl Into<String>) {
         if let Some(bar) = &self.bar {
-            bar.set_message(text.into());
+            bar.set_message(text::plain(&text.into()));
         }
     }
 }

@@ -5,6 +5,7 @@ use clap::Args;
 use super::{
     CliError, Console, Exit,
     console::{CYAN, DIM},
+    text,
 };
 use crate::{api::model::EventQuery, client::Client, events::CloudEvent};
 
@@ -80,7 +81,7 @@ impl Events {
 fn print(event: &CloudEvent, console: &mut Console) -> Result<(), CliError> {
     if console.json() {
         let text = serde_json::to_string(event).map_err(std::io::Error::from)?;
-        return console.line(text);
+        return console.line(text::tame_json(text));
     }
     let at = console.paint(DIM, &event.time);
     let id = console.paint(CYAN, &event.id);

@@ -16,6 +16,8 @@ use tracing_subscriber::{
     util::SubscriberInitExt as _,
 };
 
+use super::text::steers;
+
 /// The default filter: warnings of all crates, and the information of this host and of guests.
 const USUALLY: &str = "warn,segno=info";
 
@@ -91,11 +93,8 @@ impl fmt::Write for Escaping<'_, '_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         for letter in text.chars() {
             match letter {
-                // Control characters, line separators, and changes of the writing direction.
-                '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
-                    write!(self.0, "{}", letter.escape_unicode())?;
-                }
                 letter if letter.is_control() => write!(self.0, "{}", letter.escape_default())?,
+                letter if steers(letter) => write!(self.0, "{}", letter.escape_unicode())?,
                 letter => self.0.write_char(letter)?,
             }
         }

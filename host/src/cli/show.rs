@@ -5,10 +5,12 @@ use comfy_table::Color;
 use serde::Deserialize as _;
 use serde_json::Value;
 
+pub use super::text::plain;
 use super::{
     CliError, Console,
     console::{CYAN, DIM, GREEN, RED, YELLOW},
     table::Cell,
+    text,
 };
 use crate::{
     api::model::{FailureView, ForkedFrom, InvocationState, Note, PromiseState},
@@ -109,7 +111,7 @@ pub fn forked_from(from: &ForkedFrom) -> String {
 
 /// A value as the text of a fact: on one line.
 pub fn value(value: &Value, console: &Console) -> String {
-    console.fit(&value.to_string(), INDENT)
+    console.fit(&text::tame_json(value.to_string()), INDENT)
 }
 
 /// A failure as a sentence.
@@ -136,11 +138,6 @@ pub fn size(bytes: u64) -> String {
         1_024..1_048_576 => format!("{}.{} KiB", bytes / 1_024, bytes % 1_024 * 10 / 1_024),
         _ => format!("{}.{} MiB", bytes / 1_048_576, bytes % 1_048_576 * 10 / 1_048_576),
     }
-}
-
-/// A text of others, without control sequences of terminals.
-pub fn plain(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 
 /// Several lines of others; further lines are indented by `indent` spaces.

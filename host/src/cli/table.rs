@@ -77,13 +77,13 @@ pub struct Cell {
 impl Cell {
     /// A cell with this text, in this colour where colours are used.
     pub fn colored(text: impl Into<String>, color: Option<comfy_table::Color>) -> Self {
-        Self { text: text.into(), color }
+        Self { text: text::tame(&text.into(), false), color }
     }
 }
 
 impl<T: ToString> From<T> for Cell {
     fn from(text: T) -> Self {
-        Self { text: text.to_string(), color: None }
+        Self { text: text::tame(&text.to_string(), false), color: None }
     }
 }
 

@@ -1,6 +1,81 @@
-//! Texts in a limited number of columns: measured, cut and wrapped. Terminals are unknown here.
+//! Texts in a limited number of columns: measured, cut and wrapped; and without what steers a terminal.
+
+use std::fmt::Write as _;
 
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+
+/// Whether a character steers a terminal instead of being shown: it is a control character, a line separator, or changes
+/// the direction of writing.
+pub fn steers(letter: char) -> bool {
+    letter.is_control()
+        || matches!(
+            letter,
+            '\u{61c}' | '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+        )
+}
+
+/// `text` with a mark for each character that [`steers`] a terminal. Line breaks stay, and colours if the stream has
+/// them.
+pub fn tame(text: &str, has_colours: bool) -> String {
+    let mut tamed = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(letter) = rest.chars().next() {
+        let colour = if has_colours { colour(rest) } else { 0 };
+        let length = colour.max(letter.len_utf8());
+        match letter {
+            _ if colour > 0 => tamed.push_str(&rest[..colour]),
+            '\n' => tamed.push(letter),
+            '\t' => tamed.push_str("    "),
+            letter => tamed.push_str(&shown(letter)),
+        }
+        rest = &rest[length..];
+    }
+    tamed
+}
+
+/// A character, or the mark in place of one that [`steers`] a terminal.
+fn shown(letter: char) -> String {
+    match letter {
+        letter if letter.is_control() => char::REPLACEMENT_CHARACTER.to_string(),
+        letter if steers(letter) => letter.escape_unicode().to_string(),
+        letter => letter.to_string(),
+    }
+}
+
+/// The same of a text of others, on one line.
+pub fn plain(text: &str) -> String {
+    match text.chars().any(steers) {
+        true => text.chars().map(shown).collect(),
+        false => text.to_owned(),
+    }
+}
+
+/// JSON in which escapes stand for the characters that [`steer`](steers) a terminal: all of them are within texts, but the
+/// line breaks between.
+pub fn tame_json(json: String) -> String {
+    let is_in_text = |letter: char| letter != '\n' && steers(letter);
+    if !json.chars().any(is_in_text) {
+        return json;
+    }
+    let mut tamed = String::with_capacity(json.len());
+    for letter in json.chars() {
+        match letter {
+            letter if is_in_text(letter) => {
+                let _ = write!(tamed, "\\u{:04x}", letter as u32);
+            }
+            letter => tamed.push(letter),
+        }
+    }
+    tamed
+}
+
+/// The bytes of a colour at the beginning of a text; 0: there is none.
+fn colour(text: &str) -> usize {
+    let Some(rest) = text.strip_prefix("\u{1b}[") else { return 0 };
+    let is_part = |letter: char| letter.is_ascii_digit() || letter == ';';
+    let end = rest.find(|letter| !is_part(letter));
+    end.filter(|at| rest[*at..].starts_with('m')).map_or(0, |at| at + 3)
+}
 
 /// The number of columns that `text` takes; colours take none.
 pub fn width(text: &str) -> usize {
@@ -92,6 +167,29 @@ fn ending(text: &str, columns: usize) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_of_others_steers_a_terminal() {
+        for letter in [
+            "\u{1b}", "\r", "\u{9b}", "\u{7f}", "\u{202e}", "\u{2066}", "\u{200f}", "\u{2028}",
+            "\u{61c}",
+        ] {
+            let text = format!("a{letter}[31mb\nc");
+            for shown in [plain(&text), tame(&text, false), tame_json(text.clone())] {
+                assert!(!shown.chars().any(|shown| shown != '\n' && steers(shown)), "{shown:?}");
+                assert!(shown.contains("[31mb"), "{shown:?}");
+            }
+        }
+        assert_eq!(plain("x\u{202e}y\nz"), "x\\u{202e}y\u{fffd}z");
+        assert_eq!(
+            tame("\u{1b}[1;31ma\u{1b}[0m\u{1b}[2J\n", true),
+            "\u{1b}[1;31ma\u{1b}[0m\u{fffd}[2J\n"
+        );
+        let json = serde_json::json!({ "a\u{202e}": "\u{7f}\u{1b}é" });
+        let tamed = tame_json(json.to_string());
+        assert_eq!(tamed, "{\"a\\u202e\":\"\\u007f\\u001bé\"}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&tamed).expect("JSON"), json);
+    }
 
     #[test]
     fn texts_are_cut_to_columns_and_not_to_letters() {

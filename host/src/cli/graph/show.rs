@@ -93,7 +93,7 @@ impl Show {
                     Format::Mermaid => mermaid(&plan, status),
                     _ => dot(&plan, status),
                 };
-                console.raw(text.as_bytes())?;
+                console.line(text.trim_end())?;
             }
         }
         Ok(Exit::Done)
