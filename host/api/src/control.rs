@@ -3,7 +3,7 @@
 use axum::{Json, extract::State, http::StatusCode};
 use segno_core::{
     command::Command,
-    id::{Claim, PromiseId, Version},
+    id::{Claim, PromiseId, Version, check_name},
     promise::{ReleaseReason, Task, TaskStatus},
     reply::{Conflict, Refusal, Reply},
     value::Text,
@@ -16,7 +16,7 @@ use super::{
     model::{Accepted, ReleaseTask, SendSignal, SignalAccepted, StartInvocation},
     openapi::Refusals,
     start,
-    state::{new_id, promise_id, refused, unexpected},
+    state::{bad_name, new_id, promise_id, refused, unexpected},
     target::Target,
     values::stored,
     wait::outcome,
@@ -130,9 +130,7 @@ pub async fn signal(
     Body(signal, _room): Body<SendSignal>,
 ) -> Result<Json<SignalAccepted>, ApiError> {
     let id = promise_id(id)?;
-    if signal.name.is_empty() {
-        return Err(ApiError::BadField { field: "name", reason: "is empty".to_owned() });
-    }
+    check_name("the name of the signal", &signal.name).map_err(|bad| bad_name("name", &bad))?;
     let start = match signal.start {
         // One that is there is told, whatever it was started with.
         Some(first) if api.host.store.read().promise(&id).await?.is_none() => {

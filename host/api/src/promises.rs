@@ -5,6 +5,7 @@ use segno_core::{
     address::{self, Address},
     command::Command,
     id::PromiseId,
+    keyed_request::RequestParts,
     promise::{NewPromise, Verdict},
     reply::{Refusal, Reply},
     tags,
@@ -29,7 +30,8 @@ use super::{
     view,
 };
 
-/// Creates a promise. The same id again answers the first one, unchanged.
+/// Creates a promise. The same id again with the same parameter and target answers the first one, unchanged; with
+/// another one it is refused (409 `key-reused`).
 #[utoipa::path(
     post, path = "/v1/promises", tag = "promises", request_body = CreatePromise,
     responses(
@@ -59,9 +61,17 @@ pub async fn create(
         return Err(ApiError::BadField { field: "tags", reason });
     }
     let param = request.param.as_ref().map(stored).unwrap_or_default();
+    let asked = parts(&param, &request.tags);
     let new = NewPromise { id: id.clone(), param, tags: request.tags, timeout_at };
     match api.execute(Command::PromiseCreate(new)).await? {
         Reply::Promise { promise, changed } => {
+            if !changed {
+                asked.repeats(
+                    &parts(&promise.spec.param, &promise.spec.tags),
+                    "the id",
+                    id.as_str(),
+                )?;
+            }
             let row = PromiseRow { promise, task: None };
             let Json(promise) = shown(&api, &row, None).await?;
             let status = if changed { StatusCode::CREATED } else { StatusCode::OK };
@@ -70,6 +80,15 @@ pub async fn create(
         Reply::Refused(refusal) => Err(refused(&id, refusal)),
         other => Err(unexpected(&other)),
     }
+}
+
+/// What counts where a promise is asked for again.
+fn parts(param: &Stored, tags: &Tags) -> RequestParts {
+    let kind = if tags::is_timer(tags) { "timer" } else { "promise" };
+    RequestParts::new()
+        .text("target", tags::target(tags).unwrap_or_default())
+        .data("param", &param.data)
+        .text("kind", kind)
 }
 
 /// Checks that tags have the engine's names: the prefix of the Resonate protocol belongs to that

@@ -40,7 +40,8 @@ const UPCOMING: usize = 10;
 /// The default id of the invocations that a schedule creates.
 const INVOCATION_ID: &str = "{{.id}}@{{.timestamp}}";
 
-/// Creates a schedule. The same id again answers the first one, unchanged.
+/// Creates a schedule. The same id again with the same schedule answers the first one, unchanged; with another one it is
+/// refused (409 `key-reused`).
 #[utoipa::path(
     post, path = "/v1/schedules", tag = "schedules", request_body = CreateSchedule,
     responses(
@@ -54,9 +55,16 @@ pub async fn create(
     Body(request, _room): Body<CreateSchedule>,
 ) -> Result<(StatusCode, Json<ScheduleCreated>), ApiError> {
     let new = prepare(&api, request).await?;
-    let (created, schedule) = answered(&api, Command::ScheduleCreate(new)).await?;
+    let (created, schedule) = match api.execute(Command::ScheduleCreate(new.clone())).await? {
+        Reply::Schedule { schedule, created } => (created, schedule),
+        Reply::Refused(refusal) => return Err(schedule_refused(refusal)),
+        other => return Err(unexpected(&other)),
+    };
+    if !created {
+        new.parts().repeats(&schedule.parts(), "the id", new.id.as_str())?;
+    }
     let status = if created { StatusCode::CREATED } else { StatusCode::OK };
-    Ok((status, Json(ScheduleCreated { created, schedule })))
+    Ok((status, Json(ScheduleCreated { created, schedule: shown(&schedule) })))
 }
 
 /// Lists schedules, by id.
@@ -202,7 +210,7 @@ pub async fn backfill(
 
 /// Validates the request, and answers the schedule to create.
 async fn prepare(api: &Api, request: CreateSchedule) -> Result<NewSchedule, ApiError> {
-    let id = schedule_id(request.id)?;
+    let id = ScheduleId::new(new_id(request.id)?.as_str());
     let mut tags = labelled(&request.labels)?;
     // A target without a scheme is a function of a module.
     let (param, default_ms) = match address::is_internal(&request.target) {

@@ -9,12 +9,13 @@ use axum::{
 };
 use segno_core::{
     command::Command,
-    id::{Digest, PromiseId},
+    id::{Digest, PromiseId, check_name},
+    keyed_request::{KeyReused, RequestParts},
     promise::{NewPromise, Promise},
     reply::{Reply, TaskReply},
     tags,
     time::{Millis, Timestamp},
-    value::{Tags, Value as Stored},
+    value::Tags,
 };
 use segno_engine::{
     traces::{TRACEPARENT, TraceContext},
@@ -22,7 +23,6 @@ use segno_engine::{
 };
 use segno_guest::Payload;
 use segno_store::PromiseRow;
-use serde_json::Value;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::{
@@ -33,7 +33,7 @@ use super::{
     catalog::Resolved,
     model::{BehindLimit, InvocationOutcome, InvocationState, StartInvocation, Started},
     openapi::Refusals,
-    state::{new_id, refused, unexpected},
+    state::{bad_name, new_id, refused, unexpected},
     target::Target,
     values::{input_of, param},
     view,
@@ -44,8 +44,8 @@ use super::{
 /// start takes longer than usual, and still counts as a command.
 const MAX_PERMIT_HOLD: Millis = Millis(500);
 
-/// Starts an invocation. The same id again answers the first execution, and reports a different
-/// target or input.
+/// Starts an invocation. The same id again with the same target and input answers the first execution; with another
+/// one it is refused (409 `key-reused`).
 #[utoipa::path(
     post, path = "/v1/invocations", tag = "invocations", request_body = StartInvocation,
     responses(
@@ -129,8 +129,6 @@ pub(super) async fn begin_with(
     let started = Started {
         id: id.to_string(),
         created: true,
-        differs: false,
-        warning: None,
         behind: behind(&api, &invocation).await?,
         invocation,
     };
@@ -250,10 +248,7 @@ pub(super) async fn to_be_made(
 pub(super) fn labelled(labels: &BTreeMap<String, String>) -> Result<Tags, ApiError> {
     let mut tags = Tags::new();
     for (name, value) in labels {
-        if name.is_empty() {
-            let reason = "holds a label without a name".to_owned();
-            return Err(ApiError::BadField { field: "labels", reason });
-        }
+        check_name("the name of the label", name).map_err(|bad| bad_name("labels", &bad))?;
         tags.insert(format!("{}{name}", tags::LABEL_PREFIX), value.clone());
     }
     Ok(tags)
@@ -288,13 +283,7 @@ async fn exists(
             reason: format!("`{id}` is a promise and not an invocation; start it under another id"),
         });
     }
-    let differences = differences(request, &row.promise);
-    let warning = (!differences.is_empty()).then(|| {
-        format!(
-            "`{id}` was started with another {}: this is the first execution, and nothing was started",
-            differences.join(" and another ")
-        )
-    });
+    repeats(request, &row.promise)?;
     let row = match request.wait_ms {
         Some(limit) if row.promise.is_pending() => settled(api, &id, limit).await?,
         _ => row,
@@ -303,8 +292,6 @@ async fn exists(
     let started = Started {
         id: id.to_string(),
         created: false,
-        differs: warning.is_some(),
-        warning,
         behind: behind(api, &invocation).await?,
         invocation,
     };
@@ -325,21 +312,35 @@ async fn behind(
     Ok(behind.filter(|limit| limit.waits.is_some()))
 }
 
-fn differences(request: &StartInvocation, promise: &Promise) -> Vec<&'static str> {
-    let mut differences = Vec::new();
-    let asked = request.target.strip_prefix("wasm://").unwrap_or(&request.target);
-    let stored = promise.target().unwrap_or_default();
-    if stored.strip_prefix("wasm://").unwrap_or(stored).trim_start_matches("sha256:")
-        != asked.trim_start_matches("sha256:")
-    {
-        differences.push("target");
-    }
-    if !same_input(&request.input, &promise.spec.param) {
-        differences.push("input");
-    }
-    differences
+/// Checks that the request repeats the one that started this invocation.
+fn repeats(request: &StartInvocation, first: &Promise) -> Result<(), KeyReused> {
+    let parts =
+        |target: &str, input| RequestParts::new().text("target", target).json("input", input);
+    let stored = bare(first.target().unwrap_or_default());
+    let asked = bare(&request.target);
+    let asked = if names(asked, stored) { stored } else { asked };
+    let first_input = input_of(&first.spec.param);
+    parts(asked, &request.input).repeats(
+        &parts(stored, &first_input),
+        "the id",
+        first.id().as_str(),
+    )
 }
 
-fn same_input(asked: &Value, stored: &Stored) -> bool {
-    input_of(stored) == *asked
+/// A target without what may be left out of it.
+fn bare(target: &str) -> &str {
+    target.strip_prefix("wasm://").unwrap_or(target).trim_start_matches("sha256:")
+}
+
+/// Whether a target names a module by the beginning of the digest in another one, and the same function.
+fn names(asked: &str, stored: &str) -> bool {
+    let (Some((hex, path)), Some((digest, stored_path))) =
+        (asked.split_once('/'), stored.split_once('/'))
+    else {
+        return false;
+    };
+    path == stored_path
+        && hex.len() >= 8
+        && digest.len() == 64
+        && digest.starts_with(&hex.to_ascii_lowercase())
 }

@@ -9,7 +9,8 @@ use axum::{
 };
 use segno_core::{
     command::Command,
-    id::{PromiseId, TooLong, fits},
+    id::{BadName, PromiseId, check_name, fits},
+    keyed_request::KeyReused,
     promise::Task,
     reply::{Conflict, Refusal, Reply},
     time::Timestamp,
@@ -185,25 +186,23 @@ impl Api {
 /// Validates the id of a new object.
 pub(super) fn new_id(id: String) -> Result<PromiseId, ApiError> {
     let id = promise_id(id)?;
-    match fits("the id", id.as_str()) {
-        Ok(()) => Ok(id),
-        Err(TooLong { begins, .. }) => Err(ApiError::BadId {
-            id: format!("{begins}…"),
-            reason: "it has more than 2,048 bytes",
-        }),
-    }
+    check_name("the id", id.as_str()).map_err(|bad| ApiError::BadId(bad.to_string()))?;
+    fits("the id", id.as_str()).map_err(|long| ApiError::BadId(long.to_string()))?;
+    Ok(id)
 }
 
 /// Validates the id of an object that may exist. An earlier version may have created it with any
-/// length.
+/// length, of blanks, or below an execution with any name.
 pub(super) fn promise_id(id: String) -> Result<PromiseId, ApiError> {
-    let reason = match id.as_str() {
-        "" => "it is empty",
-        "." | ".." => "it would vanish from a path",
-        _ if id.chars().any(char::is_control) => "it holds control characters",
-        _ => return Ok(PromiseId::new(id)),
+    let is_named = |id: &str| id.contains("/p/");
+    let is_possible = match id.as_str() {
+        "" | "." | ".." => false,
+        _ => is_named(&id) || !id.chars().any(char::is_control),
     };
-    Err(ApiError::BadId { id: id.escape_debug().to_string(), reason })
+    match check_name("the id", &id) {
+        Err(bad) if !is_possible => Err(ApiError::BadId(bad.to_string())),
+        _ => Ok(PromiseId::new(id)),
+    }
 }
 
 /// The error for a refusal of the engine that concerns the invocation `id`.
@@ -228,6 +227,22 @@ pub(super) fn refused(id: &PromiseId, refusal: Refusal) -> ApiError {
             code: other.kind(),
             reason: other.to_string(),
         },
+    }
+}
+
+/// The error for a field with a name that cannot be one.
+pub(super) fn bad_name(field: &'static str, bad: &BadName) -> ApiError {
+    ApiError::BadField { field, reason: format!("cannot be used: {bad}") }
+}
+
+impl From<KeyReused> for ApiError {
+    fn from(reused: KeyReused) -> Self {
+        let refusal = Refusal::from(reused);
+        Self::Refused {
+            status: StatusCode::CONFLICT,
+            code: refusal.kind(),
+            reason: refusal.to_string(),
+        }
     }
 }
 

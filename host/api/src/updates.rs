@@ -94,15 +94,7 @@ async fn start_first(
         labels: first.labels,
         ..StartInvocation::default()
     };
-    let (_, Json(started)) = start::begin(api.clone(), headers, request, room).await?;
-    match started.differs {
-        false => Ok(()),
-        true => Err(ApiError::Refused {
-            status: StatusCode::CONFLICT,
-            code: "id-taken",
-            reason: started.warning.unwrap_or_else(|| format!("`{id}` is another invocation")),
-        }),
-    }
+    start::begin(api.clone(), headers, request, room).await.map(drop)
 }
 
 fn shown(id: &PromiseId, name: String, answered: &Promise) -> UpdateAnswer {

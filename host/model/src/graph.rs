@@ -18,7 +18,7 @@ pub struct StartGraph {
         example = "prices-1",
         min_length = 1,
         max_length = 2048,
-        pattern = r"^(?!\.{1,2}$)[^\x00-\x1f\x7f-\x9f]+$"
+        pattern = r"^(?!\.{1,2}$)(?=.*\S)[^\x00-\x1f\x7f-\x9f]+$"
     )]
     pub id: Option<String>,
     /// The plan; `segno graph schema` prints its schema.
@@ -88,8 +88,6 @@ pub struct GraphStarted {
     pub id: String,
     /// Whether this request started it.
     pub created: bool,
-    /// Whether the run that has the id has another plan or input: nothing was started then.
-    pub differs: bool,
     /// SHA-256 of the plan's canonical form.
     pub digest: String,
 }

@@ -130,10 +130,14 @@ pub struct ChangeState {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CallObject {
-    /// The id of the invocation. The same id again answers the first execution. Absent: the host
-    /// generates an id; of a function that runs once a key, `MODULE/OBJECT@KEY/FUNCTION`.
+    /// The id of the invocation. The same id again, with the same target and input, answers the first execution. Absent: the
+    /// host generates an id; of a function that runs once a key, `MODULE/OBJECT@KEY/FUNCTION`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(min_length = 1, max_length = 2048, pattern = r"^(?!\.{1,2}$)[^\x00-\x1f\x7f-\x9f]+$")]
+    #[schema(
+        min_length = 1,
+        max_length = 2048,
+        pattern = r"^(?!\.{1,2}$)(?=.*\S)[^\x00-\x1f\x7f-\x9f]+$"
+    )]
     pub id: Option<String>,
     /// Any JSON that matches the function's input schema; `null` if absent.
     #[serde(default)]

@@ -164,7 +164,7 @@ pub struct CreatePromise {
         example = "order-1001-approval",
         min_length = 1,
         max_length = 2048,
-        pattern = r"^(?!\.{1,2}$)[^\x00-\x1f\x7f-\x9f]+$"
+        pattern = r"^(?!\.{1,2}$)(?=.*\S)[^\x00-\x1f\x7f-\x9f]+$"
     )]
     pub id: String,
     /// The time from now to the deadline; absent: no deadline.

@@ -30,7 +30,7 @@ pub struct CreateSchedule {
         example = "nightly-report",
         min_length = 1,
         max_length = 2048,
-        pattern = r"^(?!\.{1,2}$)[^\x00-\x1f\x7f-\x9f]+$"
+        pattern = r"^(?!\.{1,2}$)(?=.*\S)[^\x00-\x1f\x7f-\x9f]+$"
     )]
     pub id: String,
     /// The occurrences: minute, hour, day of month, month, weekday; with six fields the first is the

@@ -12,14 +12,14 @@ use super::{BehindLimit, InvocationOutcome, StartFirst};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StartInvocation {
-    /// The id of the invocation. The same id again answers the first execution. Absent: the host
+    /// The id of the invocation. The same id again, with the same target and input, answers the first execution. Absent: the host
     /// generates an id; of a function that runs once a key, `MODULE/OBJECT@KEY/FUNCTION`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(
         example = "order-1001",
         min_length = 1,
         max_length = 2048,
-        pattern = r"^(?!\.{1,2}$)[^\x00-\x1f\x7f-\x9f]+$"
+        pattern = r"^(?!\.{1,2}$)(?=.*\S)[^\x00-\x1f\x7f-\x9f]+$"
     )]
     pub id: Option<String>,
     /// The function: `MODULE/FUNCTION` or `wasm://MODULE/FUNCTION`.
@@ -61,12 +61,6 @@ pub struct Started {
     pub id: String,
     /// False: an invocation with this id existed already; the answer shows that one.
     pub created: bool,
-    /// Whether the existing invocation has another target or input than this request.
-    #[serde(default)]
-    pub differs: bool,
-    /// The difference in words.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub warning: Option<String>,
     /// The limit behind which it waits to be admitted, if it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub behind: Option<BehindLimit>,
@@ -84,7 +78,7 @@ pub struct SendSignal {
     /// Any JSON; `null` if absent.
     #[serde(default)]
     pub payload: Value,
-    /// A key for repetitions: the same key again sends nothing.
+    /// A key for repetitions: the same key again, with the same name and payload, sends nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     /// The invocation is started with this, in the same step, if there is none of this id.

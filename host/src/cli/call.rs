@@ -42,9 +42,6 @@ impl Call {
         let interrupted = async { tokio::signal::ctrl_c().await.is_ok() };
         let ended = wait_unless(interrupted, client, &started.id, self.wait).await?;
         drop(progress);
-        if let Some(warning) = &started.warning {
-            console.warn(warning);
-        }
         match ended {
             Some(invocation) => answer(&invocation, console),
             None => Ok(left(&started.id, console)),

@@ -21,7 +21,7 @@ use crate::{
 ///
 /// The same id again starts nothing: the command prints the first execution. If that one has ended,
 /// the exit code says how, as with `segno result`; if it was started with another target or input,
-/// the exit code is 1.
+/// nothing but an error is printed, and the exit code is 1.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -106,14 +106,11 @@ pub(super) fn report(
     let (id, state) = (&started.id, started.invocation.state);
     let is_over = !started.created && state.is_settled();
     let unbegun = unbegun(started);
-    let exit = match (started.differs, is_over || unbegun.is_some()) {
-        (true, _) => Exit::Error,
-        (false, true) => Exit::of(state),
-        (false, false) => Exit::Done,
+    let exit = match is_over || unbegun.is_some() {
+        true => Exit::of(state),
+        false => Exit::Done,
     };
-    if let Some(warning) = &started.warning {
-        console.warn(&format!("{warning}; give this one another --id"));
-    } else if let Some(why) = unbegun {
+    if let Some(why) = unbegun {
         console.warn(&plain(why));
     } else if is_over {
         console.warn(&format!(

@@ -12,6 +12,7 @@ use segno_core::{
     command::Command,
     graph::{Persistence, Start},
     id::PromiseId,
+    keyed_request::{KeyReused, RequestParts},
     promise::{NewPromise, Promise},
     reply::Reply,
     tags,
@@ -80,7 +81,8 @@ pub async fn check(
     }))
 }
 
-/// Starts a run of a plan. The same id again answers the first run.
+/// Starts a run of a plan. The same id again with the same plan and input answers the first run; with another one it is
+/// refused (409 `key-reused`).
 #[utoipa::path(
     post, path = "/v1/graphs", tag = "graphs", request_body = StartGraph,
     responses(
@@ -217,12 +219,18 @@ impl Run<'_> {
         Ok(NewPromise { id, param, tags, timeout_at: Timestamp::NEVER })
     }
 
-    /// Whether the run with this promise was started with something else.
-    fn differs(&self, stored: &Promise) -> bool {
-        let stored = Start::of(stored);
-        !stored.is_ok_and(|stored| {
-            stored.plan.digest() == self.plan.digest() && stored.input == *self.input
-        })
+    /// Checks that the run with this promise was started with the same.
+    fn repeats(&self, first: &Promise) -> Result<(), KeyReused> {
+        let parts = |plan: &CheckedPlan, input: &Value, module: Option<&str>| {
+            let parts = RequestParts::new().text("plan", &plan.digest_text()).json("input", input);
+            parts.text("module", module.unwrap_or_default())
+        };
+        let module = first.spec.tags.get(tags::MODULE).map(String::as_str);
+        let stored = match Start::of(first) {
+            Ok(stored) => parts(&stored.plan, &stored.input, module),
+            Err(_) => RequestParts::new().text("plan", first.target().unwrap_or_default()),
+        };
+        parts(self.plan, self.input, self.module).repeats(&stored, "the id", first.id().as_str())
     }
 }
 
@@ -258,8 +266,10 @@ impl Api {
             Reply::Refused(refusal) => return Err(refused(&id, refusal)),
             other => return Err(unexpected(&other)),
         };
-        let differs = !created && run.differs(&promise);
+        if !created {
+            run.repeats(&promise)?;
+        }
         let status = if created { StatusCode::CREATED } else { StatusCode::OK };
-        Ok((status, Json(GraphStarted { id: id.to_string(), created, differs, digest })))
+        Ok((status, Json(GraphStarted { id: id.to_string(), created, digest })))
     }
 }

@@ -45,13 +45,15 @@ async fn a_run_is_started_once_for_each_id() {
     started(&world, "it").await;
     let again = json!({ "id": "it", "plan": plan(), "input": 7, "module": "shop" });
     let answer = world.post("/v1/graphs", again.clone()).await.ok();
-    assert_eq!((&answer["created"], &answer["differs"]), (&json!(false), &json!(false)));
-    let mut other = again.clone();
-    other["input"] = json!(8);
-    assert_eq!(world.post("/v1/graphs", other).await.ok()["differs"], json!(true));
-    let mut other = again.clone();
-    other["max_parallel"] = json!(3);
-    assert_eq!(world.post("/v1/graphs", other).await.ok()["differs"], json!(true));
+    assert_eq!(answer["created"], json!(false));
+    for (field, value, differs) in
+        [("input", json!(8), "another input"), ("max_parallel", json!(3), "another plan")]
+    {
+        let mut other = again.clone();
+        other[field] = value;
+        let said = world.post("/v1/graphs", other).await.problem(409, "key-reused").to_owned();
+        assert!(said.contains(differs), "{said}");
+    }
     let unnamed = json!({ "plan": plan(), "module": "shop" });
     let id = world.post("/v1/graphs", unnamed).await.ok()["id"].clone();
     assert!(id.as_str().is_some_and(|id| id.starts_with("prices-")), "{id}");

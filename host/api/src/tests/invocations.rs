@@ -199,6 +199,19 @@ async fn signals_are_numbered_and_absorbed_by_their_key() {
     for (key, n) in [(Some("k"), 0), (None, 1), (Some("k"), 0), (None, 2)] {
         assert_eq!(world.post("/v1/invocations/a/signals", signal(key)).await.ok(), sent(n));
     }
+    for (name, n, differs) in [("nudge", 2, "another payload"), ("poke", 1, "another name")] {
+        let other = json!({ "name": name, "payload": { "n": n }, "key": "k" });
+        let answer = world.post("/v1/invocations/a/signals", other).await;
+        let said = answer.problem(409, "key-reused");
+        assert!(
+            said.contains("the key `k` stands for another request") && said.contains(differs),
+            "{said}"
+        );
+    }
+    for key in ["", " ", "\u{200b}", "a\nb"] {
+        let blank = world.post("/v1/invocations/a/signals", signal(Some(key))).await;
+        assert!(blank.problem(400, "bad-request").contains("the key of the signal"), "{blank:?}");
+    }
     assert_eq!(world.get("/v1/invocations/a").await.ok()["signals"], 3);
     world
         .post("/v1/invocations/a/signals", json!({ "name": "" }))

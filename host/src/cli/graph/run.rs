@@ -88,13 +88,6 @@ pub(super) async fn begun(
     console: &mut Console,
 ) -> Result<Exit, CliError> {
     let id = &started.id;
-    if started.differs {
-        console.warn(&format!(
-            "`{id}` was started with another plan or input: this is the first run, and nothing was \
-             started; give this one another --id"
-        ));
-        return Ok(Exit::Error);
-    }
     if let Some(limit) = wait {
         let ended = {
             let _progress = console.progress(format!("waiting for {id}"));

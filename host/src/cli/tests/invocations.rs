@@ -25,19 +25,27 @@ async fn an_invocation_is_started_shown_and_awaited() {
     let said = run(&server, &start).await;
     assert_eq!((said.exit, said.out.as_str()), (Exit::Done, "a/1  started\n"));
     let said = run(&server, &["start", "shop/ship", "2", "--id", "a/1"]).await;
-    assert_eq!((said.exit, said.out.as_str()), (Exit::Error, "a/1  exists, pending\n"));
-    assert!(said.err.contains("warning: `a/1` was started with another input"), "{}", said.err);
-    assert!(said.err.contains("give this one another --id"), "{}", said.err);
+    assert_eq!((said.exit, said.out.as_str()), (Exit::Error, ""));
+    assert!(
+        said.err.contains("the id `a/1` stands for another request: another input"),
+        "{}",
+        said.err
+    );
+    assert!(said.err.contains("use another id"), "{}", said.err);
     let said = run(&server, &start).await;
     assert_eq!((said.exit, said.err.as_str()), (Exit::Done, ""));
     let said = run(&server, &["result", "a/1"]).await;
     assert_eq!(said.exit, Exit::TimedOut);
     assert!(said.err.contains("has not ended: it is pending"), "{}", said.err);
-    let said = run(&server, &["call", "shop/ship", "--id", "a/1", "--wait", "1ms"]).await;
-    assert_eq!(said.exit, Exit::TimedOut);
+    let call = ["call", "shop/ship", "{\"no\": 1}", "--id", "a/1", "--wait", "1ms"];
+    assert_eq!(run(&server, &call).await.exit, Exit::TimedOut);
     finish(&world, "a/1", Verdict::Resolved, "{\"shipped\":true}").await;
     let said = run(&server, &["result", "a/1", "--wait", "5s"]).await;
     assert_eq!((said.exit, said.out.as_str()), (Exit::Done, "{\n  \"shipped\": true\n}\n"));
+    // The result of another function is not shown as that of this one.
+    let said = run(&server, &["call", "shop/order", "{\"no\": 1}", "--id", "a/1"]).await;
+    assert_eq!((said.exit, said.out.as_str()), (Exit::Error, ""), "{}", said.err);
+    assert!(said.err.contains("another target"), "{}", said.err);
     let said = run(&server, &["list", "--label", "k=v", "--json"]).await;
     assert_eq!(said.json()["items"][0]["state"], "resolved");
     let said = run(&server, &["list"]).await;
@@ -104,7 +112,9 @@ async fn the_id_of_an_ended_invocation_starts_nothing_and_says_how_it_ended() {
             said.err
         );
         let said = run(&server, &["start", "shop/ship", "7", "--id", id, "--json"]).await;
-        assert_eq!((said.exit, &said.json()["differs"]), (Exit::Error, &json!(true)));
+        assert_eq!((said.exit, said.out.as_str()), (Exit::Error, ""));
+        let problem: Value = serde_json::from_str(&said.err).expect("a problem");
+        assert_eq!((&problem["code"], &problem["status"]), (&json!("key-reused"), &json!(409)));
     }
 }
 

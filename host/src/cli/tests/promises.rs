@@ -13,6 +13,9 @@ async fn promises_are_made_listed_and_settled() {
     let said = run(&server, &create).await;
     assert!(said.err.contains("warning: it existed before and is unchanged"), "{}", said.err);
     assert_eq!(said.out, "gate  exists, pending\n");
+    let said = run(&server, &["promise", "create", "gate", "{\"sum\": 8}"]).await;
+    assert_eq!((said.exit, said.out.as_str()), (Exit::Error, ""), "{}", said.err);
+    assert!(said.err.contains("stands for another request: another param"), "{}", said.err);
     for n in 0..3 {
         run(&server, &["promise", "create", &format!("other-{n}")]).await;
     }

@@ -20,6 +20,11 @@ async fn a_schedule_is_made_looked_at_and_removed() {
     assert!(said.out.starts_with("nightly  made, first "), "{}", said.out);
     let said = run(&server, &create).await;
     assert!(said.err.contains("warning: it existed before"), "{}", said.err);
+    let mut other = create;
+    other[3] = "0 4 * * *";
+    let said = run(&server, &other).await;
+    assert_eq!(said.exit, Exit::Error, "{}", said.out);
+    assert!(said.err.contains("another cron expression"), "{}", said.err);
     let said = run(&server, &["schedule", "list"]).await;
     assert!(said.out.contains("0 3 * * *") && said.out.contains("shop/ship"), "{}", said.out);
     let said = run(&server, &["schedule", "show", "nightly"]).await;

@@ -9,7 +9,7 @@ use axum::{
 };
 use segno_core::{
     command::Command,
-    id::{Digest, PromiseId},
+    id::{Digest, PromiseId, check_name},
     json,
     promise::NewPromise,
     reply::{Conflict, Refusal, Reply},
@@ -93,10 +93,7 @@ async fn begin(
     let (bytes, room) = api.read(&parts.headers, body, Some(entry), LIMIT, setting).await?;
     target.takes.check(&parts.headers, bytes.is_empty())?;
     check_json(&parts.headers, &bytes)?;
-    let idempotency = parts.headers.get(IDEMPOTENCY).map(|key| key.to_str());
-    let idempotency = idempotency
-        .transpose()
-        .map_err(|_| IngressError::new(400, "the idempotency key is no text"))?;
+    let idempotency = idempotency_key(&parts.headers)?;
     let id = match idempotency {
         Some(_) if facts.runs_once => {
             let message = "a workflow runs once a key: it takes no idempotency key";
@@ -143,6 +140,20 @@ fn check_json(headers: &HeaderMap, bytes: &[u8]) -> Result<(), IngressError> {
     }
     json::check_within(bytes, json::DEPTH_MAX)
         .map_err(|reason| IngressError::new(400, format!("the body is not JSON: {reason}")))
+}
+
+/// The key under which calls are one. One that is blank, or one of several, would make calls one that have nothing in
+/// common.
+fn idempotency_key(headers: &HeaderMap) -> Result<Option<&str>, IngressError> {
+    let mut given = headers.get_all(IDEMPOTENCY).iter();
+    let Some(key) = given.next() else { return Ok(None) };
+    if given.next().is_some() {
+        return Err(IngressError::new(400, "there are several idempotency keys: send one"));
+    }
+    let refused = |why: &str| IngressError::new(400, why);
+    let key = key.to_str().map_err(|_| refused("the idempotency key is no text"))?;
+    check_name("the idempotency key", key).map_err(|bad| refused(&bad.to_string()))?;
+    Ok(Some(key))
 }
 
 /// Creates the invocation. If this host has a free slot and the invocation may begin `now`, it is

@@ -86,15 +86,44 @@ async fn an_invocation_is_found_by_its_id_with_its_columns() {
 
 /// Begins an invocation with an idempotency key; its id.
 async fn send_once(services: &Services) -> String {
-    let request = Request::post("/Cart/k%2F1/add/send")
+    let (status, id, _) = send_under(services, &["once"], "1").await;
+    assert_eq!(status, StatusCode::ACCEPTED);
+    id
+}
+
+/// Sends a call under these idempotency keys: the status, the id, and the body of the answer.
+async fn send_under(
+    services: &Services,
+    keys: &[&str],
+    body: &str,
+) -> (StatusCode, String, String) {
+    let mut request = Request::post("/Cart/k%2F1/add/send")
         .header(header::HOST, "localhost")
-        .header(header::CONTENT_TYPE, "application/json")
-        .header("idempotency-key", "once")
-        .body(Body::from("1"));
-    let request = request.expect("a request");
+        .header(header::CONTENT_TYPE, "application/json");
+    for key in keys {
+        request = request.header("idempotency-key", *key);
+    }
+    let request = request.body(Body::from(body.to_owned())).expect("a request");
     let response = services.ingress.clone().oneshot(request).await.expect("an answer");
-    assert_eq!(response.status(), StatusCode::ACCEPTED);
-    response.headers()["x-restate-id"].to_str().expect("text").to_owned()
+    let id = response.headers().get("x-restate-id").map(|id| id.to_str().expect("text").to_owned());
+    let status = response.status();
+    let body = axum::body::to_bytes(response.into_body(), 65_536).await.expect("a body");
+    (status, id.unwrap_or_default(), String::from_utf8_lossy(&body).into_owned())
+}
+
+#[tokio::test]
+async fn a_blank_idempotency_key_or_a_second_one_is_refused_and_another_body_is_not() {
+    let services = Services::new().await;
+    for keys in [&[""][..], &["  "], &["a", "b"], &["a", "a"]] {
+        let (status, _, said) = send_under(&services, keys, "1").await;
+        assert_eq!(status, StatusCode::BAD_REQUEST, "{keys:?}: {said}");
+        assert!(said.contains("idempotency key"), "{said}");
+    }
+    let first = send_once(&services).await;
+    let (status, again, said) = send_under(&services, &["once"], "2").await;
+    assert_eq!((status, again), (StatusCode::ACCEPTED, first));
+    assert!(said.contains("PreviouslyAccepted"), "{said}");
+    assert_ne!(send_under(&services, &[], "1").await.1, send_under(&services, &[], "1").await.1);
 }
 
 #[tokio::test]

@@ -65,7 +65,7 @@ function Form({ module, of }) {
       ${field('timeout_s', 'Time limit in seconds', 'Empty: that of the function, if it has one', { type: 'number', min: 0, step: 'any' })}
       ${!open && html`<${Command} line=${line} />`}
       <${Failed} error=${error} />
-      ${known && html`<div class="failed" role="alert"><${Text} text=${known.warning || 'It had been started before.'} most=${600} /> <${Link} to=${['executions', known.id]}>Look at it<//></div>`}
+      ${known && html`<div class="failed" role="alert">It had been started before. <${Link} to=${['executions', known.id]}>Look at it<//></div>`}
       <footer><button class="primary" type="submit" disabled=${busy || open || Boolean(draft.error)}>Start</button></footer>
     </form>`;
 }
