@@ -113,23 +113,21 @@ async fn starts_that_make_no_sense_are_refused_by_name() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_id_used_again_answers_the_first_execution_and_says_what_differs() {
+async fn an_id_used_again_answers_the_first_execution_or_says_what_differs() {
     let host = busy_host().await;
     let pid = host.server.pid();
     let same = json!({ "name": "Ada", "times": 2 });
     let again = host.start_as("bystander", "hostile/behave", same).await.expect("it is the same");
-    assert!(!again.created && !again.differs, "{again:#?}");
+    assert!(!again.created, "{again:#?}");
 
     let other = json!({ "name": "Bela", "times": 2 });
-    let other = host.start_as("bystander", "hostile/behave", other).await.expect("it is answered");
-    assert!(!other.created && other.differs, "{other:#?}");
-    assert!(other.warning.as_ref().is_some_and(|warning| warning.contains("input")), "{other:#?}");
+    let other = refused(host.start_as("bystander", "hostile/behave", other).await);
+    assert_eq!((other.code.as_str(), other.status), ("key-reused", 409), "{other:#?}");
     let first = host.client().invocation("bystander").await.expect("it is there");
     assert_eq!(first.input["name"], json!("Ada"));
 
-    let elsewhere = host.start_as("bystander", "hostile/shout", json!(1)).await;
-    let elsewhere = elsewhere.expect("it is answered");
-    assert!(elsewhere.differs, "{elsewhere:#?}");
+    let elsewhere = refused(host.start_as("bystander", "hostile/shout", json!(1)).await);
+    assert_eq!(elsewhere.code, "key-reused", "{elsewhere:#?}");
     unharmed(host, pid).await;
 }
 

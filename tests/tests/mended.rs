@@ -158,7 +158,7 @@ async fn an_execution_goes_on_from_a_record_as_another_one() {
     let neither = GivenResult { command: 0, value: None, failure: None };
     assert_eq!(refused(ForkInvocation { set: vec![neither], ..with(at) }).await, "invalid-field");
     let taken = ForkInvocation { id: Some("ply".to_owned()), ..from.clone() };
-    assert_eq!(refused(taken).await, "exists");
+    assert_eq!(refused(taken).await, "key-reused");
     host.deploy("tune2", guests::component("tune-two")).await;
     let other = ForkInvocation { module: Some("tune2".to_owned()), ..with(at) };
     assert_eq!(refused(other).await, "diverges");

@@ -9,6 +9,7 @@ mod claims;
 mod commands;
 mod concurrency;
 mod damage;
+mod doors;
 mod fairness;
 mod forks;
 mod generations;

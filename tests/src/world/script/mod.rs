@@ -125,6 +125,12 @@ impl Script {
         self
     }
 
+    /// The function added last takes what fits this JSON schema.
+    pub fn takes(mut self, schema: &str) -> Self {
+        self.last().input_schema = Some(schema.into());
+        self
+    }
+
     /// This module cannot be found any more.
     pub fn lost(mut self) -> Self {
         self.unknown = true;
