@@ -71,7 +71,7 @@ pub async fn run(
     let beginning = Beginning {
         worker: worker.clone(),
         active: active.clone(),
-        is_bounded: policy(&promise, &kind).max_attempts.is_some(),
+        is_bounded: policy(&promise, &kind).is_ok_and(|policy| policy.max_attempts.is_some()),
         begun: CancellationToken::new(),
     };
     let doing = perform(&beginning, &task, &promise, attempt, &kind, lines.clone());
