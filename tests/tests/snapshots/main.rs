@@ -266,7 +266,6 @@ async fn guests_that_are_killed_after_each_snapshot_end_as_without() {
         json!({ "traveller": "Ada", "city": "Oslo", "nights": 3, "payments": "http://payments" });
     let flows = [
         ("trip", "trip", trip),
-        ("reminder", "remind", json!({ "who": "Ada", "what": "tea", "days": 3 })),
         ("parts", "chain", json!({ "children": 6 })),
         ("planted", "two_children", json!(null)),
         ("planted", "in_order", json!(["a", "b", "c"])),
