@@ -17,6 +17,7 @@ use tower::ServiceExt as _;
 use super::*;
 
 const KEY: &str = "publickeyv1_w7YHemBctH5Ck2nQRQ47iBBqhNHy4FV7t2Usbye2A6f";
+const MANIFEST: &str = "application/vnd.restate.endpointmanifest.v2+json";
 const V6: &str = "application/vnd.restate.invocation.v6";
 
 fn endpoint() -> Arc<Endpoint> {
@@ -155,9 +156,10 @@ async fn a_page_of_another_site_is_refused_where_no_key_is_named() {
         (&[(HOST, "localhost:9080"), (ORIGIN, "http://evil.example")], StatusCode::FORBIDDEN),
         (&[(HOST, "localhost:9080"), (ORIGIN, "null")], StatusCode::FORBIDDEN),
     ] {
-        let answered = asked(open(), Method::GET, "/discover", headers).await;
-        assert_eq!(answered.0, status, "{headers:?}");
         let mut headers = headers.to_vec();
+        headers.push((header::ACCEPT, MANIFEST));
+        let answered = asked(open(), Method::GET, "/discover", &headers).await;
+        assert_eq!(answered.0, status, "{headers:?}");
         headers.push((header::CONTENT_TYPE, V6));
         let answered = asked(open(), Method::POST, "/invoke/shop/order", &headers).await;
         assert_eq!(answered.0, status, "{headers:?}");
@@ -166,7 +168,8 @@ async fn a_page_of_another_site_is_refused_where_no_key_is_named() {
     for (host, status) in
         [("localhost:9080", StatusCode::OK), ("evil.example", StatusCode::FORBIDDEN)]
     {
-        let request = Request::get(format!("http://{host}/discover")).body(Body::empty());
+        let request = Request::get(format!("http://{host}/discover"));
+        let request = request.header(header::ACCEPT, MANIFEST).body(Body::empty());
         let answered = open().oneshot(request.expect("a request")).await.expect("it answers");
         assert_eq!(answered.status(), status, "{host}");
     }

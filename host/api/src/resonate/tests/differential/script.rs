@@ -96,7 +96,7 @@ const EXACT: &str =
     "wasm://sha256:0707070707070707070707070707070707070707070707070707070707070707/order";
 const GONE: &str =
     "wasm://sha256:0909090909090909090909090909090909090909090909090909090909090909/order";
-const TARGETS: [&str; 13] = [
+const TARGETS: [&str; 14] = [
     "poll://any@g",
     "poll://any@g",
     "poll://any@g",
@@ -107,6 +107,7 @@ const TARGETS: [&str; 13] = [
     "https://h/y",
     "wasm://shop/order",
     EXACT,
+    "wasm://shop/order",
     "wasm://gone/x",
     "wasm:///own",
     GONE,
