@@ -149,7 +149,7 @@ async fn servers_that_never_answer_hold_up_nobody() {
     let policy = policy.to_str().expect("a path");
     // As many slots of each kind: more than these would be taken, if one could.
     let narrow = ["--policy", policy, "--slots", "16", "--requests", "16", "--activities", "16"];
-    let host = TestHost::with(SEGNO, PaymentsOptions::default(), &narrow).await;
+    let mut host = TestHost::with(SEGNO, PaymentsOptions::default(), &narrow).await;
     host.deploy("flows", guests::component("flows")).await;
     host.deploy("hostile", guests::component("hostile")).await;
     host.start_as("warm", "hostile/decline", json!(null)).await.expect("it starts");
