@@ -80,7 +80,7 @@ impl ComponentInspector for ByFirstWord {
             }),
             output_schema: None,
             access: name.split_once('/').map(|(_, function)| match function {
-                "run" => ObjectAccess::Exclusive,
+                "run" | "pay-in" => ObjectAccess::Exclusive,
                 _ => ObjectAccess::Shared,
             }),
             runs_once: name.ends_with("/run"),

@@ -51,10 +51,13 @@ pub enum SchemaOf<'a> {
     Sent(&'static str, &'a str),
 }
 
+/// The compiled schemas of a module; `None` stands for one that cannot be used.
+type Compiled = HashMap<String, Option<Arc<Validator>>>;
+
 /// Schemas by module, each compiled when a value is first checked by it.
 #[derive(Debug, Default)]
 pub struct Schemas {
-    modules: Mutex<HashMap<Digest, HashMap<String, Option<Arc<Validator>>>>>,
+    modules: Mutex<HashMap<Digest, Compiled>>,
 }
 
 impl Schemas {

@@ -310,7 +310,8 @@ async fn a_place_where_no_fork_can_begin_is_refused_by_name() {
     let taken = fork(&world, "it", 3, "it", &[]).await.expect("it repeats the records");
     let reply = world.client(Command::InvocationFork(Box::new(taken))).await;
     let Reply::Refused(Refusal::Conflict(conflict)) = reply else { panic!("{reply:?}") };
-    assert!(conflict.to_string().contains("`it` exists already"), "{conflict}");
+    let told = conflict.to_string();
+    assert!(told.contains("`it` stands for another request: another origin"), "{told}");
     let after = world.memory.read().dump().await.expect("memory answers");
     assert_eq!(before, after, "nothing was changed");
 }

@@ -230,7 +230,7 @@ async fn a_host_that_fails_at_any_commit_changes_nothing() {
 }
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]
-async fn a_call_that_asks_for_nothing_takes_two_commits() {
+async fn a_call_that_asks_for_nothing_takes_two_commits_and_the_mark_of_its_attempt() {
     let deployment = Arc::new(deployment());
     let mut world = world(&deployment, 7, Faults::default()).await;
     world.boot().await;
@@ -239,7 +239,13 @@ async fn a_call_that_asks_for_nothing_takes_two_commits() {
     assert_eq!(world.outcome("it").await, (Verdict::Resolved, json!("ada")));
     let submitted = world.faults.submitted();
     let submitted: Vec<_> = submitted[before..].iter().flatten().collect();
-    let [Command::TaskBegin { first, .. }, Command::TaskFulfill { .. }] = submitted[..] else {
+    // Its attempts are bounded, so the beginning of each is stored before it.
+    let [
+        Command::TaskBegin { first, .. },
+        Command::TaskHeartbeat { .. },
+        Command::TaskFulfill { .. },
+    ] = submitted[..]
+    else {
         panic!("{submitted:#?}");
     };
     // What its deployment is told is stored before: the first record, and not the last.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use segno_core::{
     command::Command,
     promise::{TaskStatus, Verdict},
-    reply::Reply,
+    reply::{Refusal, Reply},
     time::Millis,
 };
 use serde_json::json;
@@ -94,7 +94,9 @@ async fn a_signal_with_a_known_key_is_taken_once() {
     };
     assert_eq!(world.client(signal(1, "a")).await, Reply::signalled("it", 0));
     world.pass(SECOND).await;
-    assert_eq!(world.client(signal(2, "a")).await, Reply::signalled("it", 0));
+    assert_eq!(world.client(signal(1, "a")).await, Reply::signalled("it", 0));
+    let other = world.client(signal(2, "a")).await;
+    assert!(matches!(&other, Reply::Refused(Refusal::Conflict(_))), "{other:?}");
     world.pass(SECOND).await;
     assert_eq!(world.client(signal(3, "b")).await, Reply::signalled("it", 1));
     assert_eq!(world.outcome("it").await.1, json!(["s=1", "s=3"]));

@@ -5,6 +5,7 @@ use segno_core::{
     graph::NodeState::{Completed, Failed, Running, Skipped},
     id::Claim,
     promise::Verdict,
+    time::Millis,
     value::Value as Stored,
 };
 use serde_json::{Value, json};
@@ -183,6 +184,8 @@ async fn a_run_is_seen_node_by_node() {
     let wrong = "{\"code\":503,\"message\":\"no\"}";
     world.settle("it/n/b/0", Verdict::Rejected, wrong).await;
     let failed = [("b", Failed, None)];
+    // Facts of one moment are told in the order of the plan.
+    world.api.host.env.runtime.sleep(Millis(5)).await;
     world.nodes(&claim, &failed).await;
     let run = world.get("/v1/graphs/it").await.ok();
     let closed =

@@ -75,7 +75,23 @@ async fn a_promise_is_made_once_and_settled_by_whoever_knows() {
         (&body["param"], &body["tags"])
     );
     assert!(made["promise"]["timeout_at_ms"].is_i64());
-    let again = world.post("/v1/promises", json!({ "id": "gate", "param": 8 })).await;
+    for (other, differs) in [
+        (json!({ "id": "gate", "param": { "sum": 8 } }), "another param"),
+        (json!({ "id": "gate" }), "another param"),
+        (
+            json!({ "id": "gate", "param": { "sum": 7 }, "tags": { "target": "poll://any@g" } }),
+            "another target",
+        ),
+    ] {
+        let refused = world.post("/v1/promises", other).await;
+        let said = refused.problem(409, "key-reused");
+        assert!(
+            said.contains("the id `gate` stands for another request") && said.contains(differs),
+            "{said}"
+        );
+    }
+    // Tags and time limits are those of the first.
+    let again = world.post("/v1/promises", json!({ "id": "gate", "param": { "sum": 7 } })).await;
     assert_eq!(again.status.as_u16(), 200);
     let again = again.ok();
     assert_eq!((&again["created"], &again["promise"]), (&json!(false), &made["promise"]));

@@ -32,7 +32,12 @@ async fn a_schedule_is_made_once_shown_and_removed() {
     assert!(schedule.get("timeout_ms").is_none() && schedule["next_at_ms"].is_i64());
     let mut other = nightly();
     other["cron"] = json!("0 0 * * *");
-    let again = world.post("/v1/schedules", other).await.ok();
+    let refused = world.post("/v1/schedules", other).await;
+    let said = refused.problem(409, "key-reused");
+    assert!(said.contains("stands for another request: another cron expression"), "{said}");
+    let again = world.post("/v1/schedules", nightly()).await;
+    assert_eq!(again.status.as_u16(), 200);
+    let again = again.ok();
     assert_eq!(
         (&again["created"], &again["schedule"]["cron"]),
         (&json!(false), &json!("* * * * *"))

@@ -10,7 +10,7 @@ use crate::{
     command::{Command, FenceAct},
     id::PromiseId,
     limit::LimitName,
-    promise::{Message, OutboxKey},
+    promise::{Message, OutboxKey, Promise},
     transition::{Leaving, Left, has_count, turn_in},
     update,
     view::View,
@@ -84,6 +84,7 @@ pub fn widen(view: &View, command: &Command, named: &Footprint) -> Footprint {
         Command::TaskHandOver { claim, records, unread, .. } => {
             wider.repeated(view, &claim.id, records);
             wider.hands_over(view, &claim.id, records, unread);
+            wider.tree_counts.extend(view.promise(&claim.id).map(Promise::scope));
         }
         Command::PromiseSettle { id, .. } => wider.meant_by(view, id),
         Command::Cancel { invocation } | Command::Kill { invocation } => {

@@ -102,6 +102,7 @@ impl Draft<'_> {
             self.wait_for_newest(&first, None, &newest);
             return Ok(Reply::HandedOver { to: newest });
         }
+        self.lives(&id)?;
         self.put_task(task.clone());
         self.make_generation(&task, &first, &to, next)?;
         if task.cancel == CancelState::Requested {

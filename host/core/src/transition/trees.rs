@@ -52,6 +52,18 @@ impl Draft<'_> {
         Ok(is_counted.then_some((root, grown)))
     }
 
+    /// Refuses what `maker` is to make if the root of its tree was killed.
+    ///
+    /// # Errors
+    /// The tree was killed.
+    pub(super) fn lives(&self, maker: &PromiseId) -> Result<(), Refusal> {
+        let Some(promise) = self.promise(maker) else { return Ok(()) };
+        match self.tree_count(&promise.scope()).is_some_and(|count| count.killed) {
+            true => Err(Refusal::Tree { root: promise.root(), stop: TreeStop::Killed }),
+            false => Ok(()),
+        }
+    }
+
     /// Has a tree make nothing more whose root was killed.
     pub(super) fn stop_births(&mut self, root: &PromiseId) {
         let is_root = self.promise(root).is_some_and(|promise| promise.attached_to().is_none());

@@ -81,8 +81,9 @@ async fn a_run_is_drawn_with_its_states() {
     assert_eq!(run(&server, &arguments).await.out, "p1  exists\n");
     let other = [&arguments[..], &["--input", "1"]].concat();
     let said = run(&server, &other).await;
-    assert!(said.err.contains("`p1` was started with another plan or input"), "{said:?}");
-    assert_eq!(said.exit, Exit::Error);
+    let reused = "the id `p1` stands for another request: another input; ";
+    assert!(said.err.contains(reused), "{said:?}");
+    assert_eq!((said.exit, said.out.as_str()), (Exit::Error, ""));
 
     let claim = world.acquire("p1").await;
     let begun = [

@@ -191,7 +191,7 @@ async fn promises_and_signals_are_sent() {
     let said = run(&server, &["signal", "a", "nudge", "1"]).await;
     assert_eq!(said.out, "a  signal 0 `nudge`\n");
     let said = run(&server, &["signal", "a", "nudge", "2", "--wait", "20ms"]).await;
-    assert_eq!((said.exit, &*said.out), (Exit::TimedOut, "a  signal 1 `nudge`\na  pending\n"));
+    assert_eq!((said.exit, &*said.out), (Exit::TimedOut, "a  signal 1 `nudge`\na  suspended\n"));
     assert!(said.err.contains("`a` has not ended within --wait"), "{}", said.err);
     assert_eq!(
         run(&server, &["signal", "nobody", "nudge", "--wait", "20ms"]).await.exit,

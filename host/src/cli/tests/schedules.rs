@@ -1,6 +1,6 @@
 //! Creating, reading and removing schedules.
 
-use super::{Exit, host, run};
+use super::{Cli, Exit, host, run};
 
 #[tokio::test]
 async fn a_schedule_is_made_looked_at_and_removed() {
@@ -87,12 +87,17 @@ async fn a_schedule_keeps_to_the_clock_of_a_zone_and_can_be_triggered() {
             "`Europe/Atlantis` is no time zone: write its IANA name",
         ),
         (&["--jitter", "2days"], "is longer than a day"),
-        (&["--timeout", "9000y"], "after the year 9999"),
     ] {
         let create = ["schedule", "create", "wrong", "0 3 * * *", "shop/ship"];
         let said = run(&server, &[&create[..], extra].concat()).await;
         assert!(said.exit != Exit::Done && said.err.contains(part), "{}", said.err);
     }
+    // No host is asked about a length that none takes.
+    let create = ["segno", "schedule", "create", "wrong", "0 3 * * *", "shop/ship"];
+    let refused = Cli::read([&create[..], &["--timeout", "9000y"]].concat());
+    let refused = refused.expect_err("it is too long").to_string();
+    assert!(refused.contains("--timeout") && refused.contains("after the year 9999"), "{refused}");
+    assert_eq!(run(&server, &["schedule", "show", "wrong"]).await.exit, Exit::NotFound);
     let said =
         run(&server, &["schedule", "create", "x", "TZ=Europe/Berlin 0 3 * * *", "shop/ship"]).await;
     assert!(said.err.contains("`--zone Europe/Berlin`"), "{}", said.err);

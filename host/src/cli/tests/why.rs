@@ -234,9 +234,9 @@ async fn a_circle_through_a_limit_is_named() {
 #[tokio::test]
 async fn behind_many_in_the_line_of_an_object_is_who_has_the_turn() {
     let (world, server) = host().await;
-    world.upload("bank", "wasm Account/run").await.ok();
+    world.upload("bank", "wasm Account/pay-in").await.ok();
     for number in 0..40 {
-        let start = json!({ "id": format!("l{number}"), "target": "bank/Account@7/run" });
+        let start = json!({ "id": format!("l{number}"), "target": "bank/Account@7/pay-in" });
         world.post("/v1/invocations", start).await.ok();
     }
     world.halt("l0").await;

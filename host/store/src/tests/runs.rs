@@ -137,7 +137,7 @@ pub(super) async fn a_run_takes_all_along(
             known("sure"),
             create(alike.as_str(), &[]),
             run(&first),
-            known("имя/\u{0}'"),
+            known("имя/'"),
             Command::PromiseSettle {
                 id: object.promise("sure"),
                 verdict: Verdict::Resolved,

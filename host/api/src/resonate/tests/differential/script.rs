@@ -73,8 +73,8 @@ pub(super) const KINDS: [(&str, usize); 27] = [
     ("promise.forget", 1),
 ];
 
-/// Ids of both dialects, a module's, and ones that are hard to encode.
-const IDS: [&str; 15] = [
+/// Ids of both dialects, a module's, one that is hard to encode, and ones under which nothing is made.
+const IDS: [&str; 17] = [
     "a",
     "b",
     "A",
@@ -89,9 +89,11 @@ const IDS: [&str; 15] = [
     "b.0",
     "a/0",
     "a/s/0",
+    "ключ '\"\\",
     "ключ '\"\\\u{1}",
+    " \u{a0}",
 ];
-const SCHEDULES: [&str; 4] = ["s", "nightly", "s.x", "s:y"];
+const SCHEDULES: [&str; 5] = ["s", "nightly", "s.x", "s:y", "nightly\u{1}"];
 const EXACT: &str =
     "wasm://sha256:0707070707070707070707070707070707070707070707070707070707070707/order";
 const GONE: &str =

@@ -156,7 +156,7 @@ impl From<Refusal> for No {
 }
 
 /// The texts by which the core's sentences are classified.
-const WORDS: [(&str, &str); 18] = [
+const WORDS: [(&str, &str); 19] = [
     ("cannot wait for itself", "itself"),
     ("must not be a timer", "timer"),
     ("is a timer, which nobody executes", "timer"),
@@ -175,6 +175,7 @@ const WORDS: [(&str, &str); 18] = [
     ("is no cron expression", "cron"),
     ("has no occurrence", "never"),
     ("looks like a part of a tree", "lineage"),
+    ("a name has a visible character and no control characters", "name"),
 ];
 
 /// A promise on the wire.
