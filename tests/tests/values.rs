@@ -187,9 +187,12 @@ async fn comes_back(host: &Server, env: &Env, value: &Json) {
     same("a restart", &door.output("again").await);
     door.post("/v1/invocations/echo/fork", json!({ "id": "fork", "at": 1 })).await;
     same("a fork", &door.output("fork").await);
-    let given = json!({ "id": "given", "at": 2, "set": [{ "command": 0, "value": value }], "dry_run": true });
-    let dry = door.post("/v1/invocations/tour/fork", given).await;
-    same("a given result", &dry["dry_run"]["steps"][0]["outcome"]["value"]);
+    let given = json!({ "id": "given", "at": 2, "set": [{ "command": 0, "value": value }] });
+    door.post("/v1/invocations/tour/fork", given).await;
+    let journal = door.get("/v1/invocations/given/journal?from=0&limit=10").await;
+    let records = journal["records"].as_array().expect("a journal");
+    let told = records.iter().find(|it| it["kind"] == "notified" && it["index"] == 0);
+    same("a given result", &told.expect("it was told")["outcome"]["value"]);
 
     let plan = json!({ "nodes": {
         "a": { "call": "echo", "input": { "$from": "input" } },
@@ -362,9 +365,9 @@ async fn what_a_guest_hands_over_is_refused_by_the_name_of_its_command() {
         assert_eq!(shown.output, None, "{way}");
     }
     host.start_as("activity", "values/answers", json!(null)).await.expect("it starts");
-    let ended = host.ended("activity").await;
-    let failure = ended.failure.expect("it failed").message;
-    assert!(failure.contains(&format!("the result of `answers` {half}")), "{failure}");
+    let shown = host.until("activity", "refused", |shown| shown.note.is_some()).await;
+    let note = shown.note.expect("a note").message;
+    assert!(note.contains(&format!("the result of `answers` {half}")), "{note}");
 }
 
 const JAVASCRIPT: &str = r"

@@ -134,7 +134,11 @@ fn check_with_plan(bytes: &[u8]) -> Result<(), NotJson> {
         input: Option<&'a RawValue>,
     }
     let read = serde_json::from_slice::<Input<'_>>(bytes);
-    let Input { input } = read.map_err(|error| json::not_json(bytes, &error))?;
+    let Input { input } = match read {
+        Ok(read) => read,
+        // The check of the whole says it in its own words.
+        Err(error) => return check(bytes).and(Err(json::not_json(bytes, &error))),
+    };
     input.map_or(Ok(()), |input| json::check(input.get()))
 }
 
