@@ -65,6 +65,9 @@ export function blank(schema, root = schema, depth = 0) {
   }
 }
 
+/** What a field has before it is filled in. */
+const isOpen = (value) => value === undefined || value === null || value === '';
+
 /** Whether something is still to be chosen: a choice that decides has no default. */
 export function isIncomplete(schema, value, root = schema, depth = 0) {
   if (!schema || typeof schema !== 'object' || depth > 6) return false;
@@ -73,9 +76,9 @@ export function isIncomplete(schema, value, root = schema, depth = 0) {
   const within = (each, of) => isIncomplete(each, of, root, depth + 1);
   switch (kind(of)) {
     case 'choice':
-      return !of.enum.some((each) => JSON.stringify(each) === JSON.stringify(value));
+      return isOpen(value) && !of.enum.includes(value);
     case 'boolean':
-      return typeof value !== 'boolean';
+      return isOpen(value);
     case 'object': {
       const required = new Set(of.required || []);
       const isGiven = (name) => required.has(name) || (value && name in value);
@@ -127,7 +130,7 @@ export const draftOf = (value) => ({ value, text: JSON.stringify(value, null, 2)
 const given = (value) => (value === undefined || value === null ? '' : value);
 
 /** The line of a choice before one is chosen. */
-const choose = (isOpen) => isOpen && html`<option value="" disabled>choose …</option>`;
+const choose = (isAsked) => isAsked && html`<option value="" disabled>choose …</option>`;
 
 function FieldOf({ schema, root, value, onValue, name, required = true }) {
   const { schema: of, optional } = plain(schema, root);
