@@ -37,6 +37,7 @@ enum Where {
 }
 
 /// A store that is being filled.
+#[expect(clippy::large_enum_variant, reason = "there is one, and it lives as long as the command")]
 pub enum ImportedStore {
     /// A data directory.
     Sqlite(SqliteImport),

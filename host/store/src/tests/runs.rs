@@ -125,7 +125,8 @@ pub(super) async fn a_run_takes_all_along(
                 Timestamp::NEVER,
             ))
         };
-        let (first, second) = (format!("first {object}"), format!("second {object}"));
+        let plain = object.as_str().replace('\0', "");
+        let (first, second) = (format!("first {plain}"), format!("second {plain}"));
         let prune = |top: &str| Command::Prune {
             top: top.into(),
             before: Timestamp::NEVER,

@@ -67,7 +67,11 @@ pub(super) fn linear_chain(step: &StepView<'_>) -> Found {
                 task.is_some_and(|task| *id == invocation.signal(task.signals))
             }
             Command::OutboxDue { key: OutboxKey::CancelChildren(parent) } => {
+                let first = tags::continues(&after.spec.tags).map(PromiseId::from);
+                let first = first.and_then(|first| step.before.promises.get(&first));
+                // Of a child that has handed over, the newest generation is meant.
                 after.attached_to() == Some(parent)
+                    || first.is_some_and(|first| first.attached_to() == Some(parent))
             }
             Command::Cancel { invocation } | Command::Kill { invocation } => {
                 newest(invocation) == *id
