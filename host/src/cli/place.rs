@@ -37,7 +37,6 @@ enum Where {
 }
 
 /// A store that is being filled.
-#[expect(clippy::large_enum_variant, reason = "there is one, and it lives as long as the command")]
 pub enum ImportedStore {
     /// A data directory.
     Sqlite(SqliteImport),
@@ -46,6 +45,7 @@ pub enum ImportedStore {
 }
 
 /// A store opened for reading only.
+#[expect(clippy::large_enum_variant, reason = "there is one, and it lives as long as the command")]
 pub enum Look {
     /// A data directory.
     Sqlite(SqliteLook),

@@ -37,11 +37,9 @@ impl Draft<'_> {
         let Some(promise) = self.promise(&maker.id).filter(|_| is_execution(new)) else {
             return Ok(None);
         };
-        let (root, scope) = (promise.root(), promise.scope());
+        self.lives(&maker.id)?;
+        let root = promise.root();
         let refused = |stop| Refusal::Tree { root: root.clone(), stop };
-        if self.tree_count(&scope).is_some_and(|count| count.killed) {
-            return Err(refused(TreeStop::Killed));
-        }
         let count = self.tree_count(&root).unwrap_or_default();
         let known = match promise.spec.made_by {
             None => u64::from(index.0),

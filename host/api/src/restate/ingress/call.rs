@@ -142,8 +142,8 @@ fn check_json(headers: &HeaderMap, bytes: &[u8]) -> Result<(), IngressError> {
         .map_err(|reason| IngressError::new(400, format!("the body is not JSON: {reason}")))
 }
 
-/// The key under which calls are one. One that is blank, or one of several, would make calls one that have nothing in
-/// common.
+/// The key under which calls are one. A blank one is none: the original server takes it for a key, and with it calls that
+/// have nothing in common for one. Of several none is the right one.
 fn idempotency_key(headers: &HeaderMap) -> Result<Option<&str>, IngressError> {
     let mut given = headers.get_all(IDEMPOTENCY).iter();
     let Some(key) = given.next() else { return Ok(None) };
@@ -152,6 +152,9 @@ fn idempotency_key(headers: &HeaderMap) -> Result<Option<&str>, IngressError> {
     }
     let refused = |why: &str| IngressError::new(400, why);
     let key = key.to_str().map_err(|_| refused("the idempotency key is no text"))?;
+    if key.trim().is_empty() {
+        return Ok(None);
+    }
     check_name("the idempotency key", key).map_err(|bad| refused(&bad.to_string()))?;
     Ok(Some(key))
 }
