@@ -342,8 +342,8 @@ pub const MUTATIONS: &[Mutation] = &[
     Mutation {
         what: "a signal under a claim is sent again when its command is repeated",
         file: "transition/fence.rs",
-        says: "signal(self, invocation, name, payload, Some(&key))?;",
-        would_say: "signal(self, invocation, name, payload, Some(&key).filter(|_| false))?;",
+        says: "signal_once(self, invocation, name, payload, Some(&key))?;",
+        would_say: "signal_once(self, invocation, name, payload, Some(&key).filter(|_| false))?;",
         tests: "a_signal_under_a_claim",
         killer: "a_signal_under_a_claim_is_sent_once_whatever_is_repeated",
     },

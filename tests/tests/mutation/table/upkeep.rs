@@ -60,6 +60,14 @@ pub const MUTATIONS: &[Mutation] = &[
         killer: "what_is_left_out_has_a_reason_a_time_and_a_count",
     },
     Mutation {
+        what: "what is left out for a reason is not counted",
+        file: "transition/schedules.rs",
+        says: "schedule.skipped = schedule.skipped.saturating_add(count);",
+        would_say: "",
+        tests: "transition::tests::schedules",
+        killer: "schedule_skips_are_counted",
+    },
+    Mutation {
         what: "an hour that comes twice makes two occurrences",
         file: "promise/zone.rs",
         says: "MappedLocalTime::Ambiguous(instant, _) => instant,",
