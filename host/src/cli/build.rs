@@ -153,24 +153,27 @@ pub async fn build(path: &Path, how: How, console: &mut Console) -> Result<Built
     let progress = console.progress(format!("building {}", path.display()));
     let path = path.to_owned();
     let building = tokio::task::spawn_blocking(move || build_here(&path, &how, &progress));
-    let built = building.await.map_err(|error| CliError::Other {
+    let mut built = building.await.map_err(|error| CliError::Other {
         code: "internal",
         message: format!("the build ended early: {error}"),
     })??;
+    if report::panics_on_clock(&built.component) {
+        built.warnings =
+            format!("{}\nwarning: {PANICS_ON_CLOCK}", built.warnings).trim().to_owned();
+    }
     // With `--json` they are no part of an error that may follow, which is read by programs.
     if !built.warnings.is_empty() && !console.json() {
         console.remark(&built.warnings);
     }
-    warn_of_clock(&built.component, console);
     Ok(built)
 }
 
+const PANICS_ON_CLOCK: &str = "the module calls `SystemTime::now` or `Instant::now`, which panic in it: use `ctx.now()`, which a replay repeats; in a crate that it uses, switch the feature off that reads the clock";
+
 /// Warns of code that asks the machine for the time: it would panic when it runs, in a test it does not.
 pub fn warn_of_clock(component: &[u8], console: &mut Console) {
-    if report::panics_on_clock(component) {
-        console.warn(
-            "the module calls `SystemTime::now` or `Instant::now`, which panic in it: use `ctx.now()`, which a replay repeats; in a crate that it uses, switch the feature off that reads the clock",
-        );
+    if report::panics_on_clock(component) && !console.json() {
+        console.warn(PANICS_ON_CLOCK);
     }
 }
 
