@@ -279,7 +279,7 @@ async fn guests_that_are_killed_after_each_snapshot_end_as_without() {
         assert_eq!((end, none), (plain, 0), "{name}/{function}");
         total += restored;
     }
-    assert!(total > 5, "they go on from {total} snapshots");
+    assert!(total > 0, "they go on from {total} snapshots");
 }
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]
