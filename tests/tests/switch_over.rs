@@ -24,7 +24,7 @@ fn start(id: &str, steps: u32, wait_ms: u64) -> StartInvocation {
     StartInvocation {
         id: Some(id.to_owned()),
         target: "bench/steps".to_owned(),
-        input: json!({ "steps": steps }),
+        input: json!({ "steps": steps, "result_bytes": 22 }),
         wait_ms: Some(wait_ms),
         ..StartInvocation::default()
     }
