@@ -18,7 +18,7 @@ async fn signal(host: &TestHost, id: &str, name: &str, payload: Json, key: &str)
         match host.client().signal(id, &signal).await {
             Ok(taken) => return taken.id,
             Err(error) if error.to_string().contains("unknown") => panic!("{error}"),
-            Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+            Err(_) => host.env.runtime.sleep(segno_core::time::Millis(50)).await,
         }
     }
 }
