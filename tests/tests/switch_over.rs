@@ -79,7 +79,7 @@ async fn hosts_follow_a_switch_over_with_all_of_their_connections() {
     for round in 0..20 {
         for (host, client) in clients.iter().enumerate() {
             let begun = started(client, &start(&format!("before-{host}-{round}"), 1, 10_000)).await;
-            assert_eq!(begun.1["state"], "resolved", "{begun:?}");
+            assert_eq!(begun.1["invocation"]["state"], "resolved", "{begun:?}");
             listed(client).await;
         }
     }
@@ -96,7 +96,8 @@ async fn hosts_follow_a_switch_over_with_all_of_their_connections() {
             let id = format!("after-{host}-{round}");
             let (status, begun) = started(client, &start(&id, 3, 10_000)).await;
             // What was committed is read, by whichever host.
-            assert_eq!((status, &begun["state"]), (200, &json!("resolved")), "{id}: {begun}");
+            let state = &begun["invocation"]["state"];
+            assert!(status < 300 && *state == "resolved", "{id}: {status} {begun}");
             for other in &clients {
                 let found = other.invocation(&id).await.unwrap_or_else(|error| panic!("{error}"));
                 assert_eq!(found.state, InvocationState::Resolved, "{id}");
