@@ -1773,7 +1773,7 @@ pub mod segno {
         /// A step is a call or an HTTP request that names the function which undoes it. When the promise of a step is settled, the host records
         /// in the same transaction whether the step is to be undone if the saga unwinds:
         ///
-        /// - a success: it is;
+        /// - a success: it is; but an HTTP step that was answered with 4xx is only if the step says `compensate-unknown`;
         /// - a failure of the step itself: it is not;
         /// - code 408 or 499, its deadline passed, or it was cancelled or killed: its effect is unknown. It is, if the step says
         ///   `compensate-unknown`. (A step that fails with one of these two codes by itself completes with 422.)
