@@ -40,6 +40,7 @@ fn manifest(version: u32) -> Json {
                 "handlers": [
                     handler("place"), handler("wait"), handler("fail"), handler("send"),
                     handler("unknown"), handler("cancels"), handler("echo"), handler("runs"),
+                    handler("races"), handler("naps"), handler("works"),
                 ],
                 "retryPolicyMaxAttempts": 3,
             },
@@ -79,6 +80,22 @@ async fn reserve(ctx: HandlerContext) -> Result<Json, Failure> {
     Ok(json!(reserved))
 }
 
+/// Time that a step takes: more than a deployment may be quiet for.
+const WORK: Millis = Millis(120_000);
+/// What comes when the deployment was asked to suspend, and before that step is done.
+const MEANWHILE: u64 = 80_000;
+
+/// A step that takes long, beside something else: the first of both.
+async fn races(ctx: HandlerContext) -> Result<Json, Failure> {
+    let run = ctx.begin_run("work", WORK, &json!("done")).await;
+    let other = match ctx.input().as_str() {
+        Some("sleep") => ctx.begin_sleep(MEANWHILE).await,
+        Some("call") => ctx.begin_call("Order/naps", &json!(MEANWHILE)).await,
+        _ => ctx.awakeable().await.1,
+    };
+    Ok(json!(["the step", "the other"][ctx.first_of(&[run, other]).await]))
+}
+
 fn deployment() -> TestDeployment {
     TestDeployment::default()
         .with("Order/place", place)
@@ -96,6 +113,17 @@ fn deployment() -> TestDeployment {
         })
         .with("Order/unknown", async |ctx: HandlerContext| ctx.call("Nobody/is", &json!(1)).await)
         .with("Order/echo", async |ctx: HandlerContext| Ok(ctx.input()))
+        .with("Order/races", races)
+        .with("Order/naps", async |ctx: HandlerContext| {
+            ctx.sleep_until(ctx.input().as_u64().unwrap_or_default()).await;
+            Ok(json!(null))
+        })
+        .with("Order/works", async |ctx: HandlerContext| {
+            let done = ctx.begin_run("work", WORK, &json!("done")).await;
+            let done = ctx.value(done).await?;
+            ctx.sleep_until(1).await;
+            Ok(done)
+        })
         .with("Order/runs", async |ctx: HandlerContext| ctx.call("Sign/ada/run", &json!(1)).await)
         .with("Order/cancels", async |ctx: HandlerContext| {
             let waited = ctx.told(NotificationId::NamedSignal("go".to_owned())).await;
@@ -328,6 +356,41 @@ async fn who_waits_for_long_is_suspended_and_told_what_came_meanwhile() {
         world.signal("early", "#17", &json!(value)).await;
     }
     assert_eq!(world.outcome("early").await.1, json!(1));
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn what_comes_while_a_step_is_done_comes_before_its_outcome() {
+    for (version, whole) in [5, 6, 7].map(|version| [(version, false), (version, true)]).concat() {
+        let deployment = Arc::new(deployment().whole(whole));
+        let mut world = world(&deployment, version, Faults::default()).await;
+        for beside in ["sleep", "call", "awakeable"] {
+            world.start(beside, "restate://Order/races", &json!(beside)).await;
+        }
+        let meanwhile = Millis(i64::try_from(MEANWHILE).expect("it is short"));
+        world.pass(meanwhile).await;
+        world.signal("awakeable", "#17", &json!("told")).await;
+        for beside in ["sleep", "call", "awakeable"] {
+            let outcome = world.outcome(beside).await;
+            assert_eq!(outcome, (Verdict::Resolved, json!("the other")), "{beside}, V{version}");
+        }
+        assert_eq!(deployment.done("work"), 3, "each step is done once");
+    }
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn who_is_asked_to_stop_while_a_step_is_done_is_told_before_its_outcome() {
+    for (version, whole) in [5, 6, 7].map(|version| [(version, false), (version, true)]).concat() {
+        let deployment = Arc::new(deployment().whole(whole));
+        let mut world = world(&deployment, version, Faults::default()).await;
+        world.start("it", "restate://Order/works", &json!(null)).await;
+        world.pass(Millis(80_000)).await;
+        let invocation = PromiseId::from("it");
+        world.client(Command::Cancel { invocation }).await;
+        assert_eq!(world.outcome("it").await.0, Verdict::Canceled, "V{version}");
+        let journal = world.history("it").await;
+        let kinds: Vec<_> = journal.iter().map(RecordBody::kind_name).collect();
+        assert_eq!(kinds, ["started", "command", "cancelled", "notified", "finished"]);
+    }
 }
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]

@@ -37,6 +37,14 @@ pub struct Timeouts {
     pub abort: Millis,
 }
 
+impl Timeouts {
+    /// Time limit of the beginning of the answer. Many SDKs begin it with their first command, and the timeouts cut nothing
+    /// before that; so it is what a handler may take that says nothing, at least.
+    pub fn until_answered(&self) -> Millis {
+        (self.inactivity + self.abort).max(INACTIVITY + ABORT)
+    }
+}
+
 impl RetryPolicy {
     /// Whether the attempts are bounded more narrowly than where nothing is said: each of them
     /// counts then.

@@ -6,6 +6,8 @@ use std::{
 };
 
 use bytes::Bytes;
+use segno::runtime::Runtime as _;
+use segno_core::time::Millis;
 use segno_restate::{
     deployment::StateRead,
     immutable::{CANCEL_SIGNAL, ErrorMessage, NotificationId, NotificationResult},
@@ -13,7 +15,12 @@ use segno_restate::{
 };
 use serde_json::Value as Json;
 
-use super::{TestDeployment, lock, serving::Shared, side::Side};
+use super::{
+    TestDeployment, lock,
+    serving::{Shared, SlowRun},
+    side::Side,
+};
+use crate::world::SimRuntime;
 
 /// What a handler asks with.
 #[derive(Clone)]
@@ -53,15 +60,40 @@ impl HandlerContext {
         self.value(told).await
     }
 
+    /// Begins to do something that takes so long; answers what is told its outcome. The attempt does not suspend before.
+    pub async fn begin_run(&self, name: &str, length: Millis, value: &Json) -> NotificationId {
+        let (id, execute) = self.issue(|attempt| attempt.begin_run(name)).await;
+        if execute {
+            self.deployment.does(name);
+            lock(&self.shared).begun = Some(SlowRun {
+                over: SimRuntime::default().sleep(length),
+                name: name.to_owned(),
+                id: id.clone(),
+                outcome: Outcome::Success(bytes(value)),
+            });
+        }
+        id
+    }
+
     /// Waits until an instant.
     pub async fn sleep_until(&self, at_ms: u64) {
-        let told = self.issue(|attempt| attempt.sleep(at_ms)).await;
+        let told = self.begin_sleep(at_ms).await;
         self.told(told).await;
+    }
+
+    /// Begins to wait until an instant.
+    pub async fn begin_sleep(&self, at_ms: u64) -> NotificationId {
+        self.issue(|attempt| attempt.sleep(at_ms)).await
+    }
+
+    /// Begins a call of a handler: `SERVICE[/KEY]/HANDLER`.
+    pub async fn begin_call(&self, target: &str, input: &Json) -> NotificationId {
+        self.issue(|attempt| attempt.call(parts(target), bytes(input))).await
     }
 
     /// Calls a handler: `SERVICE[/KEY]/HANDLER`.
     pub async fn call(&self, target: &str, input: &Json) -> Result<Json, Failure> {
-        let told = self.issue(|attempt| attempt.call(parts(target), bytes(input))).await;
+        let told = self.begin_call(target, input).await;
         self.value(told).await
     }
 
@@ -140,6 +172,21 @@ impl HandlerContext {
             }
             shared.waits.insert(id.clone());
             Poll::Pending
+        })
+        .await
+    }
+
+    /// Waits for the first of these, in the order in which they are told; answers its place.
+    pub async fn first_of(&self, ids: &[NotificationId]) -> usize {
+        std::future::poll_fn(|_| {
+            let mut shared = lock(&self.shared);
+            let first = ids.iter().position(|id| shared.results.contains_key(id));
+            let Some(first) = first else {
+                shared.waits.extend(ids.iter().cloned());
+                return Poll::Pending;
+            };
+            shared.waits.retain(|id| !ids.contains(id));
+            Poll::Ready(first)
         })
         .await
     }

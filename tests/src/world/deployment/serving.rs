@@ -33,6 +33,16 @@ pub struct Shared {
     pub attempt: Side,
     pub results: HashMap<NotificationId, NotificationResult>,
     pub waits: BTreeSet<NotificationId>,
+    /// A run that takes a while: nothing suspends meanwhile.
+    pub begun: Option<SlowRun>,
+}
+
+/// A run that takes a while.
+pub struct SlowRun {
+    pub over: BoxFuture<()>,
+    pub name: String,
+    pub id: NotificationId,
+    pub outcome: Outcome,
 }
 
 /// One attempt.
@@ -41,6 +51,8 @@ pub struct Serving {
     version: ProtocolVersion,
     attempt: Arc<Mutex<Shared>>,
     running: Option<Running>,
+    /// A run that is going on.
+    slow: Option<SlowRun>,
     handler: Handler,
     requests: mpsc::Receiver<Bytes>,
     /// Frames that the host has sent.
@@ -66,12 +78,14 @@ impl Serving {
         requests: mpsc::Receiver<Bytes>,
     ) -> Self {
         let attempt = Side::new(version);
-        let shared = Shared { attempt, results: HashMap::new(), waits: BTreeSet::new() };
+        let (results, waits) = (HashMap::new(), BTreeSet::new());
+        let shared = Shared { attempt, results, waits, begun: None };
         let mut serving = Self {
             deployment,
             version,
             attempt: Arc::new(Mutex::new(shared)),
             running: None,
+            slow: None,
             handler,
             requests,
             arriving: VecDeque::new(),
@@ -175,11 +189,30 @@ impl Serving {
             if lock(&self.attempt).attempt.is_over() {
                 return Ok(None);
             }
-            match self.requests.recv().await {
-                Some(bytes) => self.arrives(&bytes),
-                None => lock(&self.attempt).attempt.end_of_input(),
+            let has_ended = lock(&self.attempt).attempt.input_ended();
+            let over = async {
+                match &mut self.slow {
+                    Some(slow) => (&mut slow.over).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                bytes = self.requests.recv(), if !has_ended => match bytes {
+                    Some(bytes) => self.arrives(&bytes),
+                    None => lock(&self.attempt).attempt.end_of_input(),
+                },
+                () = over => self.propose(),
             }
         }
+    }
+
+    /// The run that was going on has its outcome.
+    fn propose(&mut self) {
+        let Some(SlowRun { name, id, outcome, .. }) = self.slow.take() else { return };
+        let mut shared = lock(&self.attempt);
+        let proposed = shared.attempt.propose_run(&name, &id, outcome);
+        report(&mut shared.attempt, proposed);
     }
 
     /// Goes on until there is something to send, or more has to come.
@@ -200,6 +233,9 @@ impl Serving {
             });
             let polled = running.as_mut().poll(&mut Context::from_waker(Waker::noop()));
             let mut shared = lock(&self.attempt);
+            if let Some(begun) = shared.begun.take() {
+                self.slow = Some(begun);
+            }
             if !shared.attempt.is_ready() {
                 continue;
             }
@@ -216,7 +252,7 @@ impl Serving {
                 Ok(Some((id, result))) => {
                     shared.results.insert(id, result);
                 }
-                Ok(None) if shared.attempt.input_ended() => {
+                Ok(None) if shared.attempt.input_ended() && self.slow.is_none() => {
                     let waits = shared.waits.clone();
                     let suspended = shared.attempt.suspend(&waits);
                     report(&mut shared.attempt, suspended);

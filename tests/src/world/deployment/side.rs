@@ -165,6 +165,29 @@ impl Side {
         Ok(NotificationId::Completion(completion))
     }
 
+    /// Begins a run whose outcome is proposed later: what is told it, and whether it is to be done.
+    pub fn begin_run(&mut self, name: &str) -> Asked<(NotificationId, bool)> {
+        let run = match self {
+            Self::Commands(attempt) => attempt.run(name).map_err(|error| error.to_message())?,
+            Self::Entries(attempt) => attempt.run(name)?,
+        };
+        Ok((NotificationId::Completion(run.completion_id), run.execute))
+    }
+
+    /// Proposes the outcome of a run that has begun.
+    pub fn propose_run(&mut self, name: &str, id: &NotificationId, outcome: Outcome) -> Asked<()> {
+        match (self, id) {
+            (Self::Commands(attempt), NotificationId::Completion(id)) => {
+                attempt.propose_run(*id, outcome).map_err(|error| error.to_message())
+            }
+            (Self::Commands(_), _) => Ok(()),
+            (Self::Entries(attempt), _) => {
+                attempt.propose_run(name, outcome);
+                Ok(())
+            }
+        }
+    }
+
     /// A sleep.
     pub fn sleep(&mut self, wake_up_at_ms: u64) -> Asked<NotificationId> {
         let completion = match self {

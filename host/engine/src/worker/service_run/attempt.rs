@@ -7,7 +7,9 @@ use segno_core::{
     command::Command,
     id::{CommandIndex, PromiseId},
     reply::Reply,
+    time::Millis,
 };
+use segno_env::BoxFuture;
 use segno_guest::Outcome;
 use segno_restate::{
     immutable::{Notification, NotificationId, NotificationKind},
@@ -23,7 +25,7 @@ use super::{
 };
 use crate::{
     metrics::ClaimEnd,
-    services::{AttemptRequest, Exchange, outcome, state_names},
+    services::{AttemptRequest, Exchange, Timeouts, outcome, state_names},
     values::code,
     worker::error::ExecutionError,
 };
@@ -63,6 +65,8 @@ struct Live {
     /// Commands to acknowledge when they are committed.
     acknowledge: Vec<u32>,
     half_closed: bool,
+    /// Completes when the deployment was quiet for too long.
+    quiet: BoxFuture<()>,
 }
 
 impl ServiceRun {
@@ -80,6 +84,7 @@ impl ServiceRun {
             match self.wait(&mut live).await? {
                 Happened::Sent(Some(bytes)) => {
                     self.active.advance(1);
+                    self.listen(&mut live);
                     if let Some(end) = self.received(&mut live, &bytes).await? {
                         return Ok(end);
                     }
@@ -94,17 +99,18 @@ impl ServiceRun {
                     let mut notifications = self.take_settled(id).await?;
                     self.fence().await?;
                     live.tell.append(&mut notifications);
-                    live.send_all().await?;
+                    self.send_all(&mut live).await?;
                 }
                 Happened::Cancelled => {
                     live.tell.append(&mut self.journal.cancel(self.worker.now()));
                     self.fence().await?;
-                    live.send_all().await?;
+                    self.send_all(&mut live).await?;
                 }
                 Happened::Quiet => {
                     live.half_closed = true;
                     live.machine.half_close();
                     live.exchange.sender = None;
+                    self.listen(&mut live);
                 }
                 Happened::Overdue => {
                     let message = format!(
@@ -150,7 +156,10 @@ impl ServiceRun {
         let key =
             handler.key.iter().filter(|key| key.is_ascii() && !key.contains(char::is_control));
         headers.extend(key.map(|key| ("x-restate-service-key".to_owned(), key.clone())));
-        let is_whole = !handler.deployment.is_bidirectional() || self.worker.is_draining();
+        // A handler that may not be quiet at all is asked to suspend at each wait.
+        let is_whole = !handler.deployment.is_bidirectional()
+            || handler.timeouts.inactivity == Millis(0)
+            || self.worker.is_draining();
         let request = AttemptRequest {
             path: format!("/invoke/{}/{}", handler.service, handler.name),
             content_type: version.media_type(),
@@ -161,7 +170,7 @@ impl ServiceRun {
         let endpoint = handler.deployment.endpoint();
         let connector = self.worker.host.services.connector();
         let abort = self.active.abort.clone();
-        let limit = handler.timeouts.inactivity + handler.timeouts.abort;
+        let limit = handler.timeouts.until_answered();
         let quiet = self.worker.host.env.runtime.sleep(limit);
         let exchange = tokio::select! {
             biased;
@@ -180,28 +189,44 @@ impl ServiceRun {
             then: Vec::new(),
             tell: Vec::new(),
             acknowledge: Vec::new(),
+            quiet: Box::pin(std::future::pending()),
         };
         if live.half_closed {
             live.machine.half_close();
         }
+        self.listen(&mut live);
         Ok(live)
     }
 
+    /// What happens next. All that happens is recorded in its order, also after the deployment was asked to suspend and
+    /// is told of nothing any more: what comes while a run is executed precedes its outcome.
     async fn wait(&mut self, live: &mut Live) -> Result<Happened, Stopped> {
-        let timeouts = self.handler.timeouts;
-        let quiet = if live.half_closed { timeouts.abort } else { timeouts.inactivity };
-        let quiet = self.worker.host.env.runtime.sleep(quiet);
         let may_be_told = !live.half_closed;
-        let cancel_due = may_be_told && self.journal.can_be_cancelled();
+        let cancel_due = self.journal.can_be_cancelled();
         Ok(tokio::select! {
             biased;
             () = self.active.abort.cancelled() => return Err(ExecutionError::Lost.into()),
             sent = live.exchange.receiver.next() => Happened::Sent(sent?),
             () = self.active.cancel_request(), if cancel_due => Happened::Cancelled,
-            id = self.watch.next(), if may_be_told => Happened::Settled(id),
+            id = self.watch.next() => Happened::Settled(id),
             () = self.worker.draining.cancelled(), if may_be_told => Happened::Quiet,
-            () = quiet => if live.half_closed { Happened::Overdue } else { Happened::Quiet },
+            () = &mut live.quiet => if may_be_told { Happened::Quiet } else { Happened::Overdue },
         })
+    }
+
+    /// A frame went by, or the deployment was asked to suspend: it may be quiet from now on.
+    fn listen(&self, live: &mut Live) {
+        let Timeouts { inactivity, abort } = self.handler.timeouts;
+        let length = if live.half_closed { abort } else { inactivity };
+        live.quiet = self.worker.host.env.runtime.sleep(length);
+    }
+
+    /// Tells the deployment everything that is committed.
+    async fn send_all(&self, live: &mut Live) -> Result<(), Stopped> {
+        if live.send_all().await? {
+            self.listen(live);
+        }
+        Ok(())
     }
 
     /// Takes what the deployment sent. Answers how the attempt ended, if it did.
@@ -248,7 +273,7 @@ impl ServiceRun {
             }
         }
         self.committed(live).await?;
-        live.send_all().await?;
+        self.send_all(live).await?;
         Ok(None)
     }
 
@@ -410,8 +435,8 @@ impl ServiceRun {
 }
 
 impl Live {
-    /// Tells the deployment everything that is committed.
-    async fn send_all(&mut self) -> Result<(), Stopped> {
+    /// Tells the deployment everything that is committed; answers whether there was anything to tell.
+    async fn send_all(&mut self) -> Result<bool, Stopped> {
         let mut bytes = bytes::BytesMut::new();
         for index in std::mem::take(&mut self.acknowledge) {
             bytes.extend_from_slice(&self.machine.acknowledge(index)?);
@@ -419,7 +444,9 @@ impl Live {
         for notification in std::mem::take(&mut self.tell) {
             bytes.extend_from_slice(&self.machine.tell(&notification)?);
         }
-        self.send(bytes.freeze()).await
+        let is_told = !bytes.is_empty();
+        self.send(bytes.freeze()).await?;
+        Ok(is_told)
     }
 
     async fn send(&mut self, bytes: Bytes) -> Result<(), Stopped> {
