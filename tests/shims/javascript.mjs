@@ -23,6 +23,9 @@ const known = {
   journal: {
     call: command('call'),
     sleepUntil: command('sleep'),
+    promise: (...given) => [command('promise')(...given), 'w/p/p'],
+    http: command('http'),
+    cancel: command('cancel'),
     now: () => 1_000,
     forget() {},
     log() {},
@@ -164,11 +167,43 @@ assert.deepEqual(
   [['unread', [0]], ['next', '{"n":2}', true]],
 );
 
+// A command is cancelled by what it answered: it fails, and nobody has to see that.
+const failed = (index) => ({ tag: 'completed', val: { command: index, outcome: { tag: 'failure', val: { code: 499, message: 'cancelled' } } } });
+for (const [ask, name] of [
+  [(ctx) => ctx.call('f'), 'call'],
+  [(ctx) => ctx.sleep(5), 'sleep'],
+  [(ctx) => ctx.promise('p'), 'promise'],
+  [(ctx) => ctx.promise('p').settled, 'promise'],
+  [(ctx) => ctx.http({ url: 'http://a/' }), 'http'],
+]) {
+  const cancels = function* (_, ctx) {
+    const asked = ask(ctx);
+    yield ctx.sleep(1);
+    yield ctx.cancel(asked);
+    return (asked.settled ?? asked).catch(({ code }) => code);
+  };
+  const seen = await run(cancels, [done(1), failed(0), done(2)]);
+  assert.deepEqual(seen.map(([what]) => what), [name, 'sleep', 'cancel', 'finish'], name);
+  assert.deepEqual([seen[2], seen[3]], [['cancel', 0], ['finish', '499']], name);
+}
+assert.deepEqual(
+  await outcome(function* (_, ctx) {
+    const winner = yield Promise.race([ctx.signal(), ctx.call('f')]);
+    void ctx.cancel(ctx.sleep(9));
+    yield ctx.sleep(1);
+    return winner.value;
+  }, [signal('A'), failed(1), done(3)]),
+  ['finish', '"A"'],
+);
+
 // Options are named, with their values.
 const text = ([what, value]) => (what === 'trap' ? value : value.message);
 for (const value of ['5', NaN, -5, Infinity, 1.5, undefined, 253_402_300_800_000]) {
   const given = typeof value === 'string' ? `"${value}"` : String(value);
   assert.match(text(await outcome(function* (_, ctx) { yield ctx.sleep(value); }, [])), new RegExp(`\`sleep\` is ${given.replace('.', '[.]')}, and has to be`));
+}
+for (const asked of [undefined, 7, Promise.resolve(), {}]) {
+  assert.match(text(await outcome(function* (_, ctx) { yield ctx.cancel(asked); }, [])), /`cancel` takes what `call`/);
 }
 for (const [option, how] of [
   ['timeoutMs', { timeoutMs: NaN }],

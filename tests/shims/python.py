@@ -30,6 +30,7 @@ for name, fields in {
     "RetryOptions": "initial_ms factor max_ms jitter max_attempts non_retryable",
     "CallOptions": "timeout_ms retry start_at_ms labels",
     "PromiseOptions": "timeout_ms",
+    "HttpRequest": "method url headers body",
     "RunAnswer_Execute": "value",
 }.items():
     setattr(types, name, dataclasses.make_dataclass(name, fields.split()))
@@ -42,7 +43,7 @@ said = []
 def command(name):
     def ask(*given):
         said.append((name, *given))
-        return sum(1 for what, *_ in said if what in ("call", "sleep")) - 1
+        return sum(1 for what, *_ in said if what in ("call", "sleep", "promise", "http", "cancel")) - 1
 
     return ask
 
@@ -53,6 +54,9 @@ imports.types = types
 imports.journal = SimpleNamespace(
     call=command("call"),
     sleep_until=command("sleep"),
+    promise=lambda *given: (command("promise")(*given), "w/p/p"),
+    http=command("http"),
+    cancel=command("cancel"),
     now=lambda: 1_000,
     forget=lambda _: None,
     log=lambda *_: None,
@@ -201,6 +205,32 @@ async def continues(_, ctx):
 assert run(continues, signal(1), done(0))[1:] == [("unread", [0]), ("next", '{"n":2}', True)]
 
 
+# A command is cancelled by its future, which fails.
+def failed(index):
+    return types.Event_Completed(types.Completion(index, types.Outcome_Failure(types.Failure(499, "cancelled", None))))
+
+
+for name, asks in {
+    "call": lambda ctx: ctx.call("f", 1),
+    "sleep": lambda ctx: ctx.sleep(5),
+    "promise": lambda ctx: ctx.promise("p")[1],
+    "http": lambda ctx: ctx.http("GET", "http://a/"),
+}.items():
+
+    async def cancels(_, ctx):
+        asked = asks(ctx)
+        await ctx.sleep(1)
+        await ctx.cancel(asked)
+        try:
+            await asked
+        except segno.Failure as failure:
+            return failure.code
+
+    seen = run(cancels, done(1), failed(0), done(2))
+    assert [what for what, *_ in seen] == [name, "sleep", "cancel", "finish"], seen
+    assert seen[2:] == [("cancel", 0), ("finish", "499")], seen
+
+
 # Options are named, with their values.
 def refused(ask, part):
     async def asks(_, ctx):
@@ -216,6 +246,8 @@ def refused(ask, part):
 
 for value in ["5", math.nan, -5, math.inf, 1.5, None, True, 253_402_300_800_000]:
     refused(lambda ctx: ctx.sleep(value), f"`sleep` is {value!r}, and has to be")
+for asked in [None, 7, object()]:
+    refused(lambda ctx: ctx.cancel(asked), "`cancel` takes the future of a `call`")
 for part, options in [
     ("`timeout_ms` is nan", lambda: {"timeout_ms": math.nan}),
     ("`timeout_ms` is 1.5", lambda: {"timeout_ms": 1.5}),

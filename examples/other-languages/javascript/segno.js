@@ -133,6 +133,15 @@ function completion(command) {
   return new Promise((resolve, reject) => waiting.set(command, { resolve, reject }));
 }
 
+// The commands that can be cancelled, by the promises of their completions.
+const cancellable = new WeakMap();
+
+function started(command) {
+  const ended = completion(command);
+  cancellable.set(ended, command);
+  return ended;
+}
+
 function shieldedCompletion(command) {
   return new Promise((resolve, reject) => shielded.set(command, { resolve, reject }));
 }
@@ -296,22 +305,32 @@ const bodyOf = (body, url) => (body === undefined ? undefined : encode(body, `th
 /// What a workflow may ask for: the second argument of its function.
 export const segno = {
   /// Calls a workflow or an activity: of this module, or `wasm://MODULE/FUNCTION`.
-  call: (name, input, how) => completion(journal.call(name, encode(input, inputOf(name)), options(how))),
+  call: (name, input, how) => started(journal.call(name, encode(input, inputOf(name)), options(how))),
   /// Starts a function that outlives this invocation; answers its id.
   send: (name, input, how) => completion(journal.send(name, encode(input, inputOf(name)), options(how))),
   sleep(ms) {
     const length = numberOf('sleep', ms, 0, LONGEST_MS);
-    return completion(journal.sleepUntil(millis('sleep', segno.now() + length)));
+    return started(journal.sleepUntil(millis('sleep', segno.now() + length)));
   },
   /// A promise that somebody outside settles by `id`.
   promise(name, { timeoutMs } = {}) {
     const [command, id] = journal.promise(name, { timeoutMs: maybe('timeoutMs', timeoutMs) });
-    return { id, settled: completion(command) };
+    return { id, settled: started(command) };
   },
   settle: (id, value) => completion(journal.settle(id, success(value, `the value of promise \`${id}\``))),
   http: ({ method = 'GET', url, headers = {}, body }, how) => {
     const request = { method, url, headers: Object.entries(headers), body: bodyOf(body, url) };
-    return completion(journal.http(request, options(how)));
+    return started(journal.http(request, options(how)));
+  },
+  /// Cancels what `call`, `http`, `sleep` or `promise` answered. A sleep, a promise or a request ends at once, and what it answered throws a
+  /// `Failure` 499. A called workflow or activity is asked to stop, and its promise gives what it answers.
+  cancel(asked) {
+    const ended = asked?.settled ?? asked;
+    const command = cancellable.get(ended);
+    if (command === undefined) throw new TypeError('`cancel` takes what `call`, `http`, `sleep` or `promise` answered, and no promise made from it');
+    // Nobody has to wait for it any more.
+    ended.then(undefined, () => {});
+    return completion(journal.cancel(command));
   },
   /// Begins a saga: steps that are undone, the last one first, when a `Failure` leaves the workflow. The name tells it from the
   /// others of this workflow.

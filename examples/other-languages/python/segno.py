@@ -334,6 +334,13 @@ def _completion(command):
     return _waiting[command]
 
 
+def _started(command):
+    """The completion of a command that can be cancelled."""
+    future = _completion(command)
+    future._command = command
+    return future
+
+
 class _Unread(tuple):
     """A signal behind its number, by which alone it is sorted."""
 
@@ -418,7 +425,7 @@ class Segno:
 
     def call(self, function, value, **options):
         """Calls a workflow or an activity: of this module, or `wasm://MODULE/FUNCTION`."""
-        return _completion(journal.call(function, encode(value, f"the input of `{function}`"), _options(**options)))
+        return _started(journal.call(function, encode(value, f"the input of `{function}`"), _options(**options)))
 
     def send(self, function, value, **options):
         """Starts a function that outlives this invocation; answers its id."""
@@ -426,7 +433,7 @@ class Segno:
 
     def sleep(self, ms):
         length = _number("sleep", ms, 0, _LONGEST_MS)
-        return _completion(journal.sleep_until(_number("sleep", journal.now() + length, 0, _LONGEST_MS)))
+        return _started(journal.sleep_until(_number("sleep", journal.now() + length, 0, _LONGEST_MS)))
 
     async def timeout(self, ms, awaitable):
         """Its result, if it is there in time, else a `Failure` 408. Then nobody waits for it any more: a wait for a signal takes
@@ -440,7 +447,7 @@ class Segno:
     def promise(self, name=None, timeout_ms=None):
         """A promise that somebody outside settles: its id, and its future."""
         command, promise_id = journal.promise(name, types.PromiseOptions(_millis("timeout_ms", timeout_ms)))
-        return promise_id, _completion(command)
+        return promise_id, _started(command)
 
     def settle(self, promise_id, value):
         return _completion(journal.settle(promise_id, success(value, f"the value of promise `{promise_id}`")))
@@ -448,7 +455,16 @@ class Segno:
     def http(self, method, url, headers=None, body=None, **options):
         headers = list((headers or {}).items())
         request = types.HttpRequest(method, url, headers, _body(body, url))
-        return _completion(journal.http(request, _options(**options)))
+        return _started(journal.http(request, _options(**options)))
+
+    def cancel(self, asked):
+        """Cancels what `call`, `http` or `sleep` answered, or the future of a `promise`. A sleep, a promise or a request ends at
+        once, and its future raises a `Failure` 499. A called workflow or activity is asked to stop, and its future gives what it
+        answers."""
+        command = getattr(asked, "_command", None)
+        if command is None:
+            raise TypeError(f"`cancel` takes the future of a `call`, `http`, `sleep` or `promise`, and not {asked!r}")
+        return _completion(journal.cancel(command))
 
     def saga(self, name):
         """Begins a saga: steps that are undone, the last one first, when a `Failure` leaves the workflow. The name tells it
