@@ -134,7 +134,8 @@ fn the_page_that_explains_a_thing_comes_first() {
         ("systemd", "running.html#systemd"),
         ("doctor", "operations.html#4-doctor"),
         ("segno doctor", "reference/cli.html#segno-doctor"),
-        ("continue-as-new nowhere sagas", "sdk.html#sagas"),
+        ("xyzzy sagas", "sdk.html#sagas"),
+        ("continue as new", "sdk.html#generations"),
     ] {
         let html = found(query);
         let result = html.split("<ol class=\"results\">").nth(1).expect("there are results");
