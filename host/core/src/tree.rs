@@ -15,11 +15,11 @@ use crate::{
 };
 
 /// A root counts what it makes by itself as commands of its journal; from so many executions in one
-/// transaction on they are counted with those of the tree.
+/// transaction on they are counted with those of the tree, and all of them where births are bounded.
 const BATCH_OF_A_ROOT: usize = 16;
 
 /// What is counted of the tree of a root: the executions that others than the root made. Births at
-/// the root itself are frequent, and few in each tree, so they have no row.
+/// the root itself are frequent, and few in each tree, so they have no row unless births are bounded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TreeCount {
     /// Executions that were made.
@@ -93,17 +93,17 @@ impl TreeBounds {
         };
         Ok(TreeCount { executions: count.executions + 1, births, ..count })
     }
-}
 
-/// Whether the executions that these actions make are counted, of an invocation that was made by
-/// another or not.
-pub fn is_counted(was_made: bool, actions: &[FenceAction]) -> bool {
-    let births = actions.iter().filter(|action| match &action.act {
-        FenceAct::Create { new } => is_execution(new),
-        _ => false,
-    });
-    let least = if was_made { 1 } else { BATCH_OF_A_ROOT };
-    births.take(least).count() == least
+    /// Whether the executions that these actions make are counted, of an invocation that was made by
+    /// another or not.
+    pub fn counts(&self, was_made: bool, actions: &[FenceAction]) -> bool {
+        let births = actions.iter().filter(|action| match &action.act {
+            FenceAct::Create { new } => is_execution(new),
+            _ => false,
+        });
+        let least = if was_made || self.births.is_some() { 1 } else { BATCH_OF_A_ROOT };
+        births.take(least).count() == least
+    }
 }
 
 /// Whether somebody executes what is made.

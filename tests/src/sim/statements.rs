@@ -134,8 +134,9 @@ impl<'a> Transaction<'a> {
         wanted.trees.clear();
         self.load(wanted).await?;
         let mut wanted = Footprint::default();
+        let database = self.database;
         for command in commands {
-            wanted.merge(widen(&self.view, command, &footprint(command)));
+            wanted.merge(widen(&self.view, command, &footprint(command), &database.config));
         }
         self.load_missing(wanted).await?;
         let mut decided = Vec::new();
@@ -148,14 +149,14 @@ impl<'a> Transaction<'a> {
 
     async fn decide(&mut self, command: &Command) -> Result<Decided, Again> {
         let named = footprint(command);
+        let database = self.database;
         for _ in 0..LOOKS {
-            let mut wanted = widen(&self.view, command, &named);
+            let mut wanted = widen(&self.view, command, &named, &database.config);
             wanted.merge(named.clone());
             if !self.load_missing(wanted).await? {
                 break;
             }
         }
-        let database = self.database;
         let now = self.now.unwrap_or_else(|| database.clock.now());
         let decision = transition(&self.view, command, now, &database.config);
         let expected = self.whole.decide(command, now, &database.config);

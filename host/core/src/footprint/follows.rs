@@ -15,7 +15,7 @@ use crate::{
     transition::{
         Leaving, SWEEP, declared, generation_key, limit_name, planned, turn_in, unread_signals,
     },
-    tree,
+    tree::TreeBounds,
     value::{Tags, Text, Value},
     view::View,
 };
@@ -46,10 +46,16 @@ impl Footprint {
     }
 
     /// What is counted of a tree in which these actions make executions.
-    pub(super) fn grows(&mut self, view: &View, maker: &PromiseId, actions: &[FenceAction]) {
+    pub(super) fn grows(
+        &mut self,
+        view: &View,
+        maker: &PromiseId,
+        actions: &[FenceAction],
+        bounds: &TreeBounds,
+    ) {
         let promise = view.promise(maker);
         let was_made = promise.is_some_and(|promise| promise.spec.made_by.is_some());
-        if tree::is_counted(was_made, actions) {
+        if bounds.counts(was_made, actions) {
             match promise {
                 Some(promise) => self.tree_counts.extend([promise.root(), promise.scope()]),
                 None => drop(self.tree_counts.insert(maker.clone())),

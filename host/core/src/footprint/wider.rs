@@ -8,6 +8,7 @@ use super::{
 };
 use crate::{
     command::{Command, FenceAct},
+    config::Config,
     id::PromiseId,
     limit::LimitName,
     promise::{Message, OutboxKey, Promise},
@@ -18,7 +19,7 @@ use crate::{
 
 /// The rows a command needs beside those it names (`named`, its [`footprint`](super::footprint())), as far as the
 /// loaded ones tell.
-pub fn widen(view: &View, command: &Command, named: &Footprint) -> Footprint {
+pub fn widen(view: &View, command: &Command, named: &Footprint, config: &Config) -> Footprint {
     let mut wider = Footprint::default();
     // A settlement reads the tasks of those who await it. Which promises settle depends on the
     // time, so every named pending promise counts.
@@ -49,7 +50,7 @@ pub fn widen(view: &View, command: &Command, named: &Footprint) -> Footprint {
         }
         Command::TaskFence { claim, records, actions, .. } => {
             wider.repeated(view, &claim.id, records);
-            wider.grows(view, &claim.id, actions);
+            wider.grows(view, &claim.id, actions, &config.tree);
             let mut writes_state = false;
             let mut sent: BTreeMap<PromiseId, u32> = BTreeMap::new();
             let caller = Caller::of(view, &claim.id);
@@ -101,7 +102,7 @@ pub fn widen(view: &View, command: &Command, named: &Footprint) -> Footprint {
             }
             // What they name is named by the whole.
             let named = Footprint::default();
-            first.iter().for_each(|command| wider.merge(widen(view, command, &named)));
+            first.iter().for_each(|command| wider.merge(widen(view, command, &named, config)));
         }
         Command::Signal { invocation, name, key, .. } => {
             wider.hears(view, invocation, name, 0);

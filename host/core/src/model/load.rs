@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::Model;
 use crate::{
     command::Command,
+    config::Config,
     footprint::{Footprint, TREE_LIMIT, footprint, widen},
     id::{Digest, PromiseId},
     promise::OutboxKey,
@@ -19,13 +20,13 @@ impl Model {
     ///
     /// # Panics
     /// If rounds do not end: that is a defect of [`widen`].
-    pub fn view(&self, command: &Command) -> View {
+    pub fn view(&self, command: &Command, config: &Config) -> View {
         let named = footprint(command);
         let mut loaded = named.clone();
         for _ in 0..ROUNDS {
             let view = self.load(&loaded, |_| true);
             let mut wider = loaded.clone();
-            wider.merge(widen(&view, command, &named));
+            wider.merge(widen(&view, command, &named, config));
             if wider == loaded {
                 return view;
             }

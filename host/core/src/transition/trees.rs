@@ -6,7 +6,7 @@ use crate::{
     id::{CommandIndex, PromiseId},
     promise::{NewPromise, Task},
     reply::Refusal,
-    tree::{TreeCount, TreeStop, is_counted, is_execution},
+    tree::{TreeCount, TreeStop, is_execution},
     view::View,
 };
 
@@ -19,7 +19,7 @@ impl Draft<'_> {
     /// Whether the executions that these actions make are counted.
     pub(super) fn counts_births(&self, maker: &PromiseId, actions: &[FenceAction]) -> bool {
         let was_made = self.promise(maker).is_some_and(|maker| maker.spec.made_by.is_some());
-        is_counted(was_made, actions)
+        self.config.tree.counts(was_made, actions)
     }
 
     /// The count of the tree after `maker` made an execution in it by this command; none: what it makes is not

@@ -77,7 +77,7 @@ impl World {
     /// What a command would do, checked as far as that can be before it is done.
     pub(crate) fn consider(&self, command: &Command) -> Decision {
         let decision = self.model.decide(command, self.now, &self.config);
-        let loaded = self.model.view(command);
+        let loaded = self.model.view(command, &self.config);
         assert_eq!(
             transition(&loaded, command, self.now, &self.config),
             decision,

@@ -176,7 +176,8 @@ impl<'a> Batch<'a> {
         self.now = self.time.of_server(self.locked.now, asked_at);
         let mut wanted = Footprint::default();
         for commands in submissions.iter().copied().flatten() {
-            wanted.merge(widen(&self.cache.view, &commands.command, commands.named()));
+            let (command, named) = (&commands.command, commands.named());
+            wanted.merge(widen(&self.cache.view, command, named, self.config));
         }
         let missing = self.cache.missing(wanted);
         if !missing.is_empty() {
@@ -199,7 +200,7 @@ impl<'a> Batch<'a> {
         named: &Footprint,
     ) -> Result<Reply, NotCommitted> {
         let mut looks = Looks::of(named.clone());
-        while let Some(missing) = looks.next(&mut self.cache, command) {
+        while let Some(missing) = looks.next(&mut self.cache, command, self.config) {
             self.load(missing).await?;
         }
         let decision = transition(&self.cache.view, command, self.now, self.config);

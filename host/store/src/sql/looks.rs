@@ -4,7 +4,7 @@
 //! A look says what to load; the database loads it, and the next look begins with what was found.
 //! No look waits for a database, so both stores use the same ones.
 
-use segno_core::{command::Command, footprint::Footprint, widen};
+use segno_core::{command::Command, config::Config, footprint::Footprint, widen};
 
 use super::Cache;
 
@@ -30,7 +30,12 @@ impl Looks {
     }
 
     /// What has to be loaded next; none: the command can be decided.
-    pub(crate) fn next(&mut self, cache: &mut Cache, command: &Command) -> Option<Footprint> {
+    pub(crate) fn next(
+        &mut self,
+        cache: &mut Cache,
+        command: &Command,
+        config: &Config,
+    ) -> Option<Footprint> {
         if let Some(trees) = self.trees.take() {
             let missing = cache.missing(trees);
             if !missing.is_empty() {
@@ -41,7 +46,7 @@ impl Looks {
             return None;
         }
         self.left -= 1;
-        let mut wanted = widen(&cache.view, command, &self.named);
+        let mut wanted = widen(&cache.view, command, &self.named, config);
         if cache.has(&self.named) && cache.has(&wanted) {
             return None;
         }

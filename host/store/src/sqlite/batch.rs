@@ -117,7 +117,7 @@ impl<'a> Batch<'a> {
             let mut wider = Footprint::default();
             for (command, named) in commands().zip(&named) {
                 if let Some(named) = named {
-                    wider.merge(widen(&self.writer_cache.rows.view, command, named));
+                    wider.merge(widen(&self.writer_cache.rows.view, command, named, self.config));
                 }
             }
             self.load_missing(wider)?;
@@ -153,7 +153,7 @@ impl<'a> Batch<'a> {
             }
         };
         let mut looks = Looks::of(named);
-        while let Some(missing) = looks.next(&mut self.writer_cache.rows, command) {
+        while let Some(missing) = looks.next(&mut self.writer_cache.rows, command, self.config) {
             self.load(missing)?;
         }
         let decision = transition(&self.writer_cache.rows.view, command, self.now, self.config);

@@ -156,6 +156,14 @@ pub const MUTATIONS: &[Mutation] = &[
         killer: "a_tree_has_as_many_executions_as_its_bound",
     },
     Mutation {
+        what: "what a root makes one by one has no rate",
+        file: "tree.rs",
+        says: "was_made || self.births.is_some()",
+        would_say: "was_made",
+        tests: "transition::tests::trees",
+        killer: "a_tree_grows_as_fast_as_its_bound",
+    },
+    Mutation {
         what: "a timer is executed",
         file: "transition/requeue.rs",
         says: "(promise.spec.timeout_at, false),",

@@ -8,7 +8,7 @@ use crate::{
 fn a_fence_reads_as_many_rows_in_a_large_store_as_in_a_small_one() {
     let [small, large] = [held(0), held(2_000)].map(|world| {
         let fence = world::fence(world::claim("w", 1), vec![world::started()], Vec::new());
-        let view = world.model.view(&fence);
+        let view = world.model.view(&fence, &world.config);
         let on_view = transition(&view, &fence, world.now, &world.config);
         let on_all = transition(&world.model, &fence, world.now, &world.config);
         assert_eq!(on_view.reply, on_all.reply);

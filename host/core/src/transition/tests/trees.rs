@@ -87,6 +87,13 @@ fn a_tree_grows_as_fast_as_its_bound() {
     assert_eq!(make(&mut world, &child, vec![call("w/0/0")]), [Some(TreeStop::Births(2))]);
     world.wait(500);
     assert_eq!(make(&mut world, &child, vec![call("w/0/0")]), [None]);
+    // A root that makes one after the other is no faster.
+    let (mut world, claim) = root(TreeBounds { births: Some(2), ..TreeBounds::default() });
+    let mut one = |n: u32| make(&mut world, &claim, vec![call(&format!("w/{n}"))]);
+    let too_fast = Some(TreeStop::Births(2));
+    assert_eq!([one(0), one(1), one(2)].concat(), [None, None, too_fast]);
+    world.wait(500);
+    assert_eq!(make(&mut world, &claim, vec![call("w/3")]), [None]);
 }
 
 #[test]
