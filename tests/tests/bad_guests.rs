@@ -140,22 +140,22 @@ fn silent_server() -> String {
     format!("http://{address}")
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn servers_that_never_answer_hold_up_nobody() {
+/// So many HTTP steps, and as many activities, whose server never answers, on a host with these arguments;
+/// then some that want little, one after the other. Answers how long the slowest of those took.
+async fn beside_silence(count: usize, arguments: &[&str]) -> Millis {
     let address = silent_server();
     let folder = tempfile::tempdir().expect("a folder");
     let policy = folder.path().join("policy.toml");
     std::fs::write(&policy, format!("[flows]\nhttp.allow = [\"{address}\"]\n")).expect("a file");
-    let policy = policy.to_str().expect("a path");
-    // As many slots of each kind: more than these would be taken, if one could.
-    let narrow = ["--policy", policy, "--slots", "16", "--requests", "16", "--activities", "16"];
-    let mut host = TestHost::with(SEGNO, PaymentsOptions::default(), &narrow).await;
+    let policy = ["--policy", policy.to_str().expect("a path")];
+    let arguments = [&policy, arguments].concat();
+    let mut host = TestHost::with(SEGNO, PaymentsOptions::default(), &arguments).await;
     host.deploy("flows", guests::component("flows")).await;
     host.deploy("hostile", guests::component("hostile")).await;
     host.start_as("warm", "hostile/decline", json!(null)).await.expect("it starts");
     host.ended("warm").await;
     let flow = |number: usize| format!("flow-{number}");
-    for number in 0..40 {
+    for number in 0..count {
         let plan = json!({ "ledger": address, "flow": flow(number), "effects": 1 });
         host.start_as(&format!("step-{number}"), "flows/effects", plan).await.expect("it starts");
         let effect = json!({ "ledger": address, "flow": flow(number), "step": 0 });
@@ -163,14 +163,32 @@ async fn servers_that_never_answer_hold_up_nobody() {
         host.start_as(&id, "flows/by_activity", effect).await.expect("it starts");
     }
     // Nothing of what others have begun ends here: without room for them these would wait for a minute.
+    let mut longest = Millis::ZERO;
     let many = async {
         for number in 0..20 {
-            let id = format!("polite-{number}");
+            let (id, begins_at) = (format!("polite-{number}"), host.env.clock.now());
             host.start_as(&id, "hostile/decline", json!(null)).await.expect("it starts");
             let polite = host.ended(&id).await;
             assert_eq!(polite.failure.map(|failure| failure.code), Some(418));
+            longest = longest.max(host.env.clock.now().since(begins_at));
         }
     };
     host.env.within(Millis(20_000), many).await.expect("they are held up");
+    let memory = tests::chaos::memory::anonymous_mib(host.server.pid());
+    eprintln!("{count} of each: {longest} at the longest, {memory} MiB");
     host.server.kill().unwrap_or_else(|error| panic!("{error}"));
+    longest
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn servers_that_never_answer_hold_up_nobody() {
+    // As many slots of each kind: more than these would be taken, if one could.
+    let narrow = ["--slots", "16", "--requests", "16", "--activities", "16"];
+    beside_silence(40, &narrow).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "two thousand requests take half a minute"]
+async fn eleven_hundred_that_are_never_answered_hold_up_nobody_for_a_second() {
+    assert!(beside_silence(1_100, &[]).await < Millis(1_000));
 }

@@ -3,11 +3,16 @@
 //! Whoever wants more may hold at most [`SHARE`] times as much as is free. Alone that is nearly all of
 //! the room, and the rest is there for who comes next, at once: nobody has to give anything back
 //! first. Of `n` who want as much as they can have, each has the same share, and one more is left free.
+//!
+//! The last of the room is for those who hold nothing: a place for each of them, so that there is one
+//! behind several others as well, and where the room is small.
 
 use std::{borrow::Borrow, collections::BTreeMap};
 
 /// How many times as much as is free one may hold.
 const SHARE: usize = 4;
+/// Which part of the room, one place at the least, is for those who hold nothing.
+const NEWCOMERS: usize = 64;
 
 /// The room, and who holds how much of it.
 #[derive(Debug, Clone)]
@@ -41,7 +46,9 @@ impl<K: Ord> FairShares<K> {
     {
         let free = self.all.saturating_sub(self.taken);
         let held = self.held.get(who).copied().unwrap_or_default();
-        (much <= free && held + much <= free.saturating_mul(SHARE)) || self.taken == 0
+        let left = if held == 0 { 0 } else { (self.all / NEWCOMERS).max(1) };
+        let has_room = much + left <= free && held + much <= free.saturating_mul(SHARE);
+        has_room || self.taken == 0
     }
 
     /// Takes so much for `who`, if that is admitted.
@@ -110,9 +117,20 @@ mod tests {
 
     #[test]
     fn one_that_takes_all_it_can_leaves_room_for_who_comes_next() {
-        assert_eq!(shares(1_000, &["a", "b", "c"]), [800, 160, 32]);
-        assert_eq!(shares(16, &["a", "b"]), [13, 3]);
+        assert_eq!(shares(1_000, &["a", "b", "c", "d"]), [800, 160, 25, 1]);
+        assert_eq!(shares(16, &["a", "b", "c", "d"]), [13, 2, 1, 0]);
+        assert_eq!(shares(4, &["a", "b", "c"]), [3, 1, 0]);
         assert_eq!(shares(1, &["a", "b"]), [1, 0]);
+    }
+
+    #[test]
+    fn who_comes_behind_several_that_take_all_they_can_has_room_at_once() {
+        let names: Vec<String> = (0..18).map(|n| n.to_string()).collect();
+        let mut room = FairShares::new(1_000);
+        for who in &names[..17] {
+            while room.take(who.as_str(), 1) {}
+        }
+        assert!(room.take(names[17].as_str(), 1), "{} are taken", room.taken());
     }
 
     #[test]

@@ -14,6 +14,7 @@ use throwaway_postgres::Cluster;
 
 use super::{
     ledger::{Ledger, Mode},
+    memory,
     plan::{Fault, Plan},
     preload::Preload,
     proxy::Proxy,
@@ -172,19 +173,10 @@ impl Victims {
 
     /// The memory of the largest host, in MiB.
     pub fn largest_mib(&self) -> u64 {
-        self.hosts.iter().map(|host| anonymous_mib(host.pid())).max().unwrap_or(0)
+        self.hosts.iter().map(|host| memory::anonymous_mib(host.pid())).max().unwrap_or(0)
     }
 
     async fn sleep(&self, length: Millis) {
         self.env.runtime.sleep(length).await;
     }
-}
-
-/// Resident anonymous memory of a process, in MiB; 0 if the process is gone. Without mapped files: how much of
-/// a program of hundreds of megabytes is resident depends on the system.
-fn anonymous_mib(pid: u32) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
-    let kib = line.and_then(|rest| rest.split_whitespace().next()).and_then(|kib| kib.parse().ok());
-    kib.map_or(0, |kib: u64| kib / 1024)
 }

@@ -37,6 +37,15 @@ impl Memory {
     }
 }
 
+/// Resident anonymous memory of a process, in MiB; 0 if the process is gone. Without mapped files: how much of
+/// a program of hundreds of megabytes is resident depends on the system.
+pub fn anonymous_mib(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"));
+    let kib = line.and_then(|rest| rest.split_whitespace().next()).and_then(|kib| kib.parse().ok());
+    kib.map_or(0, |kib: u64| kib / 1024)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

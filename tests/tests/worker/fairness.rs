@@ -23,10 +23,12 @@ use tests::world::{
 
 use crate::SECOND;
 
-/// Calls that are never answered, or compute for ever.
-const GREEDY: usize = 40;
+/// Few slots, and as many as a host has by itself, with a number of calls that are never answered, or
+/// compute for ever: more than these would be taken, if one could.
+fn sizes() -> [(Plan, usize); 2] {
+    [(narrow(), 40), (Plan::default(), 1_100)]
+}
 
-/// Few slots: more than these would be taken, if one could.
 fn narrow() -> Plan {
     let worker = WorkerSettings {
         slots: 16,
@@ -45,10 +47,10 @@ async fn of_two(plan: Plan, script: Script) -> World {
     world
 }
 
-/// `GREEDY` of `greedy` run or wait, and then `modest` ends in less than a second; answers how many of the
+/// So many of `greedy` run or wait, and then `modest` ends in less than a second; answers how many of the
 /// greedy ones are claimed.
-async fn beside(mut world: World, greedy: &str, modest: &[&str]) -> usize {
-    let ids: Vec<_> = (0..GREEDY).map(|number| format!("greedy-{number}")).collect();
+async fn beside(mut world: World, number: usize, greedy: &str, modest: &[&str]) -> usize {
+    let ids: Vec<_> = (0..number).map(|number| format!("greedy-{number}")).collect();
     for id in &ids {
         world.start(id, greedy, &json!(null)).await;
     }
@@ -103,44 +105,56 @@ fn script() -> Script {
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn activities_that_are_never_answered_leave_room_for_others() {
-    let world = of_two(narrow(), script()).await;
-    let modest = ["wasm://n/flow", "wasm://m/flow", "wasm://n/asks"];
-    let claimed = beside(world, "wasm://m/hang", &modest).await;
-    assert_eq!(claimed, 13, "the others wait without a claim");
+    for (plan, number) in sizes() {
+        let world = of_two(plan, script()).await;
+        let modest = ["wasm://n/flow", "wasm://m/flow", "wasm://n/asks"];
+        let claimed = beside(world, number, "wasm://m/hang", &modest).await;
+        let expected = if number == 40 { 13 } else { 800 };
+        assert_eq!(claimed, expected, "the others wait without a claim");
+    }
 }
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn requests_that_are_never_answered_leave_room_for_others() {
     let world = of_two(Plan { outbound: Some(Arc::new(Hangs)), ..narrow() }, script()).await;
     let modest = ["wasm://n/flow", "wasm://m/flow", "wasm://n/asks"];
-    beside(world, "wasm://m/asks_in_vain", &modest).await;
+    beside(world, 40, "wasm://m/asks_in_vain", &modest).await;
 }
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn workflows_that_never_end_leave_room_for_others() {
-    let world = of_two(narrow(), script()).await;
-    let modest = ["wasm://n/flow", "wasm://n/asks"];
-    let claimed = beside(world, "wasm://m/stuck", &modest).await;
-    assert_eq!(claimed, 13);
+    for (plan, number) in sizes() {
+        let world = of_two(plan, script()).await;
+        let modest = ["wasm://n/flow", "wasm://n/asks"];
+        let claimed = beside(world, number, "wasm://m/stuck", &modest).await;
+        assert_eq!(claimed, if number == 40 { 13 } else { 800 });
+    }
 }
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn services_that_never_answer_leave_room_for_others() {
-    let deployment = TestDeployment::default()
-        .with("Slow/hang", |_| async move { pending().await })
-        .with("Echo/echo", |ctx| async move { Ok(ctx.input()) });
-    let connector = Some(Arc::new(TestConnector(Arc::new(deployment))) as _);
-    let world = of_two(Plan { connector, ..narrow() }, script()).await;
-    let service = |name: &str, handler: &str| json!({ "name": name, "ty": "SERVICE", "handlers": [{ "name": handler }] });
-    let manifest = json!({
-        "minProtocolVersion": 5,
-        "maxProtocolVersion": 5,
-        "services": [service("Slow", "hang"), service("Echo", "echo")],
-    });
-    world.register(&manifest).await;
-    let modest = ["wasm://n/flow", "restate://Echo/echo", "wasm://n/asks"];
-    let claimed = beside(world, "restate://Slow/hang", &modest).await;
-    assert_eq!(claimed, 13, "the others wait without a claim");
+    for (plan, number) in sizes() {
+        let deployment = TestDeployment::default()
+            .with("Slow/hang", |_| async move { pending().await })
+            .with("Echo/echo", |ctx| async move { Ok(ctx.input()) });
+        let connector = Some(Arc::new(TestConnector(Arc::new(deployment))) as _);
+        let world = of_two(Plan { connector, ..plan }, script()).await;
+        let service = |name: &str, handler: &str| json!({ "name": name, "ty": "SERVICE", "handlers": [{ "name": handler }] });
+        let manifest = json!({
+            "minProtocolVersion": 5,
+            "maxProtocolVersion": 5,
+            "services": [service("Slow", "hang"), service("Echo", "echo")],
+        });
+        world.register(&manifest).await;
+        let modest = ["wasm://n/flow", "restate://Echo/echo", "wasm://n/asks"];
+        let claimed = beside(world, number, "restate://Slow/hang", &modest).await;
+        // By itself a host has four times as many slots for requests.
+        assert_eq!(
+            claimed,
+            if number == 40 { 13 } else { number },
+            "the others wait without a claim"
+        );
+    }
 }
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]
