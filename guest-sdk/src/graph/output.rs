@@ -94,6 +94,14 @@ impl<'g, T> Output<'g, T> {
         self
     }
 
+    /// The longest that one attempt of the node, a call of an activity or a request, may take. One that
+    /// takes longer is dropped and fails with code 408, so that it is tried again as the retry policy
+    /// says.
+    pub fn attempt_timeout(self, length: Duration) -> Self {
+        self.graph.set(self.node, "attempt_timeout", json!(written(length)));
+        self
+    }
+
     /// Has the node begin after these have ended, beside those that it takes something from:
     /// `.after(a)`, `.after(a + b)`.
     pub fn after(self, before: impl Into<Order>) -> Self {

@@ -68,6 +68,7 @@ fn node(node: &Node) -> Fields {
         ("input", node.input.as_deref().cloned()),
         ("retry", node.retry.as_deref().map(retry)),
         ("timeout", node.timeout.map(duration)),
+        ("attempt_timeout", node.attempt_timeout.map(duration)),
         ("once", node.once.map(once)),
     ];
     let given = others.iter().filter_map(|(key, value)| Some((*key, canonical(value.as_ref()?))));

@@ -19,6 +19,8 @@ pub struct Node {
     pub retry: Option<Box<Retry>>,
     /// How long an attempt may take.
     pub timeout: Option<Duration>,
+    /// How long each attempt that the host makes within it may take.
+    pub attempt_timeout: Option<Duration>,
     /// Whether it is begun once only, because its effect may not be repeated.
     pub once: Option<Once>,
 }

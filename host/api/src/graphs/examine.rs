@@ -1,7 +1,7 @@
 //! Checks of a plan that need the host: functions that do not exist, and nodes that need a module.
 
 use segno_core::address::SERVICE_SCHEME;
-use segno_graph::plan::{Call, CheckedPlan, Kind, PlanErrors, SubGraph};
+use segno_graph::plan::{Call, CheckedPlan, Kind, Node, PlanErrors, SubGraph};
 
 use segno_guest::Misfit;
 
@@ -52,7 +52,13 @@ impl Api {
                     Kind::Sleep(length) => Some(length),
                     _ => None,
                 };
-                for (field, length) in [("sleep", sleep), ("timeout", plan.node(node).timeout)] {
+                let Node { timeout, attempt_timeout, .. } = plan.node(node);
+                let lengths = [
+                    ("sleep", sleep),
+                    ("timeout", *timeout),
+                    ("attempt_timeout", *attempt_timeout),
+                ];
+                for (field, length) in lengths {
                     let ms = length.map(|length| u64::try_from(length.as_millis()));
                     let end =
                         ms.map(|ms| self.host.env.clock.now().in_time(ms.unwrap_or(u64::MAX)));

@@ -140,6 +140,10 @@ pub fn promise(
         let policy = json!(policy(retry)).to_string();
         param.headers.insert(tags::RETRY_HEADER.into(), policy);
     }
+    if let Some(limit) = node.attempt_timeout {
+        let ms = limit.as_millis().max(1).to_string();
+        param.headers.insert(tags::ATTEMPT_TIMEOUT_HEADER.into(), ms);
+    }
     if begins > now {
         tags.insert(tags::DELAY.into(), begins.0.to_string());
     }

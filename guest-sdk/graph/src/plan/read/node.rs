@@ -9,18 +9,33 @@ use crate::{
 };
 
 const KINDS: [&str; 6] = ["call", "http", "sleep", "promise", "signal", "graph"];
-const FIELDS: [&str; 13] = [
-    "call", "http", "sleep", "promise", "signal", "graph", "function", "needs", "when", "input",
-    "retry", "timeout", "once",
+const FIELDS: [&str; 14] = [
+    "call",
+    "http",
+    "sleep",
+    "promise",
+    "signal",
+    "graph",
+    "function",
+    "needs",
+    "when",
+    "input",
+    "retry",
+    "timeout",
+    "attempt_timeout",
+    "once",
 ];
 /// Fields that belong to some kinds only.
-const OF_KINDS: [(&str, &[&str]); 5] = [
+const OF_KINDS: [(&str, &[&str]); 6] = [
     ("function", &["call"]),
     ("input", &["call", "promise", "graph"]),
     ("retry", &["call", "http"]),
     ("timeout", &["call", "http", "promise", "signal", "graph"]),
+    ("attempt_timeout", &["call", "http"]),
     ("once", &["call", "http"]),
 ];
+/// The schemes of the addresses of workers.
+const WORKERS: [&str; 3] = ["poll://", "http://", "https://"];
 const METHODS: [&str; 7] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"];
 
 impl Reader {
@@ -37,6 +52,15 @@ impl Reader {
         let retry = fields.get("retry").map(|retry| self.retry(retry, &join(&path, "retry")));
         let timeout =
             fields.get("timeout").map(|timeout| self.positive(timeout, &join(&path, "timeout")));
+        let attempt_timeout = fields.get("attempt_timeout").and_then(|timeout| {
+            let path = join(&path, "attempt_timeout");
+            if fields.get("call").is_some_and(|call| is_elsewhere(call)) {
+                let message = "only attempts of activities and requests are the host's: remove it, or \
+                               write `timeout`";
+                self.fault(&path, message);
+            }
+            self.positive(timeout, &path)
+        });
         let once = fields.get("once").and_then(|once| self.once(once, &fields, &path));
         // What is missing here after all has a fault, with which there is no plan.
         draft.node = kind.map(|kind| Node {
@@ -45,6 +69,7 @@ impl Reader {
             input: input.map(Box::new),
             retry: retry.flatten().map(Box::new),
             timeout: timeout.flatten(),
+            attempt_timeout,
             once,
         });
     }
@@ -131,7 +156,7 @@ impl Reader {
         let text = self.text(tree, path)?;
         let function_path = join(&draft.path, "function");
         let function = function.map(|function| self.text(function, &function_path));
-        let is_worker = ["poll://", "http://", "https://"]
+        let is_worker = WORKERS
             .into_iter()
             .any(|scheme| text.strip_prefix(scheme).is_some_and(|rest| !rest.is_empty()));
         if is_worker {
@@ -291,6 +316,12 @@ impl Reader {
         }
         Some(length)
     }
+}
+
+/// Whether a service or a worker runs what is called.
+fn is_elsewhere(call: &Tree) -> bool {
+    let Tree::Text(text) = call else { return false };
+    is_service(text) || WORKERS.into_iter().any(|scheme| text.starts_with(scheme))
 }
 
 /// `wasm://MODULE/NAME`.
