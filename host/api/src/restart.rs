@@ -104,12 +104,15 @@ fn again(
     let begun = tags::delay(&spec.tags).unwrap_or(spec.created_at).max(spec.created_at);
     let limit = (spec.timeout_at < Timestamp::NEVER)
         .then(|| u64::try_from(spec.timeout_at.0.saturating_sub(begun.0)).unwrap_or_default());
+    let (retry, attempt_timeout_ms) = start::attempts_of(&spec.param);
     Ok(StartInvocation {
         target: format!("{module}/{}", target::function_of(promise)),
         input,
         id: Some(new),
         labels,
         timeout_ms: limit,
+        retry,
+        attempt_timeout_ms,
         ..StartInvocation::default()
     })
 }

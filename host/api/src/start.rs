@@ -11,11 +11,11 @@ use segno_core::{
     command::Command,
     id::{Digest, PromiseId, check_name},
     keyed_request::{KeyReused, RequestParts},
-    promise::{NewPromise, Promise},
+    promise::{NewPromise, Promise, RetryPolicy},
     reply::{Reply, TaskReply},
     tags,
     time::{Millis, Timestamp},
-    value::Tags,
+    value::{Tags, Value},
 };
 use segno_engine::{
     traces::{TRACEPARENT, TraceContext},
@@ -23,6 +23,7 @@ use segno_engine::{
 };
 use segno_guest::Payload;
 use segno_store::PromiseRow;
+use serde_json::json;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::{
@@ -31,7 +32,10 @@ use super::{
     behind,
     body::Body,
     catalog::Resolved,
-    model::{BehindLimit, InvocationOutcome, InvocationState, StartInvocation, Started},
+    model::{
+        BehindLimit, Function, InvocationOutcome, InvocationState, Retry, StartInvocation,
+        StartRetry, Started,
+    },
     openapi::Refusals,
     state::{bad_name, new_id, refused, unexpected},
     target::Target,
@@ -224,14 +228,81 @@ async fn prepare(
         Some(length) => in_time(begins, length)?,
         None => by_default(begins, function.timeout_ms),
     };
-    let param = match bytes {
+    let mut param = match bytes {
         Some(bytes) => values::param(&target.function(), &Payload::Bytes(bytes), Tags::new()),
         None => param(&target.function(), &request.input),
     };
+    param.headers.extend(attempts(request, &function)?);
     let new = NewPromise { id, param, tags, timeout_at };
     // A deployment is called under a claim.
     let is_plain = function.access.is_none() && !target.is_service();
     Ok(Prepared { new, module: digest, is_plain })
+}
+
+/// The headers that say how the attempts of an activity go, as far as the request does.
+fn attempts(request: &StartInvocation, function: &Function) -> Result<Tags, ApiError> {
+    let mut headers = Tags::new();
+    if let Some(asked) = &request.retry {
+        let policy = policy(asked, function.retry.as_ref())?;
+        headers.insert(tags::RETRY_HEADER.to_owned(), json!(policy).to_string());
+    }
+    if let Some(limit) = request.attempt_timeout_ms {
+        if limit == 0 || i64::try_from(limit).is_err() {
+            let reason = format!("takes a number of milliseconds above 0: `{limit}`");
+            return Err(ApiError::BadField { field: "attempt_timeout_ms", reason });
+        }
+        headers.insert(tags::ATTEMPT_TIMEOUT_HEADER.to_owned(), limit.to_string());
+    }
+    Ok(headers)
+}
+
+/// The policy that was asked for. What is left out is as the function says, else as the host does it.
+fn policy(asked: &StartRetry, described: Option<&Retry>) -> Result<RetryPolicy, ApiError> {
+    let own = described.map_or_else(RetryPolicy::default, |retry| RetryPolicy {
+        initial_ms: retry.initial_ms,
+        factor: retry.factor,
+        max_ms: retry.max_ms,
+        jitter: retry.jitter,
+        max_attempts: retry.max_attempts,
+        non_retryable: retry.non_retryable.clone(),
+    });
+    let wrong = |what: &str| ApiError::BadField { field: "retry", reason: what.to_owned() };
+    if asked.factor.is_some_and(|factor| factor < 0.0) {
+        return Err(wrong("has a `factor` below 0"));
+    }
+    if asked.jitter.is_some_and(|jitter| !(0.0..=1.0).contains(&jitter)) {
+        return Err(wrong("has a `jitter` that is not from 0 to 1"));
+    }
+    if asked.max_attempts == Some(0) {
+        return Err(wrong("has a `max_attempts` of 0: there is one attempt at the least"));
+    }
+    Ok(RetryPolicy {
+        initial_ms: asked.initial_ms.unwrap_or(own.initial_ms),
+        factor: asked.factor.unwrap_or(own.factor),
+        max_ms: asked.max_ms.unwrap_or(own.max_ms),
+        jitter: asked.jitter.unwrap_or(own.jitter),
+        max_attempts: asked.max_attempts.or(own.max_attempts),
+        non_retryable: match asked.non_retryable.is_empty() {
+            true => own.non_retryable,
+            false => asked.non_retryable.clone(),
+        },
+    })
+}
+
+/// The policy and the time limit of attempts that an earlier start or call had, for the same once more.
+pub(super) fn attempts_of(param: &Value) -> (Option<StartRetry>, Option<u64>) {
+    let header = |name: &str| param.headers.get(name);
+    let retry = header(tags::RETRY_HEADER).and_then(|said| values::read_policy(said).ok());
+    let retry = retry.map(|policy| StartRetry {
+        initial_ms: Some(policy.initial_ms),
+        factor: Some(policy.factor).filter(|factor| factor.is_finite()),
+        max_ms: Some(policy.max_ms),
+        jitter: Some(policy.jitter).filter(|jitter| (0.0..=1.0).contains(jitter)),
+        max_attempts: policy.max_attempts.filter(|most| *most > 0),
+        non_retryable: policy.non_retryable,
+    });
+    let limit = header(tags::ATTEMPT_TIMEOUT_HEADER).and_then(|said| said.parse().ok());
+    (retry, limit.filter(|limit| *limit > 0))
 }
 
 /// The promise of an invocation that another request makes.

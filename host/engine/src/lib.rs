@@ -1,6 +1,7 @@
 //! The engine, which makes the core's decisions durable: workers take tasks and run guests against
 //! their journals, recovery does what is due, deliveries carry messages to other systems.
 
+mod attempt_limit;
 pub mod boot;
 pub mod bundles;
 pub mod changes;

@@ -92,7 +92,7 @@ pub use schedule::{
     ScheduleQuery, ScheduleView, SkipsView, Trigger, Triggered, Upcoming,
 };
 pub use session::Session;
-pub use start::{Accepted, SendSignal, SignalAccepted, StartInvocation, Started};
+pub use start::{Accepted, SendSignal, SignalAccepted, StartInvocation, StartRetry, Started};
 pub use stream::{ChangedIds, StreamQuery};
 pub use task::{
     ContinueInvocation, Continued, ReleaseTask, RemoveQuery, Removed, RestartInvocation, TaskPage,

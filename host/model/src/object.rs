@@ -173,6 +173,15 @@ impl CallObject {
     /// The same as a start of this target.
     pub fn of(self, target: String) -> StartInvocation {
         let Self { id, input, timeout_ms, start_at_ms, labels, wait_ms } = self;
-        StartInvocation { id, target, input, timeout_ms, start_at_ms, labels, wait_ms }
+        StartInvocation {
+            id,
+            target,
+            input,
+            timeout_ms,
+            start_at_ms,
+            labels,
+            wait_ms,
+            ..StartInvocation::default()
+        }
     }
 }

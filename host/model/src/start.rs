@@ -52,6 +52,53 @@ pub struct StartInvocation {
         deserialize_with = "super::whole::unsigned_if_any"
     )]
     pub wait_ms: Option<u64>,
+    /// How a failed attempt of an activity is repeated; absent: as the function says. It does nothing for a workflow.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry: Option<StartRetry>,
+    /// The longest that one attempt of an activity may take, in milliseconds: one that takes longer is dropped and fails with
+    /// code 408, so that it is tried again as `retry` says. It does nothing for a workflow.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "super::whole::unsigned_if_any"
+    )]
+    #[schema(minimum = 1)]
+    pub attempt_timeout_ms: Option<u64>,
+}
+
+/// How an activity that is started is repeated. What is left out is as the function says, else as the host does it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StartRetry {
+    /// The delay before the second attempt, in milliseconds.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "super::whole::unsigned_if_any"
+    )]
+    pub initial_ms: Option<u64>,
+    /// The factor by which each delay is longer than the one before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 0)]
+    pub factor: Option<f64>,
+    /// The longest delay, in milliseconds.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "super::whole::unsigned_if_any"
+    )]
+    pub max_ms: Option<u64>,
+    /// The fraction of each delay that is random, from 0 to 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 0, maximum = 1)]
+    pub jitter: Option<f64>,
+    /// Maximum number of attempts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(minimum = 1)]
+    pub max_attempts: Option<u32>,
+    /// Failure codes that are never retried.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub non_retryable: Vec<u32>,
 }
 
 /// The answer to a start.

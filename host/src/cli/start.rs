@@ -13,7 +13,7 @@ use super::{
     time::{as_ms, now_ms, read_instant, read_limit},
 };
 use crate::{
-    api::model::{InvocationState, StartInvocation, Started},
+    api::model::{InvocationState, StartInvocation, StartRetry, Started},
     client::Client,
 };
 
@@ -52,6 +52,12 @@ pub struct What {
     /// Time limit, from now
     #[arg(long, value_name = "LENGTH", value_parser = read_limit)]
     timeout: Option<Duration>,
+    /// Time limit of each attempt of an activity
+    #[arg(long, value_name = "LENGTH", value_parser = read_limit)]
+    attempt_timeout: Option<Duration>,
+    /// Maximum number of attempts of an activity (default: as the function says)
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    max_attempts: Option<u32>,
     /// Earliest start
     #[arg(long, value_name = "INSTANT", value_parser = read_instant, conflicts_with = "delay")]
     at: Option<i64>,
@@ -82,6 +88,10 @@ impl What {
             start_at_ms: delayed,
             labels: self.labels.iter().cloned().collect(),
             wait_ms: wait.map(as_ms).transpose()?,
+            retry: self
+                .max_attempts
+                .map(|most| StartRetry { max_attempts: Some(most), ..StartRetry::default() }),
+            attempt_timeout_ms: self.attempt_timeout.map(as_ms).transpose()?,
         })
     }
 }

@@ -334,6 +334,19 @@ async fn an_attempt_that_takes_too_long_is_dropped_and_tried_again() {
         let promise = world.promise("it/0").await.expect("it was made");
         assert!(!promise.spec.tags.keys().any(|tag| tag.starts_with("label:")), "it is no label");
     }
+    // A node of a graph says it as well.
+    let script = Script::default().activity("work", |attempt| async move {
+        if attempt.context.attempt == 1 {
+            attempt.sleep(30_000).await;
+        }
+        attempt.succeed(attempt.context.attempt.to_string())
+    });
+    let mut world = World::scripted(&Arc::new(script)).await;
+    let node = json!({ "call": "work", "attempt_timeout": "2s", "retry": { "initial": "10ms" } });
+    let plan = json!({ "plan": { "nodes": { "a": node } }, "input": null });
+    world.client(tests::graphs::run("g", &plan)).await;
+    assert_eq!(world.outcome("g").await, (Verdict::Resolved, json!({ "a": 2 })));
+
     let options = CallOptions { labels: labels("soon"), ..options() };
     let script = Arc::new(
         Script::default()

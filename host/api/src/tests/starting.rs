@@ -1,3 +1,5 @@
+use segno_core::{promise::RetryPolicy, tags};
+use segno_engine::values;
 use serde_json::json;
 
 use super::World;
@@ -136,5 +138,37 @@ async fn a_digest_is_a_target_too_and_a_function_has_its_own_limit() {
         let shown = world.get(&format!("/v1/invocations/{id}")).await.ok();
         assert_eq!(shown["start_at_ms"], later);
         assert_eq!(shown["timeout_at_ms"], later + 1_000);
+    }
+}
+
+#[tokio::test]
+async fn a_start_says_how_attempts_go_and_a_restart_repeats_it() {
+    let world = World::shop().await;
+    let start = |id: &str, more: serde_json::Value| {
+        let mut body = json!({ "id": id, "target": "shop/ship", "input": 1 });
+        body.as_object_mut().expect("an object").extend(more.as_object().expect("one").clone());
+        world.post("/v1/invocations", body)
+    };
+    let asked = json!({ "retry": { "max_attempts": 3, "factor": 1.5 }, "attempt_timeout_ms": 250 });
+    assert_eq!(start("a", asked).await.status, 201);
+    let restart = world.post("/v1/invocations/a/restart", json!({ "id": "b" })).await;
+    assert_eq!(restart.status, 201, "{restart:?}");
+    for id in ["a", "b"] {
+        let row = world.api.host.store.read().promise(&id.into()).await.expect("it answers");
+        let promise = row.expect("it is there").promise;
+        let headers = &promise.spec.param.headers;
+        assert_eq!(headers[tags::ATTEMPT_TIMEOUT_HEADER], "250", "{id}");
+        let policy = values::read_policy(&headers[tags::RETRY_HEADER]).expect("a policy");
+        assert_eq!((policy.max_attempts, policy.factor), (Some(3), 1.5), "{id}");
+        assert_eq!(policy.initial_ms, RetryPolicy::default().initial_ms, "{id}");
+    }
+    for (more, field) in [
+        (json!({ "attempt_timeout_ms": 0 }), "attempt_timeout_ms"),
+        (json!({ "retry": { "max_attempts": 0 } }), "max_attempts"),
+        (json!({ "retry": { "jitter": 2 } }), "jitter"),
+    ] {
+        let answer = start("c", more).await;
+        let said = answer.problem(400, "invalid-field");
+        assert!(said.contains(field), "{said}");
     }
 }

@@ -12,6 +12,7 @@ use async_trait::async_trait;
 use segno_core::{
     id::PromiseId,
     promise::{RetryDecision, RetryPolicy},
+    time::Millis,
 };
 use segno_guest::{
     ActivityContext, ActivityHost, Failure, GuestError, HttpRequest, HttpResponse, Level, Outbound,
@@ -23,10 +24,16 @@ use segno_restate::{
 };
 
 use super::{Endpoint, Handler};
-use crate::values::{self, code};
+use crate::{
+    attempt_limit,
+    values::{self, code},
+};
 
 /// The header with the retry policy of a call, from another endpoint.
 pub(super) const RETRY_HEADER: &str = "segno-retry";
+
+/// The header with the time limit of each attempt of a call, in milliseconds, from another endpoint.
+pub(super) const ATTEMPT_TIMEOUT_HEADER: &str = "segno-attempt-timeout-ms";
 
 /// An attempt of an activity.
 pub(super) struct Performance {
@@ -37,11 +44,13 @@ pub(super) struct Performance {
     pub(super) input: Payload,
     /// Whether it was asked to stop.
     pub(super) is_cancelled: Arc<AtomicBool>,
+    /// How long it may take.
+    pub(super) limit: Option<Millis>,
 }
 
 impl Performance {
     pub(super) async fn perform(self) -> Result<Outcome, GuestError> {
-        let Self { endpoint, handler, invocation, start, input, is_cancelled } = self;
+        let Self { endpoint, handler, invocation, start, input, is_cancelled, limit } = self;
         let context = ActivityContext {
             invocation: invocation.clone(),
             idempotency_key: invocation.clone(),
@@ -60,8 +69,22 @@ impl Performance {
             is_cancelled,
         });
         let (module, function) = (&endpoint.offer.module, &handler.function);
-        endpoint.guests.perform(endpoint.digest, module, function, input, context, host).await
+        let number = context.attempt;
+        let guests = &endpoint.guests;
+        let performing = guests.perform(endpoint.digest, module, function, input, context, host);
+        let Some(limit) = limit else { return performing.await };
+        let in_time = endpoint.env.within(limit, performing).await;
+        in_time.unwrap_or_else(|| Ok(Outcome::Failure(attempt_limit::passed(number, limit))))
     }
+}
+
+/// The time limit of an attempt that the caller gave.
+///
+/// # Errors
+/// 400: what the caller gave is none.
+pub(super) fn limit(headers: &[Header]) -> Result<Option<Millis>, Failure> {
+    let is_it = |header: &&Header| header.key.eq_ignore_ascii_case(ATTEMPT_TIMEOUT_HEADER);
+    attempt_limit::read(headers.iter().find(is_it).map(|header| &*header.value))
 }
 
 /// The policy that the caller gave, else that of the function.
@@ -123,5 +146,80 @@ impl ActivityHost for Performing {
 
     fn log(&self, level: Level, message: String) {
         super::log(&self.invocation, &self.function, level, &message);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+
+    use segno_core::{id::Digest, invocation::EngineFacts};
+    use segno_env::Env;
+    use segno_guest::{FunctionDescription, Guests, NoGuests, Workflow};
+
+    use super::*;
+    use crate::endpoint::offer::tests::offer;
+
+    /// Its activities never end.
+    struct Hangs;
+
+    #[async_trait]
+    impl Guests for Hangs {
+        async fn describe(
+            &self,
+            module: Digest,
+        ) -> Result<Arc<Vec<FunctionDescription>>, GuestError> {
+            NoGuests.describe(module).await
+        }
+
+        async fn instantiate(
+            &self,
+            module: Digest,
+            facts: Option<EngineFacts>,
+        ) -> Result<Box<dyn Workflow>, GuestError> {
+            NoGuests.instantiate(module, facts).await
+        }
+
+        fn engine_facts(&self) -> EngineFacts {
+            NoGuests.engine_facts()
+        }
+
+        async fn perform(
+            &self,
+            _: Digest,
+            _: &str,
+            _: &str,
+            _: Payload,
+            _: ActivityContext,
+            _: Arc<dyn ActivityHost>,
+        ) -> Result<Outcome, GuestError> {
+            pending().await
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_attempt_that_takes_too_long_is_dropped_and_may_be_repeated() {
+        let header = |value: &str| Header {
+            key: "Segno-Attempt-Timeout-Ms".to_owned(),
+            value: value.to_owned(),
+        };
+        assert_eq!(limit(&[]), Ok(None));
+        assert_eq!(limit(&[header("0")]).map_err(|failure| failure.code), Err(400));
+        let offer = offer(&["ship!"]);
+        let handler = offer.handler("shop", "ship").expect("it is there").clone();
+        let (guests, digest) = (Arc::new(Hangs), Digest::of(b"it"));
+        let endpoint = Endpoint::new(guests, Arc::new(NoGuests), Env::system(), offer, digest);
+        let performance = Performance {
+            endpoint: Arc::new(endpoint),
+            handler,
+            invocation: "inv".to_owned(),
+            start: Start::default(),
+            input: Payload::Json("1".to_owned()),
+            is_cancelled: Arc::default(),
+            limit: limit(&[header("250")]).expect("it is one"),
+        };
+        let Ok(Outcome::Failure(failure)) = performance.perform().await else { panic!("no end") };
+        assert_eq!(failure.code, code::TIMED_OUT);
+        assert!(again(&RetryPolicy::default(), 1, &failure, "inv").is_some());
     }
 }

@@ -33,7 +33,7 @@ use super::{
     stream_journal::{Request, StreamJournal, Waits},
     values,
 };
-use crate::{values::code, worker::request_once};
+use crate::{attempt_limit, values::code, worker::request_once};
 
 /// The body of a request, in pieces; an error: it broke off.
 pub type Input = BoxStream<'static, Result<Bytes, ()>>;
@@ -240,9 +240,15 @@ impl Attempt {
             let outbound = self.endpoint.outbound.clone();
             let module = self.endpoint.offer.module.clone();
             let key = format!("{}/{}", running.journal().invocation, request.command);
+            let env = self.endpoint.env.clone();
             running.sending.push(Box::pin(async move {
-                let what = request.request.clone();
-                let outcome = request_once(&*outbound, &module, &key, what).await;
+                let sending = request_once(&*outbound, &module, &key, request.request.clone());
+                let outcome = match request.limit {
+                    None => sending.await,
+                    Some(limit) => env.within(limit, sending).await.unwrap_or_else(|| {
+                        Outcome::Failure(attempt_limit::passed(request.attempt, limit))
+                    }),
+                };
                 (request, outcome)
             }));
         }
@@ -307,8 +313,11 @@ impl Attempt {
             self.ended(&mut attempt, &cancelled());
             return Phase::Performing(attempt);
         }
-        let policy = match activity::policy(&attempt.input().headers, &self.handler) {
-            Ok(policy) => policy,
+        let headers = &attempt.input().headers;
+        let told = activity::policy(headers, &self.handler);
+        let told = told.and_then(|policy| Ok((policy, activity::limit(headers)?)));
+        let (policy, limit) = match told {
+            Ok(told) => told,
             Err(refused) => {
                 self.ended(&mut attempt, &Outcome::Failure(refused));
                 return Phase::Performing(attempt);
@@ -326,6 +335,7 @@ impl Attempt {
             start: attempt.start().clone(),
             input,
             is_cancelled: is_cancelled.clone(),
+            limit,
         };
         let mut performing = Box::pin(performance.perform());
         let performed = loop {

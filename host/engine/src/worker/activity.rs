@@ -28,6 +28,7 @@ use super::{
     release::{JournalEnd, give_back, give_back_after},
 };
 use crate::{
+    attempt_limit,
     metrics::ClaimEnd,
     target,
     values::{self, code, journals},
@@ -64,9 +65,10 @@ pub async fn run(
         first: attempt.saturating_mul(LINES_PER_ATTEMPT),
         kept: Mutex::default(),
     });
-    let limit = match attempt_timeout(&promise) {
+    let said = promise.spec.param.headers.get(tags::ATTEMPT_TIMEOUT_HEADER);
+    let limit = match attempt_limit::read(said.map(String::as_str)) {
         Ok(limit) => limit,
-        Err(refused) => return reject(&worker, &active, &refused).await,
+        Err(refused) => return reject(&worker, &active, &Outcome::Failure(refused)).await,
     };
     let beginning = Beginning {
         worker: worker.clone(),
@@ -79,7 +81,7 @@ pub async fn run(
         biased;
         () = active.abort.cancelled() => return ClaimEnd::Lost,
         performed = doing => performed,
-        limit = beginning.passed(limit) => Ok(took_too_long(attempt, limit)),
+        limit = beginning.passed(limit) => Ok(Outcome::Failure(attempt_limit::passed(attempt, limit))),
     };
     let logs = lines.take();
     let stopped = match performed {
@@ -112,33 +114,6 @@ async fn again(
     error: ExecutionError,
 ) -> ClaimEnd {
     give_back_after(worker, claim, kept, error, &JournalEnd::default()).await
-}
-
-/// The longest that an attempt of this call may take, if the call says so.
-fn attempt_timeout(promise: &Promise) -> Result<Option<Millis>, Outcome> {
-    let Some(said) = promise.spec.param.headers.get(tags::ATTEMPT_TIMEOUT_HEADER) else {
-        return Ok(None);
-    };
-    match said.parse().map(Millis) {
-        Ok(limit) if limit > Millis::ZERO => Ok(Some(limit)),
-        _ => Err(Outcome::Failure(Failure {
-            code: code::BAD_REQUEST,
-            message: format!(
-                "the label `{}` is `{said}`: it takes a number of milliseconds above 0",
-                tags::ATTEMPT_TIMEOUT_LABEL
-            ),
-            details: None,
-        })),
-    }
-}
-
-/// The outcome of an attempt that was dropped at its limit: it may be tried again.
-fn took_too_long(attempt: u32, limit: Millis) -> Outcome {
-    Outcome::Failure(Failure {
-        code: code::TIMED_OUT,
-        message: format!("attempt {attempt} took longer than an attempt may, {} ms", limit.0),
-        details: None,
-    })
 }
 
 async fn perform(

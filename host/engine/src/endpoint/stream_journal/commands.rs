@@ -1,9 +1,13 @@
 //! What a guest asks, as commands of the protocol.
 
 use bytes::Bytes;
-use segno_core::time::Timestamp;
+use segno_core::{
+    tags,
+    time::{Millis, Timestamp},
+};
 use segno_guest::{
-    Answer, Ask, CallOptions, GuestCommand, Journal, Level, Outcome, RunAnswer, Stop, border,
+    Answer, Ask, CallOptions, Failure, GuestCommand, Journal, Level, Outcome, RunAnswer, Stop,
+    border,
     commands::{
         self, AskAboutStep, Cancel, ClearState, GetState, Http, NewPromise, Publish, Send,
         SetState, Settle, Sleep, StepCommand, Undo,
@@ -21,7 +25,12 @@ use super::{
     open::{Begun, Open, Part, What, Work},
 };
 use crate::{
-    endpoint::{activity::RETRY_HEADER, callee::Callee, log, values},
+    attempt_limit::read as read_limit,
+    endpoint::{
+        activity::{ATTEMPT_TIMEOUT_HEADER, RETRY_HEADER},
+        callee::Callee,
+        log, values,
+    },
     values::{code, policy},
     worker::commands::{is_silent, nameless, too_far},
 };
@@ -240,6 +249,9 @@ impl StreamJournal {
     }
 
     fn http(&mut self, index: u32, http: Http, is_step: bool) -> Result<Begun, AttemptError> {
+        if let Err(failure) = attempt_limit(&http.options) {
+            return Ok(Begun::Known(Outcome::Failure(failure)));
+        }
         let CallOptions { start_at_ms, timeout_ms, .. } = http.options;
         let open = Open { is_step, ..Open::new(What::Http) };
         self.timed(index, open, Work::Http(Box::new(http)), start_at_ms, timeout_ms)
@@ -295,6 +307,7 @@ impl StreamJournal {
                         command: index,
                         request,
                         retry: options.retry.as_ref().map(policy).unwrap_or_default(),
+                        limit: attempt_limit(&options).unwrap_or_default(),
                         attempt: failed.saturating_add(1),
                     });
                 }
@@ -441,5 +454,21 @@ fn headers(options: &CallOptions) -> Vec<Header> {
         key: RETRY_HEADER.to_owned(),
         value: json!(policy(retry)).to_string(),
     });
-    retry.into_iter().collect()
+    let limit = said_limit(options)
+        .map(|said| Header { key: ATTEMPT_TIMEOUT_HEADER.to_owned(), value: said.to_owned() });
+    retry.into_iter().chain(limit).collect()
+}
+
+/// The time limit of each attempt, as the options say it.
+fn said_limit(options: &CallOptions) -> Option<&str> {
+    let mut labels = options.labels.iter();
+    labels.find(|(name, _)| name == tags::ATTEMPT_TIMEOUT_LABEL).map(|(_, said)| &**said)
+}
+
+/// The time limit of each attempt.
+///
+/// # Errors
+/// The options say something else.
+fn attempt_limit(options: &CallOptions) -> Result<Option<Millis>, Failure> {
+    read_limit(said_limit(options))
 }

@@ -20,7 +20,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use segno_core::promise::RetryPolicy;
+use segno_core::{promise::RetryPolicy, time::Millis};
 use segno_env::Clock;
 use segno_guest::{HttpRequest, Outcome, Stop};
 use segno_restate::{
@@ -80,6 +80,8 @@ pub(super) struct Request {
     pub(super) command: u32,
     pub(super) request: HttpRequest,
     pub(super) retry: RetryPolicy,
+    /// How long an attempt may take.
+    pub(super) limit: Option<Millis>,
     /// The number of this attempt, from 1.
     pub(super) attempt: u32,
 }

@@ -1,11 +1,11 @@
 //! What a guest asks and is told, without one.
 
-use segno_core::time::Timestamp;
+use segno_core::time::{Millis, Timestamp};
 use segno_guest::{
-    Access, Answer, Ask, CallOptions, Completion, Event, Failure, Journal as _, Payload,
-    PromiseOptions, RunAnswer, SagaStep,
+    Access, Answer, Ask, CallOptions, Completion, Event, Failure, HttpRequest, Journal as _,
+    Payload, PromiseOptions, RunAnswer, SagaStep,
     commands::{
-        Call, Cancel, NewPromise, PeekObjectPromise, Run, Settle, SettleObjectPromise, Sleep,
+        Call, Cancel, Http, NewPromise, PeekObjectPromise, Run, Settle, SettleObjectPromise, Sleep,
         StepCommand, WaitObjectPromise,
     },
 };
@@ -401,4 +401,35 @@ fn another_command_than_the_stored_one_stops_the_guest() {
     assert_eq!(refused, Err(Stop::Divergence));
     let error = talk.journal.take_error().expect("it is kept");
     assert!(matches!(error, AttemptError::Divergence(_)), "{error}");
+}
+
+#[test]
+fn a_time_limit_of_attempts_goes_with_a_call_and_a_request() {
+    let limited = |said: &str| {
+        let labels = vec![("segno:attempt-timeout-ms".to_owned(), said.to_owned())];
+        CallOptions { labels, ..options() }
+    };
+    let mut talk = Talk::new(&[]);
+    talk.call(limited("250"));
+    let headers = talk.written().into_iter().find_map(|message| match message {
+        Message::Command(Command::Call(call)) => Some(call.headers),
+        _ => None,
+    });
+    let [header] = &headers.expect("it is called")[..] else { panic!("one header") };
+    assert_eq!((&*header.key, &*header.value), ("segno-attempt-timeout-ms", "250"));
+
+    let mut ask = |said: &str| {
+        let request = HttpRequest {
+            method: "GET".to_owned(),
+            url: "http://it".to_owned(),
+            headers: Vec::new(),
+            body: None,
+        };
+        talk.ask(Http { request, options: limited(said) });
+    };
+    ask("250");
+    ask("soon");
+    let [request] = &talk.journal.take_requests()[..] else { panic!("one request") };
+    assert_eq!(request.limit, Some(Millis(250)));
+    assert_eq!(talk.completed(), (2, code::BAD_REQUEST));
 }
