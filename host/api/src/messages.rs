@@ -1,16 +1,20 @@
 //! The check of what is sent to a running workflow, by what its module says of it: a value of the
 //! wrong type is refused to the sender, and not given to the workflow.
 
-use segno_core::id::PromiseId;
+use segno_core::{
+    id::{Digest, PromiseId},
+    promise::Promise,
+    value::Text,
+};
+use segno_engine::signal_check::{self, NotTaken};
 use segno_store::PromiseRow;
 use serde_json::Value;
 
 use super::{
     Api, ApiError,
-    model::{Function, Message, MessageKind},
+    model::{Function, KeptFor, Message, MessageKind},
     view,
 };
-use segno_core::id::Digest;
 
 impl Api {
     /// Checks a signal to the invocation `row`. One that has ended is not asked about.
@@ -32,16 +36,20 @@ impl Api {
         name: &str,
         payload: &Value,
     ) -> Result<(), ApiError> {
-        let known = || function.messages.iter().filter(|known| known.kind == MessageKind::Signal);
-        let message = known().find(|known| known.name == name);
-        if !function.signals || (message.is_none() && known().next().is_some()) {
-            return Err(ApiError::UnknownSignal {
+        let checked = signal_check::check(&self.host.schemas, module, function, name, payload);
+        checked.map_err(|not_taken| match not_taken {
+            NotTaken::Unknown(known) => ApiError::UnknownSignal {
                 function: function.name.clone(),
                 name: name.to_owned(),
-                known: known().map(|known| known.name.clone()).collect(),
-            });
-        }
-        message.map_or(Ok(()), |message| self.check(module, function, message, payload))
+                known,
+            },
+            NotTaken::Misfits(errors) => ApiError::BadMessage {
+                kind: MessageKind::Signal.as_str(),
+                name: name.to_owned(),
+                function: function.name.clone(),
+                errors,
+            },
+        })
     }
 
     /// Checks the value of a promise that a workflow knows by a name, or will.
@@ -53,6 +61,29 @@ impl Api {
             }
         }
         Ok(())
+    }
+
+    /// The workflow that the outcome of this promise is kept for.
+    pub(super) async fn kept_for(&self, promise: &Promise) -> Result<Option<KeptFor>, ApiError> {
+        // A promise that a client makes, or that waits, is not kept.
+        let Some(maker) = promise.spec.made_by.as_ref().filter(|_| !promise.is_pending()) else {
+            return Ok(None);
+        };
+        let named = promise.id().named_by().find(|(owner, _)| owner == maker);
+        let Some((owner, name)) = named else { return Ok(None) };
+        let Some(row) = self.host.store.read().promise(&owner).await? else { return Ok(None) };
+        let is_kept = |kept: &Text| kept.as_str() == name;
+        if !row.task.as_ref().is_some_and(|task| task.inbox.kept.iter().any(is_kept)) {
+            return Ok(None);
+        }
+        let described = self.described(&row).await?;
+        let messages = described.map(|(_, function)| function.messages).unwrap_or_default();
+        let promises = messages.into_iter().filter(|known| known.kind == MessageKind::Promise);
+        Ok(Some(KeptFor {
+            invocation: owner.to_string(),
+            name: name.to_owned(),
+            declares: promises.map(|known| known.name).collect(),
+        }))
     }
 
     async fn check_named(

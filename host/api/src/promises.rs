@@ -338,5 +338,6 @@ async fn shown(
     changed: Option<bool>,
 ) -> Result<Json<PromiseView>, ApiError> {
     let waits = api.host.store.read().waits(row.promise.id()).await?;
-    Ok(Json(view::promise(row, &waits.awaited_by, changed)))
+    let kept_for = api.kept_for(&row.promise).await?;
+    Ok(Json(PromiseView { kept_for, ..view::promise(row, &waits.awaited_by, changed) }))
 }

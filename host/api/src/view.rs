@@ -290,6 +290,7 @@ pub fn promise(row: &PromiseRow, awaited_by: &[PromiseId], changed: Option<bool>
         timeout_at_ms: deadline(spec.timeout_at),
         settled_at_ms: promise.settlement().map(|settlement| settlement.settled_at.0),
         changed,
+        kept_for: None,
     }
 }
 

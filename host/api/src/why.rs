@@ -253,6 +253,7 @@ fn link(seen: &Invocation, now: i64) -> WhyLink {
         others: 0,
         alternatives: Vec::new(),
         takes: Vec::new(),
+        kept: seen.unread.as_ref().map(|unread| unread.promises.clone()).unwrap_or_default(),
         created_at_ms: seen.created_at_ms,
         attempt: seen.attempt,
         note: seen.note.clone(),

@@ -9,8 +9,8 @@ use segno_store::Store;
 
 use crate::{
     commit_latency::CommitLatency, delivery::Channels, metrics::Metrics, notifier::CommitNotifier,
-    quarantine::Quarantine, services::Services, slots::ExecutionSlots, traces::Traces,
-    worker::Shadows,
+    quarantine::Quarantine, services::Services, signal_check::Descriptions, slots::ExecutionSlots,
+    traces::Traces, worker::Shadows,
 };
 
 /// Cheap to clone: all clones share the same parts.
@@ -26,6 +26,8 @@ pub struct Host {
     pub guests: Arc<dyn Guests>,
     /// The schemas of modules, for the check of values.
     pub schemas: Arc<Schemas>,
+    /// The descriptions of modules, for the same.
+    pub descriptions: Arc<Descriptions>,
     /// Sends the HTTP requests of guests.
     pub outbound: Arc<dyn Outbound>,
     /// Receives the effects of commits.
@@ -66,6 +68,7 @@ impl Host {
             store,
             guests,
             schemas: Arc::default(),
+            descriptions: Arc::default(),
             outbound,
             metrics: notifier.metrics.clone(),
             commit_latency: notifier.commit_latency.clone(),

@@ -19,6 +19,7 @@ pub mod quarantine;
 pub mod recovery;
 pub mod resend;
 pub mod services;
+pub mod signal_check;
 pub mod slots;
 pub mod stuck;
 pub mod target;

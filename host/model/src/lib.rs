@@ -78,7 +78,7 @@ pub use object::{
 };
 pub use problem::Problem;
 pub use promise::{
-    CreatePromise, FailureView, PromiseCreated, PromisePage, PromiseQuery, PromiseState,
+    CreatePromise, FailureView, KeptFor, PromiseCreated, PromisePage, PromiseQuery, PromiseState,
     PromiseSummary, PromiseView, RejectPromise, ResolvePromise,
 };
 pub use query::{DeployQuery, InvocationQuery, RangeQuery, WaitQuery};

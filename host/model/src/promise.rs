@@ -94,6 +94,20 @@ pub struct PromiseView {
     /// once: later attempts answer the first outcome.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed: Option<bool>,
+    /// The workflow that the outcome is kept for, as it has not made the promise yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept_for: Option<KeptFor>,
+}
+
+/// The workflow for which the outcome of a promise is kept until it makes the promise.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct KeptFor {
+    /// The id of the workflow.
+    pub invocation: String,
+    /// The name by which the workflow would make the promise.
+    pub name: String,
+    /// The names of promises that its module declares. It is never made under another name, unless there are none.
+    pub declares: Vec<String>,
 }
 
 /// A promise in a listing.

@@ -70,6 +70,9 @@ pub struct WhyLink {
     /// What may be sent to it now, as far as its module says: signals, updates, the value of the promise.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub takes: Vec<WhyMessage>,
+    /// The names of promises that were settled, and that it has not made yet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kept: Vec<String>,
     /// When it was created.
     pub created_at_ms: i64,
     /// Number of failed attempts since its last progress.

@@ -17,7 +17,7 @@ use super::{
     time::read_length,
 };
 use crate::{
-    api::model::{FailureView, InvocationOutcome, PromiseState, PromiseView, WaitKind},
+    api::model::{FailureView, InvocationOutcome, KeptFor, PromiseState, PromiseView, WaitKind},
     client::{Client, ClientError},
 };
 
@@ -225,7 +225,27 @@ pub(super) fn settled(promise: &PromiseView, console: &mut Console) -> Result<Ex
     let PromiseView { id, state, value, failure, changed, .. } = promise;
     Standing { id, state: *state, value: value.as_ref(), failure: failure.as_ref() }
         .print(*changed, console)?;
+    if let Some(kept) = &promise.kept_for {
+        say_kept(kept, console);
+    }
     Ok(Exit::Done)
+}
+
+/// Says that a workflow has not made the promise yet, and whether it may ever.
+fn say_kept(kept: &KeptFor, console: &mut Console) {
+    let KeptFor { invocation, name, declares } = kept;
+    let (of, name) = (plain(invocation), plain(name));
+    if declares.is_empty() || declares.contains(&kept.name) {
+        console.remark(&format!(
+            "`{of}` has not made `{name}` yet: this is kept until it does (`segno inspect {of}` lists what is kept)"
+        ));
+        return;
+    }
+    let declares: Vec<String> = declares.iter().map(|one| format!("`{}`", plain(one))).collect();
+    console.warn(&format!(
+        "`{of}` has not made `{name}`, and its module declares {} only: this is kept, but nobody may ever wait for it",
+        declares.join(", ")
+    ));
 }
 
 /// How a promise stands.

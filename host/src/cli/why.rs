@@ -161,7 +161,18 @@ fn cause(link: &WhyLink, why: &model::Why, now: i64) -> String {
         WhyReason::Timer => format!("sleeps: goes on {at}"),
         WhyReason::Nothing => "is suspended and waits for nothing that is known".to_owned(),
     };
-    format!("{text}{at_latest}{others}")
+    format!("{text}{at_latest}{others}{}", kept(link))
+}
+
+/// The promises that were settled under names that it has not used, of one that waits.
+fn kept(link: &WhyLink) -> String {
+    let names: Vec<String> = link.kept.iter().map(|name| format!("`{}`", plain(name))).collect();
+    match link.reason {
+        WhyReason::Promise | WhyReason::Signal if !names.is_empty() => {
+            format!("; what was settled is kept for {}, which it has not made", names.join(", "))
+        }
+        _ => String::new(),
+    }
 }
 
 /// What an execution takes, as its module declares it: ``the signal `approve` (boolean)``.

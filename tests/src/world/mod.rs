@@ -72,6 +72,8 @@ pub struct Plan {
     pub faults: Faults,
     /// What decisions know of the module.
     pub facts: ModuleFacts,
+    /// What the module says of itself, as JSON; empty: nothing.
+    pub description: String,
     /// How deployments of services are reached.
     pub connector: Option<Arc<dyn Connector>>,
 }
@@ -135,13 +137,17 @@ impl World {
         Self::planned(plan, script.clone(), "m", Arc::from(&b"a script"[..])).await
     }
 
-    async fn planned(
+    /// A world in which `component` is deployed as `alias`, but for the differences in `plan`.
+    ///
+    /// # Panics
+    /// The module cannot be stored.
+    pub async fn planned(
         plan: Plan,
         guests: Arc<dyn Guests>,
         alias: &str,
         component: Arc<[u8]>,
     ) -> Self {
-        let Plan { config, worker, deaf, outbound, faults, facts, connector } = plan;
+        let Plan { config, worker, deaf, outbound, faults, facts, description, connector } = plan;
         let clock = Arc::new(SimClock::default());
         let switch = Arc::new(Switch::default());
         let ledger = Arc::new(Ledger::default());
@@ -150,7 +156,11 @@ impl World {
         let digest = Digest::of(&component);
         memory
             .modules()
-            .put(NewModule { facts, ..NewModule::plain(digest, component, clock.now()) })
+            .put(NewModule {
+                facts,
+                description,
+                ..NewModule::plain(digest, component, clock.now())
+            })
             .await
             .expect("memory takes everything");
         let world = Self {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use segno_core::{invocation::RecordBody, promise::Verdict, time::Millis};
 use serde_json::json;
 use tests::world::{
-    Plan,
+    Plan, World,
     script::{Attempt, Script, ScriptContext},
 };
 
@@ -56,5 +56,24 @@ async fn no_signal_is_lost_between_generations_whenever_the_host_dies() {
             }
             assert!(world.promise("it/g/4").await.is_none(), "{case}");
         }
+    }
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn the_input_of_the_next_generation_is_checked_as_any_other() {
+    let flow = |ctx: ScriptContext| async move {
+        ctx.continue_as_new(if ctx.input() == "1" { "2" } else { r#"{"n": 3}"# }).await
+    };
+    let script = Script::default().workflow("flow", flow).takes(r#"{"type": "integer"}"#);
+    let script = Arc::new(script);
+    for plan in [Plan::default(), cold()] {
+        let mut world = World::with(plan, &script).await;
+        world.start("it", "wasm://m/flow", &json!(1)).await;
+        let (verdict, value) = world.outcome("it").await;
+        assert_eq!((verdict, &value["code"]), (Verdict::Rejected, &json!(400)), "{value}");
+        let message = value["message"].as_str().expect("a message");
+        assert!(message.contains("does not fit the schema of `m/flow`"), "{message}");
+        assert!(!world.journal("it/g/2").await.is_empty());
+        assert!(world.journal("it/g/3").await.is_empty(), "it never began");
     }
 }

@@ -9,7 +9,13 @@ use segno_core::{
     time::Millis,
 };
 use serde_json::json;
-use tests::world::{Plan, World, script::Script};
+use tests::{
+    replaying::reruns_from_every_place,
+    world::{
+        Plan, World,
+        script::{Script, ScriptContext},
+    },
+};
 
 use crate::{SECOND, begun, cold, ended};
 
@@ -129,4 +135,69 @@ async fn a_function_with_signals_waits_for_them_alone() {
         ended(&quiet, Plan::default()).await
     };
     assert_eq!(verdict, Verdict::Resolved);
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_signal_of_a_workflow_is_checked_as_one_of_a_client_is() {
+    let script = Script::default()
+        .workflow("deaf", async |ctx: ScriptContext| {
+            let slept = ctx.sleep(5_000);
+            ctx.done(slept).await
+        })
+        .workflow("hears", async |ctx: ScriptContext| Ok(ctx.signal().await.1))
+        .signals()
+        .workflow("sends", async |ctx: ScriptContext| {
+            let mut said = Vec::new();
+            for (to, name, payload) in [
+                ("deaf", "go", "1"),
+                ("hears", "gone", "1"),
+                ("hears", "go", "\"soon\""),
+                ("nobody", "go", "1"),
+                ("hears", "go", "7"),
+            ] {
+                let sent = ctx.send_signal(to, name, payload);
+                said.push(match ctx.done(sent).await {
+                    Ok(value) => serde_json::from_str(&value).expect("JSON"),
+                    Err((code, message)) => json!([code, message]),
+                });
+            }
+            // The last one of these is not waited for, and the workflow waits for something else.
+            ctx.forget(ctx.send_signal("deaf", "go", "1"));
+            let slept = ctx.sleep(1_000);
+            ctx.done(slept).await?;
+            Ok(json!(said).to_string())
+        });
+    let script = Arc::new(script);
+    let go = json!({ "kind": "signal", "name": "go", "schema": { "type": "integer" } });
+    let functions = json!([
+        { "name": "deaf", "kind": "workflow" },
+        { "name": "hears", "kind": "workflow", "signals": true, "messages": [go] },
+        { "name": "sends", "kind": "workflow" },
+    ]);
+    let description = json!({ "functions": functions, "imports": [], "exports": [] }).to_string();
+    for plan in [Plan::default(), cold()] {
+        let plan = Plan { description: description.clone(), ..plan };
+        let mut world = World::with(plan, &script).await;
+        world.boot().await;
+        for id in ["deaf", "hears", "sends"] {
+            world.start(id, &format!("wasm://m/{id}"), &json!(null)).await;
+        }
+        let (verdict, said) = world.outcome("sends").await;
+        assert_eq!(verdict, Verdict::Resolved, "{said}");
+        let codes: Vec<_> = said.as_array().expect("a list").iter().map(|one| &one[0]).collect();
+        let null = json!(null);
+        assert_eq!(codes, [&json!(422), &json!(422), &json!(422), &json!(404), &null], "{said}");
+        for (place, words) in [
+            (0, "`deaf` of `deaf` does not take the signal `go`: it takes none"),
+            (1, "does not take the signal `gone`: it takes go"),
+            (2, "does not fit its schema: \"soon\" is not of type \"integer\""),
+        ] {
+            let message = said[place][1].as_str().expect("a message");
+            assert!(message.contains(words), "{message}");
+        }
+        assert_eq!(world.outcome("hears").await, (Verdict::Resolved, json!(7)));
+        assert_eq!(world.outcome("deaf").await.0, Verdict::Resolved);
+        assert_eq!(world.task("deaf").await.signals, 0);
+        reruns_from_every_place(&*script, &world, "sends").await;
+    }
 }

@@ -213,3 +213,34 @@ async fn what_people_settle_is_listed_apart_from_calls_and_timers() {
     assert_eq!(ids(&page("&after=c/gate").await), ["e/gate"]);
     assert_eq!(world.get("/v1/promises").await.ok()["items"].as_array().map(Vec::len), Some(6));
 }
+
+#[tokio::test]
+async fn an_outcome_that_comes_before_its_promise_says_that_it_is_kept_and_for_whom() {
+    let world = World::new();
+    assert_eq!(world.upload("shop", "wasm desk order").await.status, 201);
+    for (id, function, input) in
+        [("d", "desk", json!(null)), ("o", "order", json!({ "items": [] }))]
+    {
+        let body = json!({ "id": id, "target": format!("shop/{function}"), "input": input });
+        assert_eq!(world.post("/v1/invocations", body).await.status, 201);
+    }
+    for (id, name, declares) in [
+        ("d", "aproved", json!(["approved"])),
+        ("d", "approved", json!(["approved"])),
+        ("o", "go", json!([])),
+    ] {
+        let path = format!("/v1/promises/{id}%2Fp%2F{name}");
+        let settled = world.post(&format!("{path}/resolve"), json!({ "value": true })).await.ok();
+        let kept = json!({ "invocation": id, "name": name, "declares": declares });
+        assert_eq!(settled["kept_for"], kept, "{settled}");
+        assert_eq!(world.get(&path).await.ok()["kept_for"], kept);
+    }
+    let why = world.get("/v1/invocations/d/why").await.ok();
+    assert_eq!(why["chain"][0]["kept"], json!(["aproved", "approved"]), "{why}");
+    let shown = world.get("/v1/invocations/d").await.ok();
+    assert_eq!(shown["unread"]["promises"], json!(["aproved", "approved"]));
+    // Nobody keeps what a client made.
+    world.gate("gate").await;
+    let settled = world.post("/v1/promises/gate/resolve", json!({ "value": 1 })).await.ok();
+    assert!(settled.get("kept_for").is_none(), "{settled}");
+}

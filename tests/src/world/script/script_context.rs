@@ -13,8 +13,8 @@ use segno::guest::{
     SharedJournal, Signal,
     commands::{
         Call, Cancel, ClearAllState, ClearState, ContinueAsNew, GetState, Http, NewPromise,
-        PeekObjectPromise, Publish, Run, Send, SetState, Settle, SettleObjectPromise, Sleep,
-        StateNames, StepCommand, Unread, WaitObjectPromise,
+        PeekObjectPromise, Publish, Run, Send, SendSignal, SetState, Settle, SettleObjectPromise,
+        Sleep, StateNames, StepCommand, Unread, WaitObjectPromise,
     },
 };
 
@@ -153,6 +153,12 @@ impl ScriptContext {
     /// Does not wait for a command any more.
     pub fn forget(&self, command: u32) {
         self.ask(Ask::Forget { command });
+    }
+
+    /// Sends another invocation a signal.
+    pub fn send_signal(&self, invocation: &str, name: &str, json: &str) -> u32 {
+        let (invocation, name) = (invocation.to_owned(), name.to_owned());
+        self.command(SendSignal { invocation, name, payload: Payload::Json(json.to_owned()) })
     }
 
     /// Publishes an event.

@@ -49,6 +49,7 @@ impl Execution {
         let (batch, finished, outcome) = closed.expect("only a finished workflow comes here");
         let claim = self.active.claim.clone();
         let Batch { mut records, logs, mut actions, .. } = batch;
+        self.check_signals(&mut actions).await?;
         let can_be_told = records.iter().any(|record| record.body.is_other_event());
         let mut commands = Vec::with_capacity(2);
         let (records, logs) = if actions.is_empty() {
@@ -106,7 +107,8 @@ impl Execution {
         writer: &mut dyn ClaimWriter,
         batch: Batch,
     ) -> Result<(), ExecutionError> {
-        let Batch { records, logs, actions, .. } = batch;
+        let Batch { records, logs, mut actions, .. } = batch;
+        self.check_signals(&mut actions).await?;
         for FenceAction { act, .. } in &actions {
             if let Some(id) = act.promise() {
                 self.watch.add(id);
@@ -117,6 +119,29 @@ impl Execution {
         let fence = Command::TaskFence { claim, records, logs, actions };
         let reply = writer.submit(vec![fence]).await?.pop().unwrap_or(Reply::Done);
         self.fenced(reply)
+    }
+
+    /// Takes the signals out of a batch that their receivers do not take. Their commands complete with
+    /// the reasons.
+    async fn check_signals(
+        &mut self,
+        actions: &mut Vec<FenceAction>,
+    ) -> Result<(), ExecutionError> {
+        let mut refused = Vec::new();
+        for FenceAction { index, act } in &*actions {
+            let FenceAct::Signal { invocation, name, payload } = act else { continue };
+            let host = &self.worker.host;
+            if let Some(failure) = host.signal_refusal(invocation, name, payload).await? {
+                tracing::warn!(id = %self.promise.id(), "a signal is not sent: {}", failure.message);
+                refused.push((*index, failure));
+            }
+        }
+        actions.retain(|action| refused.iter().all(|(index, _)| *index != action.index));
+        for (index, failure) in refused {
+            let (command, outcome) = (index.0, Outcome::Failure(failure));
+            self.ready.push_back(Event::Completed(segno_guest::Completion { command, outcome }));
+        }
+        Ok(())
     }
 
     /// Turns the results of a batch's actions into events.

@@ -77,6 +77,14 @@ impl Execution {
         writer: &mut dyn ClaimWriter,
         awaits: Vec<PromiseId>,
     ) -> Result<Option<LiveEnd>, ExecutionError> {
+        if self.recorder().batch().sends_signals() {
+            // A signal may be refused, of which the guest is told before it is suspended.
+            let batch = self.recorder().take_batch();
+            self.commit_batch(writer, batch).await?;
+            if !self.ready.is_empty() {
+                return Ok(None);
+            }
+        }
         if self.recorder().batch().stands_alone(&awaits) {
             self.commit(writer).await?;
             if !self.ready.is_empty() {

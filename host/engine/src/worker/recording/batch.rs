@@ -56,6 +56,11 @@ impl Batch {
         };
         !self.is_divisible() && self.actions.iter().any(unawaited)
     }
+
+    /// Whether it has signals to other invocations.
+    pub fn sends_signals(&self) -> bool {
+        self.actions.iter().any(|action| matches!(action.act, FenceAct::Signal { .. }))
+    }
 }
 
 #[cfg(test)]

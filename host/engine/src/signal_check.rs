@@ -1,0 +1,129 @@
+//! The check of a signal by what the module of its receiver says of it. It is the same for whoever
+//! sends it: a client, or another workflow.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use segno_core::{
+    id::{Digest, PromiseId},
+    promise::Task,
+    value::Value,
+};
+use segno_guest::{Failure, Misfit, SchemaOf, Schemas, misfit_words};
+use segno_model::{Function, MessageKind, ModuleDescription};
+use segno_store::{PromiseRow, StoreError};
+use serde_json::Value as Json;
+
+use crate::{
+    host::Host,
+    target,
+    values::{self, code},
+};
+
+/// Maximum number of modules whose descriptions are kept.
+const MODULES: usize = 512;
+
+/// Why a workflow does not take a signal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NotTaken {
+    /// It takes no signal of this name; these are those that it takes.
+    Unknown(Vec<String>),
+    /// The payload does not match the schema.
+    Misfits(Vec<Misfit>),
+}
+
+/// Checks a signal to `function`.
+///
+/// # Errors
+/// [`NotTaken`].
+pub fn check(
+    schemas: &Schemas,
+    module: Digest,
+    function: &Function,
+    name: &str,
+    payload: &Json,
+) -> Result<(), NotTaken> {
+    let known = || function.messages.iter().filter(|known| known.kind == MessageKind::Signal);
+    let message = known().find(|known| known.name == name);
+    if !function.signals || (message.is_none() && known().next().is_some()) {
+        return Err(NotTaken::Unknown(known().map(|known| known.name.clone()).collect()));
+    }
+    let Some(message) = message else { return Ok(()) };
+    let of = SchemaOf::Sent(message.kind.as_str(), &message.name);
+    let errors = schemas.misfits(module, &function.name, of, &message.schema, payload);
+    if errors.is_empty() { Ok(()) } else { Err(NotTaken::Misfits(errors)) }
+}
+
+/// The descriptions of modules, which never change.
+#[derive(Debug, Default)]
+pub struct Descriptions(Mutex<HashMap<Digest, Arc<ModuleDescription>>>);
+
+impl Host {
+    /// The failure with which the command ends that sends this signal to an invocation that does not take
+    /// it. Of an invocation that is not there, or has ended, the command itself says so.
+    ///
+    /// # Errors
+    /// The store did not answer.
+    pub async fn signal_refusal(
+        &self,
+        invocation: &PromiseId,
+        name: &str,
+        payload: &Value,
+    ) -> Result<Option<Failure>, StoreError> {
+        let Some(row) = self.newest(invocation).await? else { return Ok(None) };
+        let module = row.task.as_ref().and_then(|task| task.module);
+        let Some(module) = module.filter(|_| row.promise.is_pending()) else { return Ok(None) };
+        let description = self.description(module).await?;
+        let called = target::function_of(&row.promise);
+        let function = description.functions.iter().find(|known| known.name == *called);
+        let Some(function) = function else { return Ok(None) };
+        let payload = values::shown(&payload.data);
+        let Err(not_taken) = check(&self.schemas, module, function, name, &payload) else {
+            return Ok(None);
+        };
+        let (called, of) = (&function.name, invocation);
+        let message = match not_taken {
+            NotTaken::Unknown(known) if known.is_empty() => {
+                format!("`{called}` of `{of}` does not take the signal `{name}`: it takes none")
+            }
+            NotTaken::Unknown(known) => format!(
+                "`{called}` of `{of}` does not take the signal `{name}`: it takes {}",
+                known.join(", ")
+            ),
+            NotTaken::Misfits(errors) => format!(
+                "the signal `{name}` to `{called}` of `{of}` does not fit its schema: {}",
+                misfit_words(&errors)
+            ),
+        };
+        Ok(Some(Failure { code: code::REFUSED, message, details: None }))
+    }
+
+    /// The newest generation of an invocation.
+    async fn newest(&self, invocation: &PromiseId) -> Result<Option<PromiseRow>, StoreError> {
+        let row = self.store.read().promise(invocation).await?;
+        match row.as_ref().and_then(|row| row.task.as_ref()).and_then(Task::newest) {
+            Some(newest) => self.store.read().promise(&newest).await,
+            None => Ok(row),
+        }
+    }
+
+    async fn description(&self, module: Digest) -> Result<Arc<ModuleDescription>, StoreError> {
+        let kept = || self.descriptions.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = kept().get(&module).cloned() {
+            return Ok(known);
+        }
+        let rows = self.store.modules().list().await?;
+        let stored = rows.into_iter().find(|row| row.digest == module);
+        // One that cannot be read says nothing of its signals.
+        let read = stored.and_then(|row| ModuleDescription::read(&row.description).ok());
+        let description = Arc::new(read.unwrap_or_default());
+        let mut kept = kept();
+        if kept.len() >= MODULES {
+            kept.clear();
+        }
+        kept.insert(module, description.clone());
+        Ok(description)
+    }
+}
