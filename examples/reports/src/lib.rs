@@ -2,7 +2,7 @@
 //!
 //! It teaches: how many executions of a function may run, of one customer and in all; that urgent ones
 //! go first; a rate, for a service that takes no more; and that whatever has no room waits for it,
-//! without a line of code.
+//! without a line of code. And an activity that goes on where its last attempt stopped.
 //!
 //! ```text
 //! $ segno deploy examples/reports
@@ -15,7 +15,7 @@
 
 use std::time::Duration;
 
-use segno::{ActivityContext, Context, Error, Result};
+use segno::{ActivityContext, Context, Error, Result, http::Request};
 
 /// What a customer asks for.
 #[segno::data]
@@ -28,6 +28,9 @@ pub struct Wanted {
     /// From 0 to 9: the highest goes first.
     #[serde(default)]
     pub urgency: u8,
+    /// The address of the warehouse, such as `https://warehouse.example.com`; none: it is made up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warehouse: Option<String>,
 }
 
 /// A mail.
@@ -68,10 +71,23 @@ pub async fn ask_warehouse(_ctx: ActivityContext, wanted: Wanted) -> Result<u64>
     }
 }
 
-/// Fetches what the warehouse has made.
-#[segno::activity]
-pub async fn fetch(_ctx: ActivityContext, wanted: Wanted) -> Result<String> {
-    Ok(format!("{} days of {}", wanted.days, wanted.customer))
+/// Fetches what the warehouse has made, day by day. An attempt that fails has said how far it came, and the next one
+/// goes on from there.
+#[segno::activity(retry(initial = "1s", max_attempts = 10))]
+pub async fn fetch(ctx: ActivityContext, wanted: Wanted) -> Result<String> {
+    let mut lines: Vec<String> = ctx.last_progress()?.unwrap_or_default();
+    if let Some(warehouse) = &wanted.warehouse {
+        for day in lines.len() as u64..wanted.days {
+            let request = Request::get(format!("{warehouse}/{}/{day}", wanted.customer));
+            lines.push(ctx.http(request).await?.ok()?.text());
+            if ctx.heartbeat(&lines)? {
+                return Err(Error::cancelled());
+            }
+        }
+    }
+    let about = format!("{} days of {}", wanted.days, wanted.customer);
+    lines.insert(0, about);
+    Ok(lines.join("\n"))
 }
 
 /// Sends a mail. The mail service takes two at once, and ten in a second.
@@ -85,12 +101,29 @@ segno::module!(report, ask_warehouse, fetch, send_mail);
 
 #[cfg(test)]
 mod tests {
-    use segno::testing::Test;
+    use segno::{http::Response, testing::Test};
 
     use super::*;
 
     fn wanted(days: u64) -> Wanted {
-        Wanted { customer: "ada".to_owned(), days, urgency: 0 }
+        Wanted { customer: "ada".to_owned(), days, urgency: 0, warehouse: None }
+    }
+
+    #[test]
+    fn a_day_that_was_fetched_is_not_fetched_again_when_the_next_one_fails() {
+        let mut test = Test::new();
+        let mut fails = true;
+        test.on_http("GET", "https://w/ada/", move |request| {
+            let fails = request.url().ends_with("/1") && std::mem::take(&mut fails);
+            Ok(Response::new(if fails { 503 } else { 200 }, request.url()))
+        });
+        let warehouse = Some("https://w".to_owned());
+        let report = test.run(report, &Wanted { warehouse, ..wanted(3) }).unwrap();
+        let days = ["https://w/ada/0", "https://w/ada/1", "https://w/ada/2"];
+        assert_eq!(report, format!("3 days of ada\n{}", days.join("\n")));
+        let asked: Vec<_> = test.requests().iter().map(|seen| seen.url().to_owned()).collect();
+        assert_eq!(asked, [days[0], days[1], days[1], days[2]]);
+        test.replay_check();
     }
 
     // A test runs one execution, which is alone: limits have no effect here.

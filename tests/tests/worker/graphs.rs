@@ -1,10 +1,11 @@
 //! Runs of graphs: turns, conditions, failures, signals, and what a crash changes.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use segno::{runtime::Clock as _, store::Store as _};
 use segno_core::{
     command::Command,
+    delta::Delta,
     graph::{NodeEvent, NodeState},
     id::PromiseId,
     promise::{TaskStatus, Verdict},
@@ -711,5 +712,37 @@ async fn each_fact_by_itself_ends_as_a_wave_at_once() {
         let faults = Faults::at(commit, Fault::CrashAfter);
         let (seen, _) = twenty_with(faults, "each", cold()).await;
         assert_eq!(seen, expected, "a crash after commit {commit}");
+    }
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_run_whose_plan_was_changed_in_the_store_is_halted_and_not_ended() {
+    let started = nodes(json!({
+        "a": { "call": "echo" },
+        "p": { "promise": true, "needs": ["a"] },
+        "b": { "call": "echo", "needs": ["p"] },
+    }));
+    let mut another = started.clone();
+    another["digest"] = json!("sha256:00");
+    for written in [another, nodes(json!({}))] {
+        let (mut world, _) = world(&started, cold()).await;
+        world.until("it waits", async |world| world.promise("g/n/p/0").await.is_some()).await;
+        world.stands("g", TaskStatus::Suspended).await;
+        world.crash();
+        // Somebody writes over what the run was started with.
+        let mut promise = world.promise("g").await.expect("it is there");
+        let Command::PromiseCreate(new) = run("g", &written) else { panic!("it is started so") };
+        Arc::make_mut(&mut promise.spec).param = new.param;
+        let damage = Delta { promises: [("g".into(), promise)].into(), ..Delta::default() };
+        world.memory.write(&damage, Vec::new());
+        world.boot().await;
+        world.resolve("g/n/p/0", &json!(1)).await;
+        world.stands("g", TaskStatus::Halted).await;
+        let note = world.task("g").await.note.expect("it says why");
+        assert_eq!(note.kind.as_str(), "damaged");
+        let says = "the plan of the run has changed";
+        assert!(note.message.contains(says), "{}", note.message);
+        assert!(world.promise("g").await.expect("it is there").is_pending());
+        assert!(world.promise("g/n/b/0").await.is_none(), "nothing of it was begun");
     }
 }
