@@ -107,7 +107,8 @@ pub async fn describe(
     let schedule = found.ok_or_else(|| ApiError::UnknownSchedule(id.to_string()))?;
     let views = looked_at(&api, std::slice::from_ref(&schedule)).await?;
     let view = views.into_iter().next().unwrap_or_else(|| shown(&schedule));
-    Ok(Json(ScheduleView { upcoming: upcoming(&schedule), ..view }))
+    let upcoming = upcoming(&schedule, api.host.env.clock.now());
+    Ok(Json(ScheduleView { upcoming, ..view }))
 }
 
 /// Removes a schedule. Its invocations remain.
@@ -335,8 +336,8 @@ fn problem(modules: &Modules, address: &str) -> Option<String> {
         .then(|| format!("the module `{}` has no function `{function}` any more", target.module))
 }
 
-fn upcoming(schedule: &Schedule) -> Vec<Upcoming> {
-    let occurrences = schedule.upcoming(UPCOMING).into_iter();
+fn upcoming(schedule: &Schedule, now: Timestamp) -> Vec<Upcoming> {
+    let occurrences = schedule.upcoming(now, UPCOMING).into_iter();
     let shown = occurrences.map(|at| Upcoming {
         at_ms: at.0,
         local: schedule.zone.local(at),

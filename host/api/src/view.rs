@@ -134,10 +134,14 @@ fn current_note(promise: &Promise, task: &Task) -> Option<Note> {
     current.map(note)
 }
 
-/// The id of the calling invocation. What a schedule starts is its own parent, and was not called.
+/// The id of the calling invocation. What a schedule starts is its own parent, a generation has the first one as
+/// its parent, and neither was called.
 pub fn caller(promise: &Promise) -> Option<String> {
-    let parent = promise.spec.tags.get(tags::PARENT).filter(|id| *id != promise.id().as_str());
-    parent.cloned()
+    let tags = &promise.spec.tags;
+    let is_called = |parent: &&String| {
+        **parent != promise.id().as_str() && tags::continues(tags) != Some(parent.as_str())
+    };
+    tags.get(tags::PARENT).filter(is_called).cloned()
 }
 
 /// When a task is offered next, if it waits for that.
@@ -206,6 +210,13 @@ pub fn unread(promise: &Promise, task: &Task) -> Option<Unread> {
     (!handed_over && task.successors == 0 && !is_read).then_some(Unread { signals, promises })
 }
 
+/// Number of signals, and of promises that were settled early, that it has not read.
+pub fn unread_count(promise: &Promise, task: &Task) -> u32 {
+    unread(promise, task).map_or(0, |Unread { signals, promises }| {
+        signals.saturating_add(u32::try_from(promises.len()).unwrap_or(u32::MAX))
+    })
+}
+
 /// The outcome of an invocation, for clients that wait for it.
 pub fn outcome(promise: &Promise, task: &Task) -> InvocationOutcome {
     InvocationOutcome {
@@ -239,6 +250,7 @@ pub fn summary(row: &InvocationRow) -> InvocationSummary {
         forked_from: fork::origin(&spec.tags),
         labels: labels(&spec.tags),
         stuck: None,
+        unread: unread_count(&row.promise, &row.task),
         journal_len: row.journal_len,
         created_at_ms: spec.created_at.0,
         settled_at_ms: row.promise.settlement().map(|settlement| settlement.settled_at.0),

@@ -220,6 +220,9 @@ pub struct InvocationSummary {
     /// Why it cannot go on by itself, if such invocations were asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stuck: Option<StuckView>,
+    /// Number of signals, and of promises that were settled early, that it has not read.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unread: u32,
     /// Number of records in the journal.
     pub journal_len: u32,
     /// When the invocation was created.

@@ -133,7 +133,7 @@ pub struct ScheduleView {
     /// Why the next occurrence cannot be started as things are: its module or its function is not there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
-    /// The next ten occurrences; only where one schedule is read.
+    /// The next ten occurrences; only where one schedule is read. Of a paused one, those after now.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub upcoming: Vec<Upcoming>,
 }

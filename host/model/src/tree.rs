@@ -62,6 +62,10 @@ pub struct TreeNode {
     /// The failure, the reason of a halt, or the last error, in one line.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// The error of the last failed attempt of a node that has settled since without a failure of its own, in
+    /// one line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt_error: Option<String>,
     /// Where the node comes from, if it began with records of another invocation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub forked_from: Option<ForkedFrom>,

@@ -9,7 +9,7 @@ mod walk;
 use axum::{Json, extract::State};
 use segno_core::{
     id::PromiseId,
-    promise::{Promise, Task},
+    promise::{Promise, Task, Verdict},
     tags,
 };
 use segno_store::{PromiseRow, Store};
@@ -157,12 +157,10 @@ fn node(seen: &Seen) -> TreeNode {
         waits: seen.waits.iter().map(ToString::to_string).collect(),
         waits_more: seen.waits_more,
         error: error(promise, task),
+        attempt_error: task.and_then(|task| attempt_error(promise, task)),
         forked_from: fork::origin(&spec.tags),
         detached: tags::is_detached(&spec.tags),
-        unread: task.and_then(|task| view::unread(promise, task)).map_or(0, |unread| {
-            let promises = u32::try_from(unread.promises.len()).unwrap_or(u32::MAX);
-            unread.signals.saturating_add(promises)
-        }),
+        unread: task.map_or(0, |task| view::unread_count(promise, task)),
         children: seen.children,
         left_out: seen.left_out,
         after_gap: seen.after_gap,
@@ -211,6 +209,16 @@ fn error(promise: &Promise, task: Option<&Task>) -> Option<String> {
             format!("{}: {}", note.kind, note.message)
         }
     };
-    let line: String = text.lines().next().unwrap_or_default().chars().take(ERROR).collect();
-    Some(line)
+    Some(one_line(&text))
+}
+
+/// The error of the last failed attempt, where the outcome does not say it.
+fn attempt_error(promise: &Promise, task: &Task) -> Option<String> {
+    let is_hidden = promise.settlement()?.verdict != Verdict::Rejected && task.attempt > 0;
+    let note = task.note.as_ref().filter(|_| is_hidden && task.journal_removed().is_none())?;
+    Some(one_line(&format!("{}: {}", note.kind, note.message)))
+}
+
+fn one_line(text: &str) -> String {
+    text.lines().next().unwrap_or_default().chars().take(ERROR).collect()
 }

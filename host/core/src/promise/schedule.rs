@@ -187,14 +187,18 @@ impl Schedule {
         next.unwrap_or(Timestamp::NEVER)
     }
 
-    /// Its occurrences from the next one on, as many as that.
-    pub fn upcoming(&self, most: usize) -> Vec<Timestamp> {
+    /// Its occurrences from the next one on, as many as that; of a paused schedule, those that would follow if
+    /// it were resumed now.
+    pub fn upcoming(&self, now: Timestamp, most: usize) -> Vec<Timestamp> {
         if self.next_at >= Timestamp::NEVER {
             return Vec::new();
         }
-        let later = self.parsed().map(|cron| cron.all_after(self.next_at).take(most).collect());
+        let is_passed_over = self.paused && self.next_at <= now;
+        let after = if is_passed_over { now } else { self.next_at };
+        let later = self.parsed().map(|cron| cron.all_after(after).take(most).collect());
         let later: Vec<Timestamp> = later.unwrap_or_default();
-        std::iter::once(self.next_at).chain(later).take(most).collect()
+        let first = (!is_passed_over).then_some(self.next_at);
+        first.into_iter().chain(later).take(most).collect()
     }
 
     fn parsed(&self) -> Option<Cron> {
@@ -365,9 +369,12 @@ mod tests {
     fn the_occurrences_to_come_begin_with_the_next_one() {
         let daily = schedule("0 0 * * *", 86_400_000);
         let day = |n: i64| Timestamp(n * 86_400_000);
-        assert_eq!(daily.upcoming(3), [day(1), day(2), day(3)]);
+        assert_eq!(daily.upcoming(day(9), 3), [day(1), day(2), day(3)]);
+        let paused = Schedule { paused: true, ..daily.clone() };
+        assert_eq!(paused.upcoming(Timestamp(0), 2), [day(1), day(2)]);
+        assert_eq!(paused.upcoming(day(4), 2), [day(5), day(6)], "what passed is not to come");
         let over = Schedule { next_at: Timestamp::NEVER, ..daily };
-        assert!(over.upcoming(3).is_empty());
+        assert!(over.upcoming(day(9), 3).is_empty());
     }
 
     #[test]
