@@ -1,11 +1,12 @@
 //! `segno inspect`.
 
 use clap::Args;
-use segno_core::id::PromiseId;
+use segno_core::{address, id::PromiseId};
 
 use super::{
     CliError, Console, Exit, behind,
     console::{BOLD, CYAN, DIM, RED, YELLOW},
+    graph::history,
     saga::headline,
     show::{
         self, facts, failure_line, function, plain, plain_lines, short_digest, short_target,
@@ -18,8 +19,8 @@ use super::{
 };
 use crate::{
     api::model::{
-        CancelProgress, Generation, Invocation, InvocationState, JournalRecord, SagaPage, Unread,
-        Wait, WaitKind,
+        CancelProgress, Generation, GraphFact, Invocation, InvocationState, JournalRecord,
+        SagaPage, Unread, Wait, WaitKind,
     },
     client::{Client, ClientError},
 };
@@ -35,7 +36,7 @@ Examples:
 pub struct Inspect {
     #[command(flatten)]
     subject: Subject,
-    /// Number of journal records to show, the latest ones
+    /// Number of journal records to show, the latest ones; of a graph run, of facts of its history
     #[arg(long, value_name = "N", default_value_t = 50)]
     records: u32,
 }
@@ -45,6 +46,8 @@ struct Document<'a> {
     #[serde(flatten)]
     invocation: &'a Invocation,
     journal: &'a [JournalRecord],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    history: Option<&'a [GraphFact]>,
 }
 
 impl Inspect {
@@ -54,11 +57,18 @@ impl Inspect {
         console: &mut Console,
     ) -> Result<Exit, CliError> {
         let most = self.records;
-        let Asked { client, id, .. } = self.subject.open(host, console).await?;
+        let Asked { client, id, bundled } = self.subject.open(host, console).await?;
         let invocation = client.invocation(&id).await?;
         let records = journal(&client, &id, invocation.journal_len, most).await?;
+        // Bundles have journals, and no histories of graphs.
+        let facts = match invocation.target == address::GRAPH_RUN && bundled.is_none() {
+            true => Some(history::read(&id, &client).await?.facts),
+            false => None,
+        };
+        let latest = facts.as_deref().map(|facts| latest(facts, most));
         if console.json() {
-            console.document(&Document { invocation: &invocation, journal: &records })?;
+            let document = Document { invocation: &invocation, journal: &records, history: latest };
+            console.document(&document)?;
             return Ok(Exit::Done);
         }
         head(&invocation, console)?;
@@ -68,6 +78,17 @@ impl Inspect {
         }
         children(&invocation, console)?;
         timeline(&invocation, &records, console)?;
+        if let (Some(facts), Some(latest)) = (&facts, latest.filter(|_| most > 0)) {
+            console.line("")?;
+            let (head, all) = (console.paint(BOLD, "history"), facts.len());
+            let shown = match latest.len() {
+                shown if shown == all => format!("{all} facts"),
+                shown => format!("the latest {shown} of {all} facts; --records shows more"),
+            };
+            let shown = console.paint(DIM, &shown);
+            console.line(format!("{head}  {shown}"))?;
+            history::table(latest, console)?;
+        }
         Ok(Exit::Done)
     }
 }
@@ -91,6 +112,12 @@ async fn journal(
         next = page.next;
     }
     Ok(records)
+}
+
+/// The last `most` facts.
+fn latest(facts: &[GraphFact], most: u32) -> &[GraphFact] {
+    let most = usize::try_from(most).unwrap_or(usize::MAX);
+    &facts[facts.len().saturating_sub(most)..]
 }
 
 fn timeline(

@@ -163,13 +163,16 @@ impl List {
     }
 }
 
-/// The lines of a listing; the instants of schedules have a column where there are some.
+/// The lines of a listing. The instants of schedules have a column where there are some, and so has the number of
+/// signals and promises that an ended invocation never read.
 fn table(page: &InvocationPage) -> Table {
     let now = now_ms();
     let due = |id: &str| occurrence(id).map(day_and_minute);
     let mut columns = vec![Column::id("ID")];
     let is_scheduled = page.items.iter().any(|item| due(&item.id).is_some());
     columns.extend(is_scheduled.then_some(Column::whole("DUE (UTC)").rank(1)));
+    let unread = |item: &InvocationSummary| item.settled_at_ms.map_or(0, |_| item.unread);
+    let has_unread = page.items.iter().any(|item| unread(item) > 0);
     let has_forks = page.items.iter().any(|item| item.forked_from.is_some());
     columns.extend([
         Column::text("FUNCTION"),
@@ -179,6 +182,7 @@ fn table(page: &InvocationPage) -> Table {
         Column::number("RECORDS").rank(5),
         Column::number("RETRIES").rank(4),
     ]);
+    columns.extend(has_unread.then_some(Column::number("UNREAD").rank(2)));
     columns.extend(has_forks.then_some(Column::text("FORKED")));
     let mut table = Table::new(&columns);
     for item in &page.items {
@@ -193,6 +197,7 @@ fn table(page: &InvocationPage) -> Table {
             Cell::from(item.journal_len),
             Cell::from(item.attempt),
         ]);
+        row.extend(has_unread.then(|| Cell::from(unread(item))));
         let forked = item.forked_from.as_ref().map(forked_from).unwrap_or_default();
         row.extend(has_forks.then(|| Cell::from(forked)));
         table.row(row);

@@ -2,6 +2,7 @@
 //!
 //! Answers go to standard output, everything else (progress, warnings, errors) to standard error.
 
+mod attempts;
 mod behind;
 mod bundled;
 mod console;

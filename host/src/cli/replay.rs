@@ -6,6 +6,7 @@ use clap::Args;
 
 use super::{
     CliError, Console, Exit,
+    attempts::FailedAttempts,
     bundled::Bundled,
     console::{BOLD, DIM, GREEN, RED},
     deploy::read_component,
@@ -112,7 +113,8 @@ impl How {
             false => client.whole_journal(id).await?,
         };
         if !self.quiet {
-            records_of(&records, &replay, console)?;
+            let failed = FailedAttempts::read(client, id).await?;
+            records_of(&records, &failed, &replay, console)?;
         }
         verdict(&replay, redacted, console)?;
         if let Some(at) = self.at {
@@ -129,12 +131,13 @@ pub(super) fn show(
     replay: &model::Replay,
     console: &mut Console,
 ) -> Result<(), CliError> {
-    records_of(records, replay, console)?;
+    records_of(records, &FailedAttempts::default(), replay, console)?;
     verdict(replay, false, console)
 }
 
 fn records_of(
     records: &[JournalRecord],
+    failed: &FailedAttempts,
     replay: &model::Replay,
     console: &mut Console,
 ) -> Result<(), CliError> {
@@ -142,6 +145,7 @@ fn records_of(
     for record in records.iter().filter(|record| record.seq < replay.journal_len) {
         let line = marked(record, replay, began_at_ms, console);
         console.line(line)?;
+        failed.show(record, console)?;
     }
     Ok(())
 }

@@ -75,7 +75,8 @@ pub const INDENT: usize = 12;
 /// When the stream is closed.
 pub fn facts(lines: Vec<(&str, String)>, console: &mut Console) -> Result<(), CliError> {
     for (name, text) in lines {
-        let name = console.paint(DIM, &format!("{name:<10}"));
+        // A blank follows the longest names, too.
+        let name = console.paint(DIM, &format!("{:<10}", format!("{name} ")));
         console.paragraph(&format!("  {name}"), &text, INDENT)?;
     }
     Ok(())
@@ -183,6 +184,15 @@ pub fn frames(details: Option<&Value>, console: &mut Console) -> Result<(), CliE
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_blank_follows_each_name_of_a_fact() {
+        let out = crate::cli::tests::Written::default();
+        let mut console = Console::plain(out.clone(), Vec::new(), false);
+        let lines = vec![("due", "now".to_owned()), ("generation", "2 of 3".to_owned())];
+        facts(lines, &mut console).expect("it is written");
+        assert_eq!(out.text(), "  due       now\n  generation 2 of 3\n");
+    }
 
     #[test]
     fn texts_are_in_the_form_for_people() {

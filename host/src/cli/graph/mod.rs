@@ -3,6 +3,7 @@
 mod check;
 mod control;
 mod drawing;
+pub(super) mod history;
 mod plan_file;
 mod run;
 mod show;

@@ -9,16 +9,16 @@ use segno_graph::{
     progress::Status,
 };
 
-use super::drawing::draw;
+use super::{drawing::draw, history};
 use crate::{
-    api::model::{GraphHistoryQuery, GraphNode, GraphNodeState, GraphQuery, GraphReset, GraphRun},
+    api::model::{GraphNode, GraphNodeState, GraphQuery, GraphRun},
     cli::{
         CliError, Console, Exit,
         console::{BOLD, CYAN, DIM, GREEN, RED, YELLOW},
         show::{failure_line, plain, short_digest, state_style},
         table::{Cell, Column, Table},
         text,
-        time::{instant, length, now_ms, relative},
+        time::{length, now_ms, relative},
     },
     client::Client,
 };
@@ -26,7 +26,7 @@ use crate::{
 /// The most nodes that are drawn; more are counted.
 const DRAWN: usize = 400;
 /// How many nodes are asked for at once.
-const PAGE: u32 = 10_000;
+pub(super) const PAGE: u32 = 10_000;
 
 /// Show how a run stands: its graph with states and times
 #[derive(Debug, Args)]
@@ -69,7 +69,12 @@ impl Show {
         console: &mut Console,
     ) -> Result<Exit, CliError> {
         if self.history {
-            return history(&self.id, client, console).await.map(|()| Exit::Done);
+            let history = history::read(&self.id, client).await?;
+            match console.json() {
+                true => console.document(&history)?,
+                false => history::table(&history.facts, console)?,
+            }
+            return Ok(Exit::Done);
         }
         match self.format {
             Format::Tree => return show(&self.id, client, console).await.map(|()| Exit::Done),
@@ -117,51 +122,6 @@ pub(super) async fn show(id: &str, client: &Client, console: &mut Console) -> Re
         }
     }
     failures(&run, console)
-}
-
-/// Shows the facts of a run, in the order in which they were written.
-async fn history(id: &str, client: &Client, console: &mut Console) -> Result<(), CliError> {
-    let mut history = client.graph_history(id, &page(None)).await?;
-    while let Some(after) = history.next.take() {
-        let page = client.graph_history(id, &page(Some(after))).await?;
-        history.facts.extend(page.facts);
-        history.next = page.next;
-    }
-    if console.json() {
-        return console.document(&history);
-    }
-    if history.facts.is_empty() {
-        return console.line("nothing has happened yet, or it happened before histories were kept");
-    }
-    let mut table = Table::new(&[
-        Column::whole("TIME"),
-        Column::text("NODE"),
-        Column::number("ATTEMPT"),
-        Column::whole("STATE"),
-        Column::text("").rank(1),
-    ]);
-    for fact in &history.facts {
-        let why = match (fact.reset, fact.begins_at_ms) {
-            (Some(GraphReset::Cancelled), _) => "the attempt was cancelled".to_owned(),
-            (Some(GraphReset::Failed), Some(begins)) if begins > fact.at_ms => {
-                format!("the attempt failed; the next after {}", length(begins - fact.at_ms))
-            }
-            (Some(GraphReset::Failed), _) => "the attempt failed".to_owned(),
-            (None, _) => String::new(),
-        };
-        table.row([
-            Cell::from(instant(fact.at_ms)),
-            Cell::from(plain(&fact.node)),
-            Cell::from(fact.attempt + 1),
-            Cell::colored(fact.state.as_str(), color(fact.state)),
-            Cell::from(why),
-        ]);
-    }
-    console.table(&table)
-}
-
-fn page(after: Option<u64>) -> GraphHistoryQuery {
-    GraphHistoryQuery { after, limit: Some(PAGE) }
 }
 
 /// A run with all its nodes.
@@ -323,7 +283,7 @@ fn style(state: GraphNodeState) -> Style {
     }
 }
 
-fn color(state: GraphNodeState) -> Option<Color> {
+pub(super) fn color(state: GraphNodeState) -> Option<Color> {
     match state {
         GraphNodeState::Pending | GraphNodeState::Skipped | GraphNodeState::NotRun => None,
         GraphNodeState::Ready | GraphNodeState::Running => Some(Color::Cyan),

@@ -140,6 +140,13 @@ async fn a_run_is_drawn_with_its_states() {
     assert!(right[0].contains("running") && right[1].contains("failed"), "{}", said.out);
     let said = run(&server, &["graph", "show", "p1", "--history", "--json"]).await;
     assert_eq!(said.json()["facts"].as_array().map(Vec::len), Some(6), "{}", said.out);
+    let said = run_in(Some(80), &server, &["inspect", "p1", "--records", "2"]).await;
+    let history =
+        said.out.split("\nhistory  the latest 2 of 6 facts; --records shows more\n").nth(1);
+    let rows = history.expect("it has a history").lines().skip(1).count();
+    assert_eq!(rows, 2, "{}", said.out);
+    let said = run(&server, &["inspect", "p1", "--json"]).await;
+    assert_eq!(said.json()["history"].as_array().map(Vec::len), Some(6), "{}", said.out);
     let said = run(&server, &["graph", "list"]).await;
     assert!(
         said.out.lines().nth(1).is_some_and(|line| line.starts_with("p1   acquired")),

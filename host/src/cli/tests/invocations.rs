@@ -313,3 +313,23 @@ async fn lists_go_on_page_after_page() {
     let said = run(&server, &["list", "--state", "halted"]).await;
     assert_eq!((said.out.as_str(), said.err.as_str()), ("", "no invocations\n"));
 }
+
+#[tokio::test]
+async fn what_an_ended_invocation_never_read_is_in_the_list() {
+    let (world, server) = host().await;
+    for id in ["a", "b"] {
+        world.start(id).await.ok();
+    }
+    for name in ["gate", "door"] {
+        run(&server, &["resolve", &format!("a/p/{name}"), "1"]).await;
+    }
+    let said = run(&server, &["list"]).await;
+    assert!(!said.out.contains("UNREAD"), "it may still make them: {}", said.out);
+    finish(&world, "a", Verdict::Resolved, "1").await;
+    let said = run(&server, &["list"]).await;
+    let lines: Vec<Vec<&str>> =
+        said.out.lines().take(3).map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(lines[0].last(), Some(&"UNREAD"), "{}", said.out);
+    let unread = |id: &str| lines.iter().find(|line| line[0] == id).and_then(|line| line.last());
+    assert_eq!((unread("a"), unread("b")), (Some(&"2"), Some(&"0")), "{}", said.out);
+}

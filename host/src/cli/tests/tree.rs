@@ -1,6 +1,19 @@
 //! Drawing a call graph.
 
-use super::{Exit, host, run};
+use segno_core::{
+    command::{ClaimRequest, Command},
+    id::{Claim, Holder, PromiseId, Version},
+    promise::{NewPromise, Note, ReleaseReason, Verdict},
+    time::{Millis, Timestamp},
+    value::{Bytes, Text, Value},
+};
+
+use super::{Exit, Written, host, run};
+use crate::{
+    api::model::{JournalRecord, RecordKind},
+    cli::{Console, attempts::FailedAttempts},
+    client::Client,
+};
 
 #[tokio::test]
 async fn a_tree_is_drawn() {
@@ -60,4 +73,71 @@ async fn a_tree_is_drawn() {
     let said = run(&server, &["tree", "order", "--limit", "2"]).await;
     assert!(said.err.contains("there is more: `--all`"), "{}", said.err);
     assert_eq!(run(&server, &["tree", "nothing"]).await.exit, Exit::NotFound);
+}
+
+#[tokio::test]
+async fn attempts_that_failed_before_a_step_ended_are_told() {
+    let (world, server) = host().await;
+    world.start("order").await.ok();
+    let tags = [("target", "poll://any@g"), ("parent", "order")];
+    let new = NewPromise {
+        id: PromiseId::from("order/0"),
+        param: Value::default(),
+        tags: tags.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
+        timeout_at: Timestamp::NEVER,
+    };
+    world.command(Command::PromiseCreate(new)).await;
+    // The version rises by a claim, and by its loss.
+    let acquire = async |version| {
+        let claim = Claim { id: PromiseId::from("order/0"), version: Version(version) };
+        let request =
+            ClaimRequest { holder: Holder::worker("w"), nonce: version, ttl: Millis(60_000) };
+        world
+            .command(Command::TaskAcquire { claim: claim.clone(), request, stall_limit: None })
+            .await;
+        Claim { version: Version(version + 1), ..claim }
+    };
+    for (words, attempts) in [("busy", 1), ("no \u{1b}[31mroom", 2)] {
+        let claim = acquire(2 * (attempts - 1)).await;
+        let error = Note {
+            kind: Text::from("failure"),
+            message: Text::from(words),
+            details: Bytes::default(),
+        };
+        let reason = ReleaseReason::Failed { retry_after: Some(Millis::ZERO), error, trap: None };
+        world.command(Command::TaskRelease { claim, reason }).await;
+        let tree = run(&server, &["tree", "order", "--json"]).await.json();
+        assert_eq!(tree["nodes"][1]["attempt"], attempts);
+    }
+    let claim = acquire(4).await;
+    let (records, logs, verdict) = (vec![], vec![], Verdict::Resolved);
+    let value = Value::of(&b"1"[..]);
+    world.command(Command::TaskFulfill { claim, records, logs, verdict, value }).await;
+    let said = run(&server, &["tree", "order"]).await;
+    let last = said.out.lines().last().unwrap_or_default();
+    assert!(last.contains("2 attempts failed; the last: failure: no \u{fffd}[31mroom"), "{last}");
+
+    // The same behind the record of the step, which says nothing of them.
+    let (out, err) = (Written::default(), Written::default());
+    let mut console = Console::plain(out.clone(), err, false);
+    let client = Client::new(&server, None).expect("an address");
+    let failed = FailedAttempts::read(&client, "order").await.expect("there is a tree");
+    let record = |kind, index| JournalRecord {
+        seq: 1,
+        at_ms: 0,
+        kind,
+        index: Some(index),
+        command: None,
+        name: None,
+        request: None,
+        outcome: None,
+        module: None,
+    };
+    for (kind, index) in
+        [(RecordKind::Command, 0), (RecordKind::Command, 1), (RecordKind::Notified, 0)]
+    {
+        failed.show(&record(kind, index), &mut console).expect("it is written");
+    }
+    let words = "2 attempts failed; the last: failure: no \u{fffd}[31mroom";
+    assert_eq!(out.text(), format!("{:18}{words}\n", ""));
 }

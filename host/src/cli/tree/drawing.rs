@@ -253,6 +253,8 @@ fn note(node: &TreeNode) -> String {
     }
     if node.settled_at_ms.is_some() {
         notes.extend(failed_attempts(node.attempt));
+        notes
+            .extend(node.attempt_error.as_ref().map(|error| format!("the last: {}", plain(error))));
     }
     if let Some(error) = &node.error {
         notes.push(plain(error));

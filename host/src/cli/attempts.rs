@@ -1,0 +1,53 @@
+//! The failed attempts of a workflow's steps, which its journal does not record.
+
+use std::collections::BTreeMap;
+
+use super::{
+    CliError, Console,
+    console::YELLOW,
+    pages::Pages,
+    show::{failed_attempts, plain},
+};
+use crate::{
+    api::model::{JournalRecord, RecordKind, TreeNode, TreeQuery},
+    client::Client,
+};
+
+/// Column at which a journal's lines name their record.
+const INDENT: usize = 18;
+
+/// The calls and HTTP steps of a workflow whose attempts failed, by the index of their command.
+#[derive(Default)]
+pub(super) struct FailedAttempts(BTreeMap<u32, TreeNode>);
+
+impl FailedAttempts {
+    /// Reads those of the invocation `id`.
+    pub(super) async fn read(client: &Client, id: &str) -> Result<Self, CliError> {
+        let ask = async |after, limit| {
+            let query = TreeQuery { depth: Some(1), width: None, after, limit: Some(limit) };
+            client.tree(id, &query).await
+        };
+        let tree = Pages::every().read(ask).await?;
+        let steps = tree.nodes.into_iter().filter(|node| node.attempt > 0);
+        let by_index = steps.filter_map(|node| {
+            let index = node.id.strip_prefix(id)?.strip_prefix('/')?.parse().ok()?;
+            Some((index, node))
+        });
+        Ok(Self(by_index.collect()))
+    }
+
+    /// Prints the failed attempts of the step that `record` begins, if there are any.
+    pub(super) fn show(
+        &self,
+        record: &JournalRecord,
+        console: &mut Console,
+    ) -> Result<(), CliError> {
+        let index = record.index.filter(|_| record.kind == RecordKind::Command);
+        let Some(node) = index.and_then(|index| self.0.get(&index)) else { return Ok(()) };
+        let Some(count) = failed_attempts(node.attempt) else { return Ok(()) };
+        let error = node.attempt_error.as_ref().or(node.error.as_ref());
+        let error = error.map(|error| format!("; the last: {}", plain(error))).unwrap_or_default();
+        let line = console.paint(YELLOW, &format!("{count}{error}"));
+        console.paragraph(&" ".repeat(INDENT), &line, INDENT)
+    }
+}
