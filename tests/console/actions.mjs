@@ -185,10 +185,14 @@ await checks({
     await confirm('Resolve');
     await page.waitForSelector('.heading .state:has-text("resolved")');
     await visit(page, 'schedules');
-    await page.getByRole('button', { name: 'pause' }).click();
+    await page.locator('tr', { hasText: 'nightly' }).getByRole('button', { name: 'pause' }).click();
     await until('it is paused', async () => (await api('GET', '/v1/schedules/nightly')).paused);
+    await page.getByRole('link', { name: 'nightly', exact: true }).click();
+    await page.locator('.tag', { hasText: 'paused' }).waitFor();
     await page.getByRole('button', { name: 'resume' }).click();
     await until('it goes on', async () => !(await api('GET', '/v1/schedules/nightly')).paused);
+    await page.getByRole('button', { name: 'start now' }).click();
+    await page.locator('.facts a.id', { hasText: 'nightly@' }).waitFor();
     await visit(page, 'objects');
     await page.getByRole('link', { name: 'signup/Signup@ada', exact: true }).click();
     await page.waitForSelector('main h1:has-text("signup/Signup@ada")');

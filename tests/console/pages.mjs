@@ -7,7 +7,7 @@ await populate();
 const browser = await open();
 const { page, faults } = browser;
 const text = (selector = 'main') => page.locator(selector).innerText();
-const PAGES = ['', 'executions/doc-1', 'executions/doc-1/journal', 'executions/doc-1/logs', 'executions/fan-1/tree', 'executions/run-1/graph', 'executions/broken-1', 'executions/declined-1', 'executions/pack-8', 'executions/trip-1/sagas', 'compare/doc-1/doc-2', 'inbox', 'promises/approval-7', 'modules', 'modules/approval', 'modules/approval/check', 'start/approval/approval', 'schedules', 'objects', 'objects/signup/Signup/ada', 'limits', 'limits/reports/report', 'events', 'tasks', 'tasks?state=pending', 'host'];
+const PAGES = ['', 'executions/doc-1', 'executions/doc-1/journal', 'executions/doc-1/logs', 'executions/fan-1/tree', 'executions/run-1/graph', 'executions/broken-1', 'executions/declined-1', 'executions/pack-8', 'executions/trip-1/sagas', 'executions/sum-1', 'executions/sum-1%2Fg%2F1', 'executions/early-1', 'schedules/each-second', 'compare/doc-1/doc-2', 'inbox', 'promises/approval-7', 'modules', 'modules/approval', 'modules/approval/check', 'start/approval/approval', 'schedules', 'objects', 'objects/signup/Signup/ada', 'limits', 'limits/reports/report', 'events', 'tasks', 'tasks?state=pending', 'host'];
 
 await checks({
   'the root of the host leads a browser to the console': async () => {
@@ -96,6 +96,41 @@ await checks({
       await step.filter({ hasText: 'acted' }).filter({ hasText: undid }).filter({ hasText: 'completed' }).waitFor();
     }
     assert.match(await page.locator('main > .command code').innerText(), /segno saga show trip-1/);
+  },
+
+  'an execution that continued as new shows its generations, and each leads to the others': async () => {
+    await visit(page, 'executions/sum-1');
+    const fact = page.locator('.facts div', { hasText: 'Generation' });
+    await fact.filter({ hasText: '3 of 3 of sum-1' }).waitFor();
+    assert.equal(await fact.getByRole('link', { name: 'newest' }).count(), 0, 'it is the newest');
+    await fact.getByRole('link', { name: 'earlier' }).click();
+    await fact.filter({ hasText: '2 of 3' }).waitFor();
+    await fact.getByRole('link', { name: 'earlier' }).click();
+    await fact.filter({ hasText: '1 of 3' }).waitFor();
+    await page.waitForURL(/sum-1%2Fg%2F1$/);
+    await until('its steps are there', async () => (await page.locator('.step').count()) > 2);
+    await fact.getByRole('link', { name: 'newest' }).click();
+    await page.waitForURL(/sum-1%2Fg%2F3$/);
+    await page.locator('.actions button', { hasText: 'signal' }).waitFor();
+  },
+
+  'what an execution never read is said where it ended, and in the list': async () => {
+    await visit(page, 'executions/early-1');
+    await page.locator('.why.warn', { hasText: 'never read 1 signal and the early promise never' }).waitFor();
+    await visit(page, '?prefix=early-1');
+    await page.locator('tr', { hasText: 'early-1' }).locator('.sub.warn', { hasText: '2 unread' }).waitFor();
+  },
+
+  'a schedule shows its next ten occurrences in both times, and what it skipped and why': async () => {
+    await visit(page, 'schedules');
+    await page.getByRole('link', { name: 'each-second', exact: true }).click();
+    await page.waitForURL(/schedules\/each-second$/);
+    const next = page.getByRole('table').filter({ hasText: 'In Europe/Berlin' }).locator('tbody tr');
+    await until('there are ten', async () => (await next.count()) === 10);
+    const [there, utc] = await next.first().locator('td').allInnerTexts();
+    const hours = (text) => Number(/[T ](\d\d):/.exec(text)[1]);
+    assert.ok([1, 2].includes((hours(there) - hours(utc) + 24) % 24), `${there} in Berlin is ${utc}`);
+    await page.getByRole('table').filter({ hasText: 'How many' }).locator('tr', { hasText: 'overlap' }).filter({ hasText: 'each-second@' }).waitFor();
   },
 
   'what recovery found is on the page of the host': async () => {

@@ -34,9 +34,22 @@ export async function populate() {
   // Its payment is refused, so what was booked before is given back.
   await start('trip-1', 'trip/trip', { traveller: 'Ada', city: 'Rome', nights: 2, payments: 'http://127.0.0.1:1' });
   await start('announce-1', 'flows/announce', 3);
+  // It hands over after each two of its signals.
+  await start('sum-1', 'herald/tally', [2, 0, null]);
+  for (let number = 0; number < 5; number += 1) await api('POST', '/v1/invocations/sum-1/signals', { name: 'add', payload: number });
+  // It ends by its promise, and makes another never; a signal comes before it begins.
+  await start('early-1', 'herald/relay', 0, { start_at_ms: Date.now() + 1500 });
+  await api('POST', '/v1/invocations/early-1/signals', { name: 'text', payload: 'nobody listens' });
+  for (const name of ['never', 'done']) await api('POST', `/v1/promises/early-1%2Fp%2F${name}/resolve`, { value: 7 });
+  // It is to be seen in two zones, and skips what comes while the last one goes on.
+  await api('POST', '/v1/schedules', { id: 'each-second', cron: '* * * * * *', zone: 'Europe/Berlin', target: 'hostile/behave', input: { name: 'Ada', times: 1 }, overlap: 'skip' });
   for (const [wanted, id] of Object.entries(IN_STATE)) await is(id, wanted);
   await is('fan-1', 'resolved');
   await is('trip-1', 'rejected');
   await is('announce-1', 'resolved');
+  await is('early-1', 'resolved');
+  await until('a third generation has begun', async () => (await api('GET', '/v1/invocations/sum-1')).generation?.generations === 3);
+  await until('an occurrence was skipped', async () => (await api('GET', '/v1/schedules/each-second')).skipped > 0);
+  await api('POST', '/v1/schedules/each-second/pause');
   await until('there are events', async () => (await api('GET', '/v1/events?limit=1')).events.length > 0);
 }

@@ -74,9 +74,10 @@ async fn run(script: &str, server: String, settings: &[(&str, &str)]) {
 /// A host with the modules that the scripts start.
 async fn host() -> TestHost {
     let host = TestHost::start(SEGNO).await;
-    for name in
-        ["hello", "approval", "fan-out", "auction", "signup", "reports", "trip", "hostile", "flows"]
-    {
+    for name in [
+        "hello", "approval", "fan-out", "auction", "signup", "reports", "trip", "hostile", "flows",
+        "herald",
+    ] {
         host.deploy(name, guests::component(name)).await;
     }
     host

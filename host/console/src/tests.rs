@@ -48,7 +48,8 @@ fn the_first_page_is_small_and_loads_every_module_at_once() {
         .iter()
         .map(|(digest, path)| asset(digest, path).unwrap_or_else(|| panic!("{path} is there")));
     let bytes: usize = files.map(|file| file.compressed().expect("it is a text").len()).sum();
-    assert!(bytes + page.len() < 100 * 1024, "{bytes} bytes");
+    // Every page of the console, loaded at once: about a second on a slow line (1 Mbit/s), and once for each version.
+    assert!(bytes + page.len() < 112 * 1024, "{bytes} bytes");
     let named: BTreeSet<&str> = loaded.iter().map(|(_, path)| path.as_str()).collect();
     for path in paths().filter(|path| path.ends_with("js")) {
         assert!(named.contains(path), "{path} is loaded with the page");

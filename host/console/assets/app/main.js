@@ -15,6 +15,7 @@ import { Module } from './pages/module.js';
 import { Check } from './pages/check.js';
 import { Compare } from './pages/compare.js';
 import { Start } from './pages/start.js';
+import { Schedule } from './pages/schedule.js';
 import { Schedules } from './pages/schedules.js';
 import { Objects, ObjectPage } from './pages/objects.js';
 import { Limits, LimitPage } from './pages/limits.js';
@@ -41,7 +42,7 @@ function Page({ at: { parts, query } }) {
     case 'start':
       return html`<${Start} key=${rest.join('/')} module=${id} name=${rest[1]} query=${query} />`;
     case 'schedules':
-      return html`<${Schedules} query=${query} />`;
+      return id === undefined ? html`<${Schedules} query=${query} />` : html`<${Schedule} key=${id} id=${id} />`;
     case 'objects':
       return rest.length < 3 ? html`<${Objects} query=${query} />` : html`<${ObjectPage} key=${rest.join('/')} module=${rest[0]} object=${rest[1]} of=${rest[2]} />`;
     case 'limits':

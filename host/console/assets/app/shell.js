@@ -1,6 +1,6 @@
 // What is around every page: the navigation, whether the host answers, light and dark.
 
-import { classes, html } from './dom.js';
+import { classes, html, useEffect, useRef } from './dom.js';
 import { access, logout, reachable } from './api.js';
 import { stream } from './live.js';
 import { Logo } from './logo.js';
@@ -38,6 +38,9 @@ export function Shell({ at, children }) {
   const entered = access.use();
   const isReachable = reachable.use();
   const here = { start: 'modules', promises: 'inbox', compare: 'executions' }[at.parts[0]] || at.parts[0] || 'executions';
+  // In a narrow window the navigation is one line that scrolls.
+  const pages = useRef(null);
+  useEffect(() => pages.current?.querySelector('.here')?.scrollIntoView({ block: 'nearest', inline: 'center' }), [here]);
   return html`
     <a class="skip" href="#main" onClick=${(event) => {
       event.preventDefault();
@@ -46,7 +49,7 @@ export function Shell({ at, children }) {
     <div class="shell">
       <aside>
         <${Link} to=${[]} class="brand" aria-label="Segno: executions"><${Logo} /> <span>Segno</span><//>
-        <nav aria-label="Pages">
+        <nav aria-label="Pages" ref=${pages}>
           ${PAGES.map(([name, title]) => html`<${Link} to=${name === 'executions' ? [] : [name]} class=${classes(here === name && 'here')} aria-current=${here === name ? 'page' : undefined}>${title}<//>`)}
         </nav>
         <div class="foot">

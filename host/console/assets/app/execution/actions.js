@@ -36,10 +36,10 @@ export function Replayed({ replay }) {
 
 const module = { name: 'module', label: 'Module', hint: 'A name or a digest; empty: the one that it began with' };
 
-/** The actions of this execution: name, whether it is one now, and its dialog. */
-function actionsOf({ invocation, described, onClose }) {
+/** The actions of this execution, or, with `over`, of a generation that handed over: name, whether it is one now, and its dialog. */
+function actionsOf({ invocation, over, described, onClose }) {
   const { id, state } = invocation;
-  const open = !isEnded(state);
+  const open = !isEnded(state) && !over;
   const base = (verb) => path`/v1/invocations/${id}/` + verb;
   const messages = (described?.messages || []).filter((message) => message.kind === 'signal');
   const handlers = described?.handlers || [];
@@ -58,24 +58,24 @@ function actionsOf({ invocation, described, onClose }) {
         fields=${[{ name: 'at', label: 'As of record', type: 'number', min: 1, hint: 'As it was when its journal had so many records; empty: now' }]}
         body=${(input, { at }) => ({ input, ...(at ? { at: Number(at) } : {}) })} line=${(input, { at }) => segno('query', id, handler.name, ...(input === null ? [] : [json(input)]), ...(at ? ['--at', at] : []))} show=${(answer) => html`<${Json} value=${answer.value} label="the answer" /><p class="soft">after ${answer.records} of ${answer.journal_len} records</p>`} onClose=${onClose} />`,
     })),
-    { name: 'continue …', fits: state === 'halted', primary: true, act: () => html`<${Act} title="Continue" about="It goes on from where it stopped; on another module if that repeats its journal." verb="Continue" to=${base('continue')} fields=${[module]}
+    { name: 'continue …', fits: state === 'halted' && !over, primary: true, act: () => html`<${Act} title="Continue" about="It goes on from where it stopped; on another module if that repeats its journal." verb="Continue" to=${base('continue')} fields=${[module]}
       body=${(_, texts) => (texts.module ? { module: texts.module } : {})} line=${(_, texts) => segno('continue', id, ...(texts.module ? ['--module', texts.module] : []))} onClose=${onClose} />` },
     { name: 'halt', fits: open && state !== 'halted', act: simple('halt', 'Halt', 'It stops at the next record, for a person to look at, until it is continued.') },
     { name: 'cancel', fits: open, act: simple('cancel', 'Cancel', 'It is asked to stop, and may clean up first.') },
     { name: 'kill', fits: open, danger: true, act: simple('kill', 'Kill', 'It ends at once, without cleaning up. What it called ends with it.', true) },
-    { name: 'release …', fits: state === 'acquired', act: () => html`<${Act} title="Release" about="Its task is taken from its holder and offered to others at once; what that one still writes is refused." verb="Release" to=${base('release')} body=${() => ({ version: invocation.version })} line=${() => segno('task', 'release', id, '--if-version', invocation.version)} onClose=${onClose} />` },
+    { name: 'release …', fits: state === 'acquired' && !over, act: () => html`<${Act} title="Release" about="Its task is taken from its holder and offered to others at once; what that one still writes is refused." verb="Release" to=${base('release')} body=${() => ({ version: invocation.version })} line=${() => segno('task', 'release', id, '--if-version', invocation.version)} onClose=${onClose} />` },
     { name: 'replay …', fits: invocation.journal_len > 0, act: () => html`<${Act} title="Replay" about="Its journal is run again and every record compared. Nothing is changed." verb="Replay" to=${base('replay')}
       fields=${[module, { name: 'at', label: 'Records', type: 'number', min: 1, hint: 'Only the first so many; empty: all' }]} body=${(_, texts) => ({ ...(texts.module ? { module: texts.module } : {}), ...(texts.at ? { at: Number(texts.at) } : {}) })}
       line=${(_, texts) => segno('replay', id, ...(texts.module ? ['--module', texts.module] : []), ...(texts.at ? ['--at', texts.at] : []))} show=${(replay) => html`<${Replayed} replay=${replay} />`} onClose=${onClose} />` },
     { name: 'fork …', fits: invocation.journal_len > (isEnded(state) ? 1 : 0) && invocation.target.startsWith('wasm:'), act: () => html`<${Fork} invocation=${invocation} onClose=${onClose} />` },
-    { name: 'restart …', fits: true, act: () => html`<${Act} title="Restart" about="Its function is started once more, as another execution with the same input, labels and time limit." verb="Restart" to=${base('restart')}
+    { name: 'restart …', fits: !over, act: () => html`<${Act} title="Restart" about="Its function is started once more, as another execution with the same input, labels and time limit." verb="Restart" to=${base('restart')}
       fields=${[{ name: 'id', label: 'Id', hint: `Empty: ${id.slice(0, 60)}-r1, or the next that is free` }, { ...module, hint: 'Empty: what its name stands for now' }]}
       body=${(_, texts) => Object.fromEntries(Object.entries(texts).filter(([, text]) => text))} line=${(_, texts) => segno('restart', id, ...(texts.id ? ['--id', texts.id] : []), ...(texts.module ? ['--module', texts.module] : []))}
       onClose=${(done, answer) => {
         onClose(done);
         if (done && answer) go(address(['executions', answer.id]));
       }} />` },
-    { name: 'remove …', fits: !open, danger: true, act: () => html`<${Act} title="Remove" about="It is forgotten, with everything that it made. Its id begins anew then." verb="Remove" danger send=${remove} to=${path`/v1/invocations/${id}`} line=${() => segno('remove', id)} onClose=${(done) => {
+    { name: 'remove …', fits: !open && !over, danger: true, act: () => html`<${Act} title="Remove" about="It is forgotten, with everything that it made. Its id begins anew then." verb="Remove" danger send=${remove} to=${path`/v1/invocations/${id}`} line=${() => segno('remove', id)} onClose=${(done) => {
       // There is nothing left to read again.
       if (done) go(address([]));
       else onClose(false);
@@ -96,13 +96,13 @@ export function Signal({ id, known, onClose }) {
   <//>`;
 }
 
-export function Actions({ invocation, described, onDone }) {
+export function Actions({ invocation, over, described, onDone }) {
   const [open, setOpen] = useState(null);
   const onClose = (done) => {
     setOpen(null);
     if (done) onDone();
   };
-  const actions = actionsOf({ invocation, described, onClose });
+  const actions = actionsOf({ invocation, over, described, onClose });
   const current = actions.find((action) => action.name === open);
   return html`<div class="actions" role="group" aria-label="Actions">
     ${actions.map((action) => html`<button type="button" key=${action.name} class=${action.danger ? 'quiet-danger' : action.primary ? 'primary' : ''} onClick=${() => setOpen(action.name)}><${Text} text=${action.name} most=${40} /></button>`)}

@@ -5,9 +5,10 @@ import { classes, html } from '../dom.js';
 import { get, path } from '../api.js';
 import { useRead } from '../read.js';
 import { Facts, Reading, Table } from '../parts.js';
+import { Link } from '../route.js';
 import { State, tone } from '../state.js';
-import { Elapsed, Time } from '../time.js';
-import { count, Id, Text } from '../text.js';
+import { absolute, Elapsed, length } from '../time.js';
+import { count, Text } from '../text.js';
 
 /** More nodes than this are only a table. */
 const DRAWN = 300;
@@ -18,24 +19,24 @@ export function Graph({ id, version }) {
   return html`<${Reading} of=${run}>${(data) => html`
     <${Facts} facts=${[['Plan', data.name], ['At once', data.max_parallel], ['Nodes', count(data.nodes.length, 'node') + (data.next ? ', the first of more' : '')], ...Object.entries(data.counts).map(([state, number]) => [html`<${State} state=${state} />`, number.toLocaleString()])]} />
     ${data.nodes.length <= DRAWN && html`<${Drawing} nodes=${data.nodes} />`}
-    <${Table} label="Nodes" columns=${['Node', 'Does', 'State', 'Took', 'Needs']}>
+    <${Table} label="Nodes" columns=${['Node', 'Does', 'State', { name: 'Took', class: 'num' }, 'Needs']}>
       ${data.nodes.slice(0, 2000).map((node) => html`<tr key=${node.name}>
-        <td>${node.promise ? html`<${Id} id=${node.promise} most=${60} />` : html`<${Text} text=${node.name} most=${60} />`}</td>
+        <td class="main">${node.promise ? html`<${Link} to=${[node.what.startsWith('signal ') ? 'promises' : 'executions', node.promise]}><${Text} text=${node.name} most=${60} /><//>` : html`<${Text} text=${node.name} most=${60} />`}</td>
         <td><${Text} text=${node.what} most=${80} /></td>
         <td><${State} state=${node.state} />${node.attempt > 0 && html` <span class="soft">attempt ${node.attempt + 1}</span>`}${node.failure && html`<div class="sub bad"><${Text} text=${`${node.failure.code}: ${node.failure.message}`} most=${160} /></div>`}</td>
         <td class="num">${node.started_at_ms && html`<${Elapsed} from=${node.started_at_ms} until=${node.settled_at_ms} />`}</td>
         <td class="soft"><${Text} text=${node.needs.join(', ')} most=${120} /></td></tr>`)}
     <//>
-    <${History} id=${id} version=${version} />`}<//>`;
+    <${History} id=${id} version=${version} began=${data.created_at_ms} />`}<//>`;
 }
 
 /** What happened to the nodes, in the order in which it was written. */
-function History({ id, version }) {
+function History({ id, version, began }) {
   const history = useRead((signal) => get(path`/v1/graphs/${id}/history`, { limit: 2000 }, signal), [id, version]);
-  return html`<${Reading} of=${history}>${(data) => data.facts.length > 0 && html`<h3>History${data.next && html` <span class="soft">the first ${data.facts.length.toLocaleString()}</span>`}</h3>
-    <${Table} label="History" columns=${['When', 'Node', 'Attempt', 'State']}>
-      ${data.facts.map((fact) => html`<tr key=${`${fact.node} ${fact.attempt} ${fact.state}`}>
-        <td><${Time} at=${fact.at_ms} /></td>
+  return html`<${Reading} of=${history}>${(data) => data.facts.length > 0 && html`<h2>History${data.next && html` <span class="soft">the first ${data.facts.length.toLocaleString()}</span>`}</h2>
+    <${Table} label="History" columns=${[{ name: 'After', class: 'num' }, 'Node', { name: 'Attempt', class: 'num' }, 'State']}>
+      ${data.facts.map((fact) => html`<tr key=${`${fact.node} ${fact.attempt} ${fact.state} ${fact.at_ms}`}>
+        <td class="num" title=${absolute(fact.at_ms)}>+${length(fact.at_ms - began)}</td>
         <td><${Text} text=${fact.node} most=${60} /></td>
         <td class="num">${fact.attempt + 1}</td>
         <td><${State} state=${fact.state} />${fact.reset && html` <span class="soft">${fact.reset === 'failed' ? 'the attempt failed' : 'the attempt was cancelled'}</span>`}</td></tr>`)}

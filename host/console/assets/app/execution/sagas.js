@@ -16,7 +16,7 @@ export function Sagas({ id, version, onDone }) {
   return html`<${Reading} of=${sagas}>${(page) => html`
     ${page.items.map((saga) => html`<section key=${saga.name}><h2><${Text} text=${saga.name} /> <span class=${['failed', 'unclear'].includes(saga.state) ? 'bad' : 'soft'}>${WORDS[saga.state]}</span></h2>
       <${Table} label=${`Steps of ${saga.name}`} columns=${['Step', 'Function', 'State', 'Undone by', 'Undoing']}>
-        ${saga.steps.map((step) => html`<tr><td class="num"><${Id} id=${step.id} most=${50} /></td><td><${Text} text=${step.function || 'HTTP request'} /></td>
+        ${saga.steps.map((step) => html`<tr><td class="main"><${Id} id=${step.id} most=${50} /></td><td><${Text} text=${step.function || 'HTTP request'} /></td>
           <td>${step.state}${step.question && html`<div class="sub">${[true, false].map((acted) => html`<button type="button" onClick=${() => ask({ saga, step, acted })}>${acted ? 'it acted' : 'it did not act'}</button> `)}</div>`}</td>
           <td><${Text} text=${target(step.compensate)} most=${60} /></td>
           <td>${step.undo ? html`<${Id} id=${step.undo.id} most=${50} /> ${step.undo.state}${step.undo.failure && html`<div class="sub bad"><${Text} text=${step.undo.failure.message} /></div>`}` : step.registered ? 'if need be' : ''}</td></tr>`)}

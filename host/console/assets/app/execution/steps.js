@@ -4,13 +4,14 @@
 import { absolute } from '../time.js';
 
 /** Commands that are done when they are recorded. */
-const INSTANT = new Set(['send', 'settle', 'cancel', 'publish', 'set-state', 'clear-state', 'clear-all-state', 'settle-object-promise', 'signal', 'get-state', 'state-keys', 'peek', 'peek-object-promise']);
+const INSTANT = new Set(['send', 'settle', 'cancel', 'publish', 'set-state', 'clear-state', 'clear-all-state', 'settle-object-promise', 'signal', 'get-state', 'state-keys', 'peek', 'peek-object-promise', 'unread', 'continue-as-new']);
 
 /** What a command does, in short. */
 function title(record) {
   const name = record.name || '';
   const until = record.request?.until_ms;
   if (record.command === 'sleep' && until) return `until ${absolute(until)}`;
+  if (record.command === 'unread') return `${name} signal${name === '1' ? '' : 's'}`;
   return name;
 }
 

@@ -29,7 +29,8 @@ function standing(step, node) {
 }
 
 export function Timeline({ invocation, records, nodes, complete, onMore }) {
-  const ended = invocation.settled_at_ms;
+  // A generation ends with its journal, the first one before its promise settles.
+  const ended = invocation.settled_at_ms ?? (invocation.generation?.next && records.at(-1)?.at_ms);
   const { steps, from, until: last } = useMemo(() => stepsOf(invocation.id, records, ended), [records, ended]);
   // What is open grows to the right: once a second while it is shown, and not with each drawing.
   const [now, tick] = useState(Date.now());
@@ -212,6 +213,7 @@ function StepDetail({ owner, step, node, onClose }) {
   return html`<section class="detail" aria-label="The step">
     <header><h2>${step.index !== undefined && `#${step.index} `}${step.kind} <${Text} text=${step.title} most=${120} /></h2><button type="button" class="close" aria-label="Close" onClick=${onClose}>×</button></header>
     ${step.promise && html`<p><${Id} id=${step.promise} />${node && html` is ${node.state}${node.attempt > 0 ? `, after ${count(node.attempt, 'failed attempt')}` : ''}${node.retry_at_ms > Date.now() ? `; the next comes ${relative(node.retry_at_ms)}` : ''}.`}</p>`}
+    ${node?.attempt_error && html`<p class="warn">The last failed attempt: <${Text} text=${node.attempt_error} most=${600} more /></p>`}
     ${node?.error && html`<p class="warn"><${Text} text=${node.error} most=${600} more /></p>`}
     <${RecordDetail} record=${step.record} owner=${owner} />
     ${step.outcome && html`<${RecordDetail} record=${step.outcome} />`}

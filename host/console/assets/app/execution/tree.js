@@ -52,6 +52,7 @@ function Node({ node }) {
       ${node.attempt > 0 && html`<span class="warn">${count(node.attempt, 'failed attempt')}${node.retry_at_ms > Date.now() ? `, the next ${relative(node.retry_at_ms)}` : ''}</span>`}
       ${node.holder && html`<span class="soft">held by <${Text} text=${node.holder} most=${40} /></span>`}
       ${waits.length > 0 && html`<span class="soft">waits for ${waits.map((id, at) => html`${at > 0 && ', '}<${Text} text=${id} most=${40} />`)}${node.waits_more && ', …'}</span>`}
+      ${node.attempt_error && html`<div class="sub warn">the last: <${Text} text=${node.attempt_error} most=${200} /></div>`}
       ${node.error && html`<div class="sub bad"><${Text} text=${node.error} most=${200} /></div>`}
       ${node.left_out > 0 && html`<div class="sub soft">${count(node.left_out, 'further call')}</div>`}
     </li>`;

@@ -71,7 +71,7 @@ function Sides({ both }) {
       ${row('Outcome', (it) => (it.failure ? html`<span class="bad"><${Text} text=${`${it.failure.code}: ${it.failure.message}`} most=${300} /></span>` : it.output !== undefined && json(it.output)))}
     <//>
     <h2>Journals</h2>
-    <p class="soft">${first === all ? `All ${count(all, 'record')} say the same.` : `The first ${count(first, 'record')} say the same; they differ from record ${first} on.`} Times and the executions' own ids are not compared.${both.some(({ more }) => more) && ` Only the first ${MOST.toLocaleString()} records are.`}</p>
+    <p class="soft">${first === all ? `All ${count(all, 'record')} say the same.` : first ? `The first ${count(first, 'record')} say the same; they differ from record ${first} on.` : 'They differ from the first record on.'} Times and the executions' own ids are not compared.${both.some(({ more }) => more) && ` Only the first ${MOST.toLocaleString()} records are.`}</p>
     <${Table} label="Records" class="compare" columns=${[{ name: '#', class: 'num' }, ...ids.map((id) => html`<${Text} text=${id} most=${40} />`)]}>
       ${Array.from({ length: Math.min(all, shown) }, (_, at) => html`<tr key=${at} class=${classes('row', selected === at && 'selected', at === first && 'first-difference', at > first && differs(at) && 'differs')} onClick=${() => select(selected === at ? undefined : at)}>
         <td class="num soft">${at}</td>${both.map((side) => cell(side, at))}</tr>`)}

@@ -41,7 +41,7 @@ export function Events({ query }) {
       ${events.length > 0 && html`<div class="bar"><button type="button" disabled=${!selected.size} onClick=${acknowledge} title="They are not read or posted again">acknowledge ${selected.size > 0 && selected.size}</button><span class="soft">${count(events.length, 'event')} shown</span></div>
       <${Table} label="Events" columns=${['', 'Topic', 'Published by', 'Data', { name: 'When', class: 'time' }]}>
         ${events.map((event) => html`<tr key=${event.id}><td class="narrow"><input type="checkbox" aria-label=${`Select ${event.id}`} checked=${selected.has(event.id)} onChange=${() => toggle(event.id)} /></td>
-          <td><span class="tag"><${Text} text=${event.type} most=${60} /></span></td><td><${Id} id=${event.subject} most=${60} /></td>
+          <td class=${event.type.length < 24 && 'nowrap'}><span class="tag"><${Text} text=${event.type} most=${60} /></span></td><td><${Id} id=${event.subject} most=${60} /></td>
           <td class="main"><details><summary class="mono"><${Text} text=${oneLine(event.data ?? event.data_base64, 100)} /></summary><${Json} value=${event} label="the event" /></details></td><td class="time"><${Time} at=${Date.parse(event.time)} /></td></tr>`)}<//>`}`}<//>
     <${Command} line=${segno('events', ...(query.topic ? ['--topic', query.topic] : []))} />`;
 }

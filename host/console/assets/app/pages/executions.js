@@ -199,7 +199,7 @@ function Row({ item, query, selected, onToggle }) {
       ${note && html`<div class=${classes('sub', item.state === 'halted' ? 'warn' : 'soft')}><${Text} text=${`${note.kind}: ${note.message}`} most=${140} /></div>`}
       ${failure && html`<div class=${classes('sub', item.state === 'cancelled' ? 'soft' : 'bad')}><${Text} text=${`${failure.code}: ${failure.message}`} most=${140} /></div>`}</td>
     <td class="what"><${Text} text=${name} most=${60} /></td>
-    <td class="how"><${State} state=${item.state} killed=${item.killed} />${item.attempt > 0 && html`<div class="sub warn">${count(item.attempt, 'failed attempt')}</div>`}</td>
+    <td class="how"><${State} state=${item.state} killed=${item.killed} />${item.attempt > 0 && html`<div class="sub warn">${count(item.attempt, 'failed attempt')}</div>`}${item.settled_at_ms && item.unread > 0 && html`<div class="sub warn" title="Signals, and promises that were settled early, that it never read">${item.unread} unread</div>`}</td>
     <td class="time"><${Time} at=${item.created_at_ms} /></td>
     <td class="num">${item.settled_at_ms || item.state === 'acquired' ? html`<${Elapsed} from=${item.created_at_ms} until=${item.settled_at_ms} />` : html`<span class="soft">–</span>`}</td>
     <td class="wide-only">${Object.entries(item.labels || {}).slice(0, 4).map(([key, value]) => html`<${Link} to=${[]} query=${{ ...query, label: `${key}=${value}` }} class="tag"><${Text} text=${`${key}=${value}`} most=${40} /><//>`)}</td>

@@ -49,7 +49,7 @@ export function LimitPage({ module, name }) {
     of.again();
   };
   return html`<${Reading} of=${of}>${(limit) => html`<${Heading} title=${full}><span class="id"><${Text} text=${full} /></span><//>
-    <p class="lead"><${Text} text=${words(limit.rule)} />${limit.source && html` <span class="soft">says the ${limit.source}</span>`}</p>
+    <p class="lead"><${Text} text=${words(limit.rule)} />${limit.source && html` <span class="soft">(set by the ${limit.source})</span>`}</p>
     <div class="actions"><button type="button" onClick=${() => ask('set')}>set …</button>${limit.source === 'operator' && html`<button type="button" onClick=${() => ask('clear')}>back to the module’s …</button>`}</div>
     <${Facts} facts=${[['Run', limit.running.toLocaleString()], ['Wait', limit.waiting.toLocaleString()], limit.tokens !== undefined && ['Tokens', limit.tokens], limit.next_token_at_ms && ['Next token', relative(limit.next_token_at_ms)]]} />
     ${limit.rule && html`<${Json} value=${limit.rule} label="the rule" />`}

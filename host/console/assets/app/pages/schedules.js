@@ -4,7 +4,6 @@ import { html, useMemo, useState } from '../dom.js';
 import { get, path, post, remove } from '../api.js';
 import { Command, segno } from '../command.js';
 import { Act } from '../execution/act.js';
-import { Json } from '../json.js';
 import { throttled, useChanges } from '../live.js';
 import { Empty, Failed, Heading, Reading, Table } from '../parts.js';
 import { useRead } from '../read.js';
@@ -42,7 +41,7 @@ export function Schedules({ query }) {
       ${!items.length && html`<${Empty}>There is no schedule.<//>`}
       ${items.length > 0 && html`<${Table} label="Schedules" columns=${['Schedule', 'When', 'Starts', 'Next', 'Last', '']}>
         ${items.map((schedule) => html`<tr key=${schedule.id}>
-          <td class="main"><strong><${Text} text=${schedule.id} most=${80} /></strong>${schedule.paused && html` <span class="tag warn">paused</span>`}${schedule.problem && html`<div class="sub bad"><${Text} text=${schedule.problem} most=${300} /></div>`}${schedule.skipped > 0 && html`<div class="sub soft">${schedule.skipped} skipped</div>`}${(schedule.skips || []).map((skip) => html`<div class="sub soft">${skip.count} ${skip.reason}, last <${Time} at=${skip.last_at_ms} />: <${Text} text=${skip.detail} most=${200} /></div>`)}<details><summary>input and template</summary><${Json} value=${{ input: schedule.input, invocation_id: schedule.invocation_id, overlap: schedule.overlap, labels: schedule.labels }} label="the schedule" /></details></td>
+          <td class="main"><${Id} id=${schedule.id} to="schedules" most=${80} />${schedule.paused && html` <span class="tag warn">paused</span>`}${schedule.problem && html`<div class="sub bad"><${Text} text=${schedule.problem} most=${300} /></div>`}${schedule.skipped > 0 && html`<div class="sub soft">${schedule.skipped} skipped</div>`}</td>
           <td><code><${Text} text=${schedule.cron} /></code><div class="sub soft"><${Text} text=${schedule.zone} />${schedule.jitter_ms && `, up to ${length(schedule.jitter_ms)} later`}</div></td><td><${Text} text=${target(schedule.target)} most=${60} /></td>
           <td class="time">${schedule.paused ? html`<span class="soft">when it goes on</span>` : schedule.next_at_ms ? html`<${Time} at=${schedule.next_at_ms} />` : 'never'}</td>
           <td class="time">${schedule.last_at_ms && html`<${Time} at=${schedule.last_at_ms} />`}${schedule.last_id && html`<div class="sub"><${Id} id=${schedule.last_id} most=${40} />${schedule.last && html` <${State} state=${schedule.last.state} />`}</div>`}</td>
