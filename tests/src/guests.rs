@@ -48,7 +48,7 @@ pub fn build_into(folders: &[impl AsRef<Path>], target: &Path) -> Vec<Arc<[u8]>>
 fn compile(crates: &[crate_build::WorkflowCrate], target: Option<&Path>) -> Vec<Arc<[u8]>> {
     let say = |message: &str| eprintln!("{message}");
     let directory = &crates.first().expect("there is something to build").directory;
-    let request = toolchain::Request::from_environment(directory, true)
+    let request = toolchain::ToolchainRequest::from_environment(directory, true)
         .unwrap_or_else(|error| panic!("{error}"));
     let toolchain = toolchain::find(&request, &say).unwrap_or_else(|error| panic!("{error}"));
     let options = crate_build::BuildOptions {

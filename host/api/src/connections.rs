@@ -34,7 +34,7 @@ enum Doing {
 }
 
 /// The phase of one connection, and its start.
-pub(super) struct Mark {
+pub(super) struct ConnectionMark {
     clock: Arc<dyn Clock>,
     doing: AtomicU8,
     since_ms: AtomicU64,
@@ -58,7 +58,7 @@ struct Open {
 
 struct Entry {
     peer: IpAddr,
-    mark: Arc<Mark>,
+    mark: Arc<ConnectionMark>,
     for_health: bool,
 }
 
@@ -66,12 +66,12 @@ struct Entry {
 pub(super) struct Entered {
     connections: Arc<Connections>,
     number: u64,
-    pub(super) mark: Arc<Mark>,
+    pub(super) mark: Arc<ConnectionMark>,
     /// Whether only health checks are answered.
     pub(super) for_health: bool,
 }
 
-impl Mark {
+impl ConnectionMark {
     pub(super) fn new(clock: Arc<dyn Clock>) -> Arc<Self> {
         let since_ms = AtomicU64::new(elapsed_ms(&*clock));
         let doing = AtomicU8::new(Doing::Idle as u8);
@@ -132,7 +132,7 @@ impl Connections {
     /// Accepts a connection. Another may have to end for it.
     pub(super) fn enter(self: &Arc<Self>, from: IpAddr) -> Entered {
         let peer = peer(from);
-        let mark = Mark::new(self.clock.clone());
+        let mark = ConnectionMark::new(self.clock.clone());
         let mut open = self.open();
         let others = open.entries.values().filter(|entry| !entry.for_health);
         let of_peer = others.clone().filter(|entry| entry.peer == peer).count();

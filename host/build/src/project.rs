@@ -124,7 +124,7 @@ fn build_crate(
     options: ProjectOptions,
     progress: &dyn Progress,
 ) -> Result<Built, ProjectError> {
-    let request = toolchain::Request::from_environment(&one.directory, options.prepare)?;
+    let request = toolchain::ToolchainRequest::from_environment(&one.directory, options.prepare)?;
     let toolchain = toolchain::find(&request, progress)?;
     let shared = crate_build::shared()?;
     let options = BuildOptions {

@@ -7,7 +7,7 @@ use segno_build::{
     Language, Progress,
     crate_build::{self, BuildError, BuildOptions},
     template::{self, TemplateError},
-    toolchain::{self, Request, ToolchainError},
+    toolchain::{self, ToolchainError, ToolchainRequest},
 };
 
 /// The name of the example, and the alias under which the demo deploys it.
@@ -49,7 +49,7 @@ pub fn build(folder: &Path, progress: &dyn Progress) -> Result<Vec<u8>, ExampleE
         None => unpack(folder)?,
     };
     progress.step("finding a compiler for WebAssembly");
-    let request = Request::from_environment(&directory, true)?;
+    let request = ToolchainRequest::from_environment(&directory, true)?;
     let toolchain = toolchain::find(&request, progress)?;
     progress.step(&format!("building {} with {}", directory.display(), toolchain.version));
     let shared = crate_build::shared().ok();

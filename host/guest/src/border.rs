@@ -9,8 +9,8 @@ use segno_core::json;
 use super::{
     Stop,
     commands::{
-        Call, ContinueAsNew, GuestCommand, Http, Publish, Send, SendSignal, SetState, Settle,
-        SettleObjectPromise, StepCommand,
+        Call, ContinueAsNew, GuestCommand, Http, Publish, Send, SetState, Settle,
+        SettleObjectPromise, SignalInvocation, StepCommand,
     },
     contract::{CallOptions, Failure, Outcome, Payload, RetryOptions},
 };
@@ -63,7 +63,7 @@ impl GuestCommand {
             Self::SetState(SetState { name, value }) => {
                 is_json(value, || format!("value of state `{name}`"))
             }
-            Self::SendSignal(SendSignal { name, payload, .. }) => {
+            Self::SendSignal(SignalInvocation { name, payload, .. }) => {
                 is_json(payload, || format!("value of signal `{name}`"))
             }
             Self::ContinueAsNew(ContinueAsNew { input, .. }) => {

@@ -51,9 +51,9 @@ pub enum GuestCommand {
     /// Settles a promise of its object.
     SettleObjectPromise(SettleObjectPromise),
     /// Sends another invocation a signal.
-    SendSignal(SendSignal),
+    SendSignal(SignalInvocation),
     /// Says which signals were never read.
-    Unread(Unread),
+    Unread(UnreadSignals),
     /// Ends, and has another generation go on.
     ContinueAsNew(ContinueAsNew),
 }
@@ -209,7 +209,7 @@ pub struct SettleObjectPromise {
 
 /// The arguments of [`GuestCommand::SendSignal`].
 #[derive(Debug, Clone, PartialEq)]
-pub struct SendSignal {
+pub struct SignalInvocation {
     /// To which invocation.
     pub invocation: String,
     /// The name of the signal.
@@ -220,7 +220,7 @@ pub struct SendSignal {
 
 /// The arguments of [`GuestCommand::Unread`].
 #[derive(Debug, Clone, PartialEq)]
-pub struct Unread {
+pub struct UnreadSignals {
     /// Which, by number, ascending.
     pub signals: Vec<u32>,
 }
@@ -257,10 +257,10 @@ impl GuestCommand {
             Self::SettleObjectPromise(SettleObjectPromise { name, outcome }) => {
                 name.len() + outcome_size(outcome)
             }
-            Self::SendSignal(SendSignal { invocation, name, payload }) => {
+            Self::SendSignal(SignalInvocation { invocation, name, payload }) => {
                 invocation.len() + name.len() + size(payload)
             }
-            Self::Unread(Unread { signals }) => size_of_val(signals.as_slice()),
+            Self::Unread(UnreadSignals { signals }) => size_of_val(signals.as_slice()),
             Self::ContinueAsNew(ContinueAsNew { input, .. }) => size(input),
         }
     }
@@ -305,5 +305,5 @@ variants! {
     GetState: GetState, StateNames: StateNames, SetState: SetState, ClearState: ClearState,
     ClearAllState: ClearAllState, WaitObjectPromise: WaitObjectPromise,
     PeekObjectPromise: PeekObjectPromise, SettleObjectPromise: SettleObjectPromise,
-    SendSignal: SendSignal, Unread: Unread, ContinueAsNew: ContinueAsNew
+    SendSignal: SignalInvocation, Unread: UnreadSignals, ContinueAsNew: ContinueAsNew
 }

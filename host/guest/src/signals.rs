@@ -4,7 +4,7 @@ use super::{
     Payload,
     activity::{ActivityState, for_workflows},
     bindings::segno::workflow::{generations, signals},
-    commands::{ContinueAsNew, SendSignal, Unread},
+    commands::{ContinueAsNew, SignalInvocation, UnreadSignals},
     contract::size,
     trap::Halt,
     workflow::WorkflowState,
@@ -18,7 +18,7 @@ impl signals::Host for WorkflowState {
         payload: Payload,
     ) -> wasmtime::Result<u32> {
         self.check(size(&payload), || format!("signal `{name}` to `{invocation}`"))?;
-        self.command(SendSignal { invocation, name, payload })
+        self.command(SignalInvocation { invocation, name, payload })
     }
 
     fn unread(&mut self, signals: Vec<u32>) -> wasmtime::Result<()> {
@@ -28,7 +28,7 @@ impl signals::Host for WorkflowState {
         }
         match signals.is_empty() {
             true => Ok(()),
-            false => self.command(Unread { signals }).map(drop),
+            false => self.command(UnreadSignals { signals }).map(drop),
         }
     }
 }

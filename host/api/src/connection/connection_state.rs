@@ -12,13 +12,13 @@ use std::{
 
 use hyper::body::{Body, Frame, SizeHint};
 
-use crate::connections::Mark;
+use crate::connections::ConnectionMark;
 
 /// The state of one connection. All events come from the task that has the connection, except the
 /// ends of bodies, which may be read elsewhere.
 pub(super) struct ConnectionState {
     /// The phase of the connection, for the listener that makes room.
-    mark: Arc<Mark>,
+    mark: Arc<ConnectionMark>,
     /// Number of requests and answers that began and have not ended.
     open: AtomicUsize,
     /// Whether an answer may still be in the library's buffers.
@@ -32,7 +32,7 @@ pub(super) struct ConnectionState {
 }
 
 impl ConnectionState {
-    pub(super) fn new(mark: Arc<Mark>) -> Self {
+    pub(super) fn new(mark: Arc<ConnectionMark>) -> Self {
         Self {
             mark,
             open: AtomicUsize::new(0),

@@ -44,7 +44,7 @@ use self::{
 use super::{
     Api,
     admission::{AdmissionTicket, FIRST_BYTE_TIMEOUT},
-    connections::Mark,
+    connections::ConnectionMark,
 };
 
 /// How long a connection may be idle.
@@ -62,7 +62,7 @@ const BUFFER: usize = 64 * 1024;
 pub struct EndsWithClient;
 
 /// Answers requests on a connection, until the connection ends or the host stops.
-pub(super) async fn answer(stream: TcpStream, router: Router, api: Api, mark: Arc<Mark>) {
+pub(super) async fn answer(stream: TcpStream, router: Router, api: Api, mark: Arc<ConnectionMark>) {
     let mut between = Some(IdleConnection { stream, ahead: Bytes::new(), mark });
     while let Some(waiting) = between.take() {
         match waiting.pass(&api).await {
@@ -81,7 +81,7 @@ struct IdleConnection {
     stream: TcpStream,
     /// Bytes of the next request that were read already.
     ahead: Bytes,
-    mark: Arc<Mark>,
+    mark: Arc<ConnectionMark>,
 }
 
 impl IdleConnection {

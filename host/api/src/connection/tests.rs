@@ -28,7 +28,7 @@ impl Scene {
         let address = listener.local_addr().expect("an address");
         let client = TcpStream::connect(address).await.expect("a connection");
         let (stream, _) = listener.accept().await.expect("a connection");
-        let mark = Mark::new(world.api.host.env.clock.clone());
+        let mark = ConnectionMark::new(world.api.host.env.clock.clone());
         let between = IdleConnection { stream, ahead: Bytes::new(), mark };
         (Self { routes: router(world.api.clone()), world, client }, between)
     }

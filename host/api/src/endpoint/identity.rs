@@ -72,7 +72,7 @@ struct Head {
 }
 
 #[derive(Deserialize)]
-struct Claims {
+struct IdentityClaims {
     aud: Audience,
     nbf: i64,
     exp: i64,
@@ -136,7 +136,7 @@ impl Identity {
         if !self.keys.iter().any(is_of) {
             return Err(Refused::Signature);
         }
-        let claims: Claims = read(claims)?;
+        let claims: IdentityClaims = read(claims)?;
         let for_path = match &claims.aud {
             Audience::One(one) => one == path,
             Audience::Some(some) => some.iter().any(|one| one == path),

@@ -44,7 +44,7 @@ const RETRY_OF: &str = "retry-of";
 /// A [`StartGraph`] in which the plan is as it was written: keys that come twice are told.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Request {
+pub struct GraphRequest {
     #[serde(default)]
     id: Option<String>,
     plan: Plan,
@@ -69,7 +69,7 @@ pub struct Request {
 )]
 pub async fn check(
     State(api): State<Api>,
-    PlanBody(request, _room): PlanBody<Request>,
+    PlanBody(request, _room): PlanBody<GraphRequest>,
 ) -> Result<Json<GraphChecked>, ApiError> {
     let plan = api.checked(&request).await?;
     let depths = plan.topology().depths();
@@ -94,7 +94,7 @@ pub async fn check(
 pub async fn start(
     State(api): State<Api>,
     headers: HeaderMap,
-    PlanBody(request, _room): PlanBody<Request>,
+    PlanBody(request, _room): PlanBody<GraphRequest>,
 ) -> Result<(StatusCode, Json<GraphStarted>), ApiError> {
     let plan = api.checked(&request).await?;
     let id = match request.id {
@@ -236,7 +236,7 @@ impl Run<'_> {
 
 impl Api {
     /// The plan of a request, with what the request changes of it.
-    async fn checked(&self, request: &Request) -> Result<CheckedPlan, ApiError> {
+    async fn checked(&self, request: &GraphRequest) -> Result<CheckedPlan, ApiError> {
         let mut plan = request.plan.check().map_err(bad_plan)?;
         if let Some(most) = request.max_parallel {
             let most = u32::try_from(most).ok().filter(|most| (1..=MAX_PARALLEL).contains(most));

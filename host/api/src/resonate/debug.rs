@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value as Json, json};
 
 use super::{
-    envelope::{Answer, Request},
+    envelope::{Answer, ResonateRequest},
     handler::Resonate,
     protocol_error::ProtocolError,
     wire,
@@ -25,7 +25,10 @@ struct Tick {
 }
 
 /// Answers a debug operation.
-pub(super) async fn answer(front: &Resonate, request: &Request) -> Result<Answer, ProtocolError> {
+pub(super) async fn answer(
+    front: &Resonate,
+    request: &ResonateRequest,
+) -> Result<Answer, ProtocolError> {
     request.may_all()?;
     let Some(clock) = &front.settings.debug else {
         return Err(ProtocolError::forbidden(
@@ -44,7 +47,7 @@ pub(super) async fn answer(front: &Resonate, request: &Request) -> Result<Answer
 }
 
 /// Carries out everything that is due at an instant, as the host's own duties would.
-async fn tick(front: &Resonate, request: &Request) -> Result<Answer, ProtocolError> {
+async fn tick(front: &Resonate, request: &ResonateRequest) -> Result<Answer, ProtocolError> {
     let Tick { time } = request.read()?;
     if named_time(request)?.is_some_and(|named| named.0 != time) {
         return Err(ProtocolError::bad("`time` differs from `resonate:debug_time`"));
@@ -125,7 +128,7 @@ async fn snap(front: &Resonate) -> Result<Answer, ProtocolError> {
 /// 400: the time is invalid.
 pub(super) async fn at<'a>(
     front: &'a Resonate,
-    request: &Request,
+    request: &ResonateRequest,
 ) -> Result<Option<Named<'a>>, ProtocolError> {
     let Some(clock) = &front.settings.debug else { return Ok(None) };
     let named = named_time(request)?;
@@ -134,7 +137,7 @@ pub(super) async fn at<'a>(
     Ok(Some(Named { front, _turn: turn }))
 }
 
-fn named_time(request: &Request) -> Result<Option<Timestamp>, ProtocolError> {
+fn named_time(request: &ResonateRequest) -> Result<Option<Timestamp>, ProtocolError> {
     const FIELD: &str = "`head.resonate:debug_time`";
     let Some(named) = &request.debug_time else { return Ok(None) };
     let number = serde_json::from_str(named.get())

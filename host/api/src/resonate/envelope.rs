@@ -27,7 +27,7 @@ pub const VERSION: &str = "2026-04-01";
 
 /// A request with a valid envelope.
 #[derive(Debug)]
-pub struct Request {
+pub struct ResonateRequest {
     /// The name of the operation.
     pub kind: String,
     /// The caller's correlation id, repeated in the answer.
@@ -87,7 +87,7 @@ struct Salvaged {
     corr_id: Option<String>,
 }
 
-impl Request {
+impl ResonateRequest {
     /// Parses a request.
     ///
     /// # Errors
@@ -239,14 +239,14 @@ mod tests {
     use super::*;
 
     fn refused(request: &str) -> Unreadable {
-        Request::decode(request.as_bytes()).expect_err(request)
+        ResonateRequest::decode(request.as_bytes()).expect_err(request)
     }
 
     #[test]
     fn an_envelope_is_read_and_strange_members_are_ignored() {
         let text = r#"{"kind":"promise.get","head":{"corrId":"c","version":"2026-04-01","resonate:origin":"x"},
                        "data":{"id":"p"},"more":1}"#;
-        let request = Request::decode(text.as_bytes()).expect("an envelope");
+        let request = ResonateRequest::decode(text.as_bytes()).expect("an envelope");
         assert_eq!((request.kind.as_str(), request.corr_id.as_str()), ("promise.get", "c"));
         assert_eq!(request.auth, None);
         let data: Json = request.read().expect("an object");
@@ -312,7 +312,7 @@ mod tests {
         let deep = format!("{}{}", "[".repeat(200_000), "]".repeat(200_000));
         let head = r#""kind":"promise.get","head":{"corrId":"c","version":"2026-04-01"}"#;
         let request = format!(r#"{{{head},"more":{deep},"data":{{"id":{deep}}}}}"#);
-        let request = Request::decode(request.as_bytes()).expect("an envelope");
+        let request = ResonateRequest::decode(request.as_bytes()).expect("an envelope");
         assert!(request.read::<Json>().is_err());
         let unreadable = refused(&format!(r#"{{{head},"more":{deep},"data":{deep}}}"#));
         assert_eq!((unreadable.kind.as_str(), unreadable.corr_id.as_str()), ("promise.get", "c"));

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use super::{
-    envelope::{Answer, Request, wrapped},
+    envelope::{Answer, ResonateRequest, wrapped},
     handler::{Resonate, unexpected},
     json::Object,
     promises::{Create, Settle},
@@ -25,7 +25,10 @@ struct Fence {
     action: Object<Action>,
 }
 
-pub(super) async fn fence(front: &Resonate, request: &Request) -> Result<Answer, ProtocolError> {
+pub(super) async fn fence(
+    front: &Resonate,
+    request: &ResonateRequest,
+) -> Result<Answer, ProtocolError> {
     let Fence { id, version, action: Object(action) } = request.read()?;
     let claim = claim(request, id, version)?;
     let act = act(front, request, &action)?;
@@ -53,7 +56,11 @@ pub(super) async fn fence(front: &Resonate, request: &Request) -> Result<Answer,
     Ok(Answer::ok(json!({ "action": inner, "preload": [] })))
 }
 
-fn act(front: &Resonate, request: &Request, action: &Action) -> Result<FenceAct, ProtocolError> {
+fn act(
+    front: &Resonate,
+    request: &ResonateRequest,
+    action: &Action,
+) -> Result<FenceAct, ProtocolError> {
     match action.kind.as_str() {
         "promise.create" => {
             let new = action.read::<Create>("promise.create")?.checked(front, request)?;

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     debug,
     deliver::Deliverer,
-    envelope::{Answer, Request},
+    envelope::{Answer, ResonateRequest},
     fence, promises,
     protocol_error::ProtocolError,
     push::Push,
@@ -26,10 +26,10 @@ use crate::{Access, Api};
 
 /// The front end. Cheap to clone.
 #[derive(Clone)]
-pub struct Resonate(Arc<Parts>);
+pub struct Resonate(Arc<FrontEndParts>);
 
 /// The parts of the front end.
-pub struct Parts {
+pub struct FrontEndParts {
     pub(super) api: Api,
     pub(super) host: Host,
     pub(super) access: Access,
@@ -43,9 +43,9 @@ pub struct Parts {
 }
 
 impl std::ops::Deref for Resonate {
-    type Target = Parts;
+    type Target = FrontEndParts;
 
-    fn deref(&self) -> &Parts {
+    fn deref(&self) -> &FrontEndParts {
         &self.0
     }
 }
@@ -64,7 +64,7 @@ impl Resonate {
             Deliverer::new(host.clone(), streams.clone(), push, settings.server_url.clone());
         host.channels.add(Arc::new(deliverer.clone()));
         let debugging = tokio::sync::Mutex::default();
-        Ok(Self(Arc::new(Parts {
+        Ok(Self(Arc::new(FrontEndParts {
             api,
             host,
             access,
@@ -77,7 +77,7 @@ impl Resonate {
     }
 
     /// Answers a request whose sender is authorised.
-    pub(super) async fn answer(&self, request: &Request) -> Result<Answer, ProtocolError> {
+    pub(super) async fn answer(&self, request: &ResonateRequest) -> Result<Answer, ProtocolError> {
         let _named = debug::at(self, request).await?;
         match request.kind.as_str() {
             "promise.get" => promises::get(self, request).await,

@@ -13,7 +13,7 @@ use serde_json::json;
 
 use super::{
     address::{check_listener, check_target},
-    envelope::{Answer, Request},
+    envelope::{Answer, ResonateRequest},
     handler::{Resonate, unexpected},
     json::Object,
     protocol_error::ProtocolError,
@@ -68,7 +68,7 @@ impl Create {
     pub(super) fn checked(
         self,
         front: &Resonate,
-        request: &Request,
+        request: &ResonateRequest,
     ) -> Result<NewPromise, ProtocolError> {
         let id = request.id("id", self.id)?;
         if self.timeout_at < 0 {
@@ -119,18 +119,27 @@ impl Settle {
     }
 }
 
-pub(super) async fn get(front: &Resonate, request: &Request) -> Result<Answer, ProtocolError> {
+pub(super) async fn get(
+    front: &Resonate,
+    request: &ResonateRequest,
+) -> Result<Answer, ProtocolError> {
     let Named { id } = request.read()?;
     let id = request.id("id", id)?;
     shown(front.decide(Command::PromiseGet { id }).await?)
 }
 
-pub(super) async fn create(front: &Resonate, request: &Request) -> Result<Answer, ProtocolError> {
+pub(super) async fn create(
+    front: &Resonate,
+    request: &ResonateRequest,
+) -> Result<Answer, ProtocolError> {
     let new = request.read::<Create>()?.checked(front, request)?;
     shown(front.decide(Command::PromiseCreate(new)).await?)
 }
 
-pub(super) async fn settle(front: &Resonate, request: &Request) -> Result<Answer, ProtocolError> {
+pub(super) async fn settle(
+    front: &Resonate,
+    request: &ResonateRequest,
+) -> Result<Answer, ProtocolError> {
     let settle: Settle = request.read()?;
     let id = request.id("id", settle.id.clone())?;
     let (verdict, value) = settle.checked()?;
@@ -139,7 +148,7 @@ pub(super) async fn settle(front: &Resonate, request: &Request) -> Result<Answer
 
 pub(super) async fn register_callback(
     front: &Resonate,
-    request: &Request,
+    request: &ResonateRequest,
 ) -> Result<Answer, ProtocolError> {
     let Callback { awaited, awaiter } = request.read()?;
     let awaited = request.id("awaited", awaited)?;
@@ -149,7 +158,7 @@ pub(super) async fn register_callback(
 
 pub(super) async fn register_listener(
     front: &Resonate,
-    request: &Request,
+    request: &ResonateRequest,
 ) -> Result<Answer, ProtocolError> {
     let Listener { awaited, address } = request.read()?;
     let awaited = request.id("awaited", awaited)?;

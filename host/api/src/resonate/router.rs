@@ -17,7 +17,7 @@ use serde_json::{Value as Json_, json};
 use tower_http::cors::{AllowOrigin, CorsLayer};
 
 use super::{
-    envelope::{Answer, Request, Unreadable, wrapped},
+    envelope::{Answer, ResonateRequest, Unreadable, wrapped},
     handler::Resonate,
     poll,
     protocol_error::ProtocolError,
@@ -112,10 +112,10 @@ async fn operate(
         Ok(read) => read,
         Err(error) => {
             let beginning = beginning.lock().unwrap_or_else(PoisonError::into_inner);
-            return unreadable(Request::unreadable(&beginning, error.into()));
+            return unreadable(ResonateRequest::unreadable(&beginning, error.into()));
         }
     };
-    let mut request = match Request::decode(&bytes) {
+    let mut request = match ResonateRequest::decode(&bytes) {
         Ok(request) => request,
         Err(refusal) => return unreadable(refusal),
     };
@@ -159,7 +159,7 @@ struct About {
 fn told(
     kind: &str,
     corr_id: &str,
-    request: Option<&Request>,
+    request: Option<&ResonateRequest>,
     answer: Result<Answer, ProtocolError>,
 ) -> Response {
     if let Err(ProtocolError { status, message }) = &answer

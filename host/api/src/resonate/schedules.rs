@@ -15,7 +15,7 @@ use serde_json::{Value as Json, json};
 
 use super::{
     address::check_target,
-    envelope::{Answer, Request},
+    envelope::{Answer, ResonateRequest},
     handler::{self, Resonate, unexpected},
     json::Object,
     protocol_error::ProtocolError,
@@ -53,7 +53,10 @@ struct Search {
     cursor: Option<String>,
 }
 
-pub(super) async fn create(front: &Resonate, request: &Request) -> Result<Answer, ProtocolError> {
+pub(super) async fn create(
+    front: &Resonate,
+    request: &ResonateRequest,
+) -> Result<Answer, ProtocolError> {
     let create: Create = request.read()?;
     let id = schedule_id(request, create.id)?;
     handler::id("promiseId", create.promise_id.clone())?;
@@ -80,7 +83,10 @@ pub(super) async fn create(front: &Resonate, request: &Request) -> Result<Answer
     }
 }
 
-pub(super) async fn get(front: &Resonate, request: &Request) -> Result<Answer, ProtocolError> {
+pub(super) async fn get(
+    front: &Resonate,
+    request: &ResonateRequest,
+) -> Result<Answer, ProtocolError> {
     let Named { id } = request.read()?;
     let id = schedule_id(request, id)?;
     match front.host.store.read().schedule(&id).await? {
@@ -89,7 +95,10 @@ pub(super) async fn get(front: &Resonate, request: &Request) -> Result<Answer, P
     }
 }
 
-pub(super) async fn delete(front: &Resonate, request: &Request) -> Result<Answer, ProtocolError> {
+pub(super) async fn delete(
+    front: &Resonate,
+    request: &ResonateRequest,
+) -> Result<Answer, ProtocolError> {
     let Named { id } = request.read()?;
     match front.decide(Command::ScheduleDelete { id: schedule_id(request, id)? }).await? {
         Reply::Done => Ok(Answer::ok(json!({}))),
@@ -97,7 +106,10 @@ pub(super) async fn delete(front: &Resonate, request: &Request) -> Result<Answer
     }
 }
 
-pub(super) async fn search(front: &Resonate, request: &Request) -> Result<Answer, ProtocolError> {
+pub(super) async fn search(
+    front: &Resonate,
+    request: &ResonateRequest,
+) -> Result<Answer, ProtocolError> {
     request.may_all()?;
     let Search { tags, limit, cursor } = request.read()?;
     let limit = limit.unwrap_or(DEFAULT);
@@ -115,7 +127,7 @@ pub(super) async fn search(front: &Resonate, request: &Request) -> Result<Answer
     Ok(Answer::ok(data))
 }
 
-fn schedule_id(request: &Request, id: String) -> Result<ScheduleId, ProtocolError> {
+fn schedule_id(request: &ResonateRequest, id: String) -> Result<ScheduleId, ProtocolError> {
     Ok(ScheduleId::new(request.id("id", id)?.as_str()))
 }
 

@@ -13,7 +13,7 @@ use serde_json::{Value as Json, json};
 
 use super::{
     debug,
-    envelope::{Answer, Request},
+    envelope::{Answer, ResonateRequest},
     handler::{Resonate, unexpected},
     protocol_error::ProtocolError,
     values::stored_tags,
@@ -35,7 +35,10 @@ struct Search {
     cursor: Option<String>,
 }
 
-pub(super) async fn promises(front: &Resonate, request: &Request) -> Result<Answer, ProtocolError> {
+pub(super) async fn promises(
+    front: &Resonate,
+    request: &ResonateRequest,
+) -> Result<Answer, ProtocolError> {
     request.may_all()?;
     let search: Search = request.read()?;
     let standing = search.state.as_deref().map(standing).transpose()?;
@@ -47,7 +50,10 @@ pub(super) async fn promises(front: &Resonate, request: &Request) -> Result<Answ
     Ok(Answer::ok(paged(json!({ "promises": records }), cursor)))
 }
 
-pub(super) async fn tasks(front: &Resonate, request: &Request) -> Result<Answer, ProtocolError> {
+pub(super) async fn tasks(
+    front: &Resonate,
+    request: &ResonateRequest,
+) -> Result<Answer, ProtocolError> {
     request.may_all()?;
     let search: Search = request.read()?;
     let status = search.state.as_deref().map(status).transpose()?;

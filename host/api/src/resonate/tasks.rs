@@ -15,7 +15,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{json, value::RawValue};
 
 use super::{
-    envelope::{Answer, Request},
+    envelope::{Answer, ResonateRequest},
     handler::{Resonate, unexpected},
     json::{self, Object},
     preload,
@@ -103,17 +103,27 @@ impl Action {
 ///
 /// # Errors
 /// 400, 403.
-pub(super) fn claim(request: &Request, id: String, version: u64) -> Result<Claim, ProtocolError> {
+pub(super) fn claim(
+    request: &ResonateRequest,
+    id: String,
+    version: u64,
+) -> Result<Claim, ProtocolError> {
     Ok(Claim { id: request.id("id", id)?, version: Version(version) })
 }
 
-pub(super) async fn get(front: &Resonate, request: &Request) -> Result<Answer, ProtocolError> {
+pub(super) async fn get(
+    front: &Resonate,
+    request: &ResonateRequest,
+) -> Result<Answer, ProtocolError> {
     let Named { id } = request.read()?;
     let task = taken(front.decide(Command::TaskGet { id: request.id("id", id)? }).await?)?;
     Ok(Answer::ok(json!({ "task": wire::task(&task.task, task.resumes) })))
 }
 
-pub(super) async fn create(front: &Resonate, request: &Request) -> Result<Answer, ProtocolError> {
+pub(super) async fn create(
+    front: &Resonate,
+    request: &ResonateRequest,
+) -> Result<Answer, ProtocolError> {
     let CreateTask { pid, ttl, action: Object(action) } = request.read()?;
     let claim_request = claim_request(front, &pid, ttl)?;
     let new = action.read::<Create>("promise.create")?.checked(front, request)?;
@@ -130,7 +140,10 @@ pub(super) async fn create(front: &Resonate, request: &Request) -> Result<Answer
     answered(front, request, &task, !task.created).await
 }
 
-pub(super) async fn acquire(front: &Resonate, request: &Request) -> Result<Answer, ProtocolError> {
+pub(super) async fn acquire(
+    front: &Resonate,
+    request: &ResonateRequest,
+) -> Result<Answer, ProtocolError> {
     let Acquire { id, version, pid, ttl } = request.read()?;
     let claim = claim(request, id, version)?;
     let claim_request = claim_request(front, &pid, ttl)?;
@@ -140,13 +153,19 @@ pub(super) async fn acquire(front: &Resonate, request: &Request) -> Result<Answe
     answered(front, request, &task, version > 0).await
 }
 
-pub(super) async fn release(front: &Resonate, request: &Request) -> Result<Answer, ProtocolError> {
+pub(super) async fn release(
+    front: &Resonate,
+    request: &ResonateRequest,
+) -> Result<Answer, ProtocolError> {
     let Claimed { id, version } = request.read()?;
     let (claim, reason) = (claim(request, id, version)?, ReleaseReason::Yield);
     done(front.decide(Command::TaskRelease { claim, reason }).await?)
 }
 
-pub(super) async fn suspend(front: &Resonate, request: &Request) -> Result<Answer, ProtocolError> {
+pub(super) async fn suspend(
+    front: &Resonate,
+    request: &ResonateRequest,
+) -> Result<Answer, ProtocolError> {
     let Suspend { id, version, actions } = request.read()?;
     if actions.is_empty() {
         return Err(ProtocolError::bad(
@@ -178,7 +197,10 @@ pub(super) async fn suspend(front: &Resonate, request: &Request) -> Result<Answe
     }
 }
 
-pub(super) async fn fulfill(front: &Resonate, request: &Request) -> Result<Answer, ProtocolError> {
+pub(super) async fn fulfill(
+    front: &Resonate,
+    request: &ResonateRequest,
+) -> Result<Answer, ProtocolError> {
     let Fulfill { id, version, action: Object(action) } = request.read()?;
     let claim = claim(request, id, version)?;
     let settle: Settle = action.read("promise.settle")?;
@@ -206,7 +228,7 @@ pub(super) async fn fulfill(front: &Resonate, request: &Request) -> Result<Answe
 
 pub(super) async fn heartbeat(
     front: &Resonate,
-    request: &Request,
+    request: &ResonateRequest,
 ) -> Result<Answer, ProtocolError> {
     let Heartbeat { pid, tasks } = request.read()?;
     let holder = holder(&pid)?;
@@ -256,12 +278,18 @@ pub(super) async fn held(
     }
 }
 
-pub(super) async fn halt(front: &Resonate, request: &Request) -> Result<Answer, ProtocolError> {
+pub(super) async fn halt(
+    front: &Resonate,
+    request: &ResonateRequest,
+) -> Result<Answer, ProtocolError> {
     let Named { id } = request.read()?;
     done(front.decide(Command::TaskHalt { id: request.id("id", id)? }).await?)
 }
 
-pub(super) async fn proceed(front: &Resonate, request: &Request) -> Result<Answer, ProtocolError> {
+pub(super) async fn proceed(
+    front: &Resonate,
+    request: &ResonateRequest,
+) -> Result<Answer, ProtocolError> {
     let Named { id } = request.read()?;
     done(front.decide(Command::TaskContinue { id: request.id("id", id)? }).await?)
 }
@@ -283,7 +311,7 @@ fn claim_request(front: &Resonate, pid: &str, ttl: i64) -> Result<ClaimRequest, 
 
 async fn answered(
     front: &Resonate,
-    request: &Request,
+    request: &ResonateRequest,
     task: &TaskReply,
     may_have: bool,
 ) -> Result<Answer, ProtocolError> {

@@ -176,10 +176,10 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::toolchain::{Request, find};
+    use crate::toolchain::{ToolchainRequest, find};
 
     fn toolchain(directory: &Path) -> Toolchain {
-        find(&Request::from_environment(directory, true).unwrap(), &|message: &str| {
+        find(&ToolchainRequest::from_environment(directory, true).unwrap(), &|message: &str| {
             eprintln!("{message}")
         })
         .unwrap()

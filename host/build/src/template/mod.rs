@@ -199,7 +199,7 @@ mod tests {
         let tested = process::run(&mut command, None, &|line| eprintln!("{line}")).unwrap();
         assert!(tested.success, "{}", tested.stdout);
 
-        let request = toolchain::Request::from_environment(&directory, true).unwrap();
+        let request = toolchain::ToolchainRequest::from_environment(&directory, true).unwrap();
         let toolchain = toolchain::find(&request, &|_: &str| ()).unwrap();
         let store = folder.path().join("units");
         let options = BuildOptions {

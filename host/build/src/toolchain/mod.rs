@@ -37,7 +37,7 @@ pub struct Toolchain {
 
 /// The parameters of a search.
 #[derive(Debug, Clone)]
-pub struct Request {
+pub struct ToolchainRequest {
     /// Search this source only.
     pub road: Option<ToolchainSource>,
     /// Whether anything may be downloaded, built or installed.
@@ -48,7 +48,7 @@ pub struct Request {
     pub cache: PathBuf,
 }
 
-impl Request {
+impl ToolchainRequest {
     /// The request of the environment: `SEGNO_WASM_TOOLCHAIN` names the source, `SEGNO_CACHE_DIR`
     /// the cache.
     ///
@@ -69,7 +69,10 @@ impl Request {
 /// # Errors
 /// [`ToolchainError::None`] lists each source with the reason of its failure, and the command to
 /// type.
-pub fn find(request: &Request, progress: &dyn Progress) -> Result<Toolchain, ToolchainError> {
+pub fn find(
+    request: &ToolchainRequest,
+    progress: &dyn Progress,
+) -> Result<Toolchain, ToolchainError> {
     let rustc = native::Rustc::new(cargo::active_rustc(), &request.directory);
     let ways: [&dyn Strategy; 4] = [
         &native::Native { rustc: &rustc },
@@ -91,7 +94,7 @@ mod tests {
     #[test]
     fn a_prepared_toolchain_is_found_again_without_preparing() {
         let folder = tempfile::tempdir().unwrap();
-        let request = |prepare| Request::from_environment(folder.path(), prepare).unwrap();
+        let request = |prepare| ToolchainRequest::from_environment(folder.path(), prepare).unwrap();
         let prepared = find(&request(true), &|message: &str| eprintln!("{message}")).unwrap();
         assert_eq!(find(&request(false), &|_: &str| ()).unwrap(), prepared);
     }

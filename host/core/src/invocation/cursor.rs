@@ -52,7 +52,7 @@ pub enum Answer {
 
 /// What comes after a poll.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Next {
+pub enum NextEvent {
     /// The guest was told this: tell it again.
     Event(Record),
     /// The records are used up, and the guest has not ended.
@@ -205,16 +205,16 @@ impl ReplayCursor {
     /// # Errors
     /// [`CursorError`]; the journal holds a command, or the end, which the guest did not issue, or
     /// is not all there.
-    pub fn next_event(&mut self) -> Result<Next, CursorError> {
+    pub fn next_event(&mut self) -> Result<NextEvent, CursorError> {
         let Some(record) = self.front()? else {
-            return Ok(if self.head().finished { Next::Finished } else { Next::Live });
+            return Ok(if self.head().finished { NextEvent::Finished } else { NextEvent::Live });
         };
         match record.body {
             RecordBody::Notified { .. } | RecordBody::Signal { .. } | RecordBody::Cancelled => {
                 let record = record.clone();
                 self.pass();
                 self.now = record.at;
-                Ok(Next::Event(record))
+                Ok(NextEvent::Event(record))
             }
             RecordBody::Started { .. }
             | RecordBody::Command { .. }
@@ -333,11 +333,11 @@ mod tests {
         answers.push(cursor.answer(&a).expect("a matches"));
         answers.push(cursor.answer(&b).expect("b matches"));
         let mut events = 0;
-        if let Next::Event(_) = cursor.next_event().expect("an event or live") {
+        if let NextEvent::Event(_) = cursor.next_event().expect("an event or live") {
             events += 1;
         }
         answers.push(cursor.answer(&c).expect("c matches"));
-        if let Next::Event(_) = cursor.next_event().expect("an event or live") {
+        if let NextEvent::Event(_) = cursor.next_event().expect("an event or live") {
             events += 1;
         }
         cursor.finish(&finished()).expect("the end matches");
@@ -427,7 +427,7 @@ mod tests {
         // Another end.
         assert_eq!(place(cursor.finish(&Outcome::Own)), 6);
         assert_eq!(cursor.finish(&finished()), Ok(Ending::Recorded));
-        assert_eq!(cursor.next_event(), Ok(Next::Finished));
+        assert_eq!(cursor.next_event(), Ok(NextEvent::Finished));
     }
 
     #[test]
@@ -464,10 +464,10 @@ mod tests {
             assert!(matches!(cursor.answer(&a), Ok(Answer::Recorded { .. })), "pages of {page}");
             assert!(matches!(cursor.answer(&b), Ok(Answer::Recorded { .. })));
             fill(&mut cursor);
-            assert!(matches!(cursor.next_event(), Ok(Next::Event(_))));
+            assert!(matches!(cursor.next_event(), Ok(NextEvent::Event(_))));
             assert!(matches!(cursor.answer(&c), Ok(Answer::Recorded { .. })));
             fill(&mut cursor);
-            assert!(matches!(cursor.next_event(), Ok(Next::Event(_))));
+            assert!(matches!(cursor.next_event(), Ok(NextEvent::Event(_))));
             assert_eq!(cursor.finish(&finished()), Ok(Ending::Recorded));
             assert!(page > 1 || most < records.len() - 1, "{most} were held at once");
         }
@@ -487,7 +487,7 @@ mod tests {
             cursor.answer(&c).expect("it matches or is live");
             cursor.next_event().expect("an event or live");
             assert!(cursor.is_live());
-            assert_eq!(cursor.next_event(), Ok(Next::Live), "the end came after the outline");
+            assert_eq!(cursor.next_event(), Ok(NextEvent::Live), "the end came after the outline");
             assert_eq!(cursor.matched() as usize, outlined);
         }
     }
@@ -500,16 +500,16 @@ mod tests {
             let mut cursor = ReplayCursor::beyond(outline, place, CommandIndex(commands));
             assert_eq!(cursor.lacks(), Some(place));
             assert_eq!(cursor.feed(records.clone()), records.len() - place as usize);
-            assert!(matches!(cursor.next_event(), Ok(Next::Event(_))));
+            assert!(matches!(cursor.next_event(), Ok(NextEvent::Event(_))));
             cursor
         };
         let mut cursor = beyond(3, 2);
         let recorded = Answer::Recorded { index: CommandIndex(2), notified: false };
         assert_eq!(cursor.answer(&c), Ok(recorded));
-        assert!(matches!(cursor.next_event(), Ok(Next::Event(_))));
+        assert!(matches!(cursor.next_event(), Ok(NextEvent::Event(_))));
         for mut cursor in [cursor, beyond(5, 3)] {
             assert_eq!(cursor.finish(&finished()), Ok(Ending::Recorded));
-            assert_eq!(cursor.next_event(), Ok(Next::Finished));
+            assert_eq!(cursor.next_event(), Ok(NextEvent::Finished));
         }
     }
 

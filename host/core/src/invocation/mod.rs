@@ -11,7 +11,7 @@ mod request;
 mod seed;
 
 pub use codec::{CodecError, FORMAT, decode_records, encode_records, join_records};
-pub use cursor::{Answer, Asked, CursorError, Ending, Next, ReplayCursor};
+pub use cursor::{Answer, Asked, CursorError, Ending, NextEvent, ReplayCursor};
 pub use divergence::{Difference, Divergence, Step};
 pub use head::{AppendRefused, JournalHead};
 pub use outline::Outline;

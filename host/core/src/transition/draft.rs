@@ -27,7 +27,7 @@ pub(super) struct Draft<'a> {
 }
 
 /// A place in a decision.
-pub(super) struct Mark {
+pub(super) struct DraftMark {
     delta: Delta,
     effects: usize,
     earliest: Option<Timestamp>,
@@ -39,12 +39,16 @@ impl<'a> Draft<'a> {
     }
 
     /// What is decided so far, to come back to.
-    pub(super) fn mark(&self) -> Mark {
-        Mark { delta: self.delta.clone(), effects: self.effects.len(), earliest: self.earliest }
+    pub(super) fn mark(&self) -> DraftMark {
+        DraftMark {
+            delta: self.delta.clone(),
+            effects: self.effects.len(),
+            earliest: self.earliest,
+        }
     }
 
     /// Forgets what was decided since.
-    pub(super) fn go_back(&mut self, mark: Mark) {
+    pub(super) fn go_back(&mut self, mark: DraftMark) {
         self.delta = mark.delta;
         self.effects.truncate(mark.effects);
         self.earliest = mark.earliest;

@@ -128,7 +128,7 @@ fn decide(draft: &mut Draft<'_>, command: &Command) -> Result<Reply, Refusal> {
             tasks::fulfill(draft, claim, records, logs, *verdict, value)
         }
         Command::TaskHandOver { claim, records, logs, param, same_module, unread } => {
-            let next = succession::Next { param, same_module: *same_module, unread };
+            let next = succession::NextGeneration { param, same_module: *same_module, unread };
             succession::hand_over(draft, claim, records, logs, &next)
         }
         Command::TaskRelease { claim, reason } => tasks::release(draft, claim, reason),

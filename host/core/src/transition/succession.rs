@@ -33,7 +33,7 @@ use crate::{
 
 /// What is asked for the next generation.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Next<'a> {
+pub(super) struct NextGeneration<'a> {
     pub(super) param: &'a Value,
     pub(super) same_module: bool,
     pub(super) unread: &'a [u32],
@@ -45,7 +45,7 @@ pub(super) fn hand_over(
     claim: &Claim,
     records: &[Record],
     logs: &[LogLine],
-    next: &Next<'_>,
+    next: &NextGeneration<'_>,
 ) -> Result<Reply, Refusal> {
     draft.touch(&claim.id);
     if let Some(to) = draft.handed_over_by(claim) {
@@ -89,7 +89,7 @@ impl Draft<'_> {
         }
     }
 
-    fn succeed(&mut self, task: Task, next: &Next<'_>) -> Result<Reply, Refusal> {
+    fn succeed(&mut self, task: Task, next: &NextGeneration<'_>) -> Result<Reply, Refusal> {
         let id = task.id.clone();
         let first = self.first_generation(&id);
         let counted = self.existing_task(&first)?.successors.saturating_add(1);
@@ -160,7 +160,7 @@ impl Draft<'_> {
         task: &Task,
         first: &PromiseId,
         to: &PromiseId,
-        next: &Next<'_>,
+        next: &NextGeneration<'_>,
     ) -> Result<(), Refusal> {
         fits_under(first, to)?;
         if self.promise(to).is_some() {

@@ -30,7 +30,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     Endpoint, Handler,
     activity::{self, Performance},
-    stream_journal::{Request, StreamJournal, Waits},
+    stream_journal::{StepRequest, StreamJournal, Waits},
     values,
 };
 use crate::{attempt_limit, values::code, worker::request_once};
@@ -38,7 +38,7 @@ use crate::{attempt_limit, values::code, worker::request_once};
 /// The body of a request, in pieces; an error: it broke off.
 pub type Input = BoxStream<'static, Result<Bytes, ()>>;
 
-type Sending = Pin<Box<dyn Future<Output = (Request, Outcome)> + Send>>;
+type Sending = Pin<Box<dyn Future<Output = (StepRequest, Outcome)> + Send>>;
 
 /// One attempt. Dropping it ends it, whatever it is doing.
 pub struct Attempt {
@@ -400,7 +400,7 @@ impl Running {
     }
 
     /// A request was answered, or was not.
-    fn sent(&mut self, request: &Request, outcome: &Outcome) {
+    fn sent(&mut self, request: &StepRequest, outcome: &Outcome) {
         let mut journal = self.journal();
         if !journal.is_wanted(request) {
             return;

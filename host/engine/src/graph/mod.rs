@@ -12,5 +12,5 @@ mod report;
 pub use attempt::OwnModule;
 pub use coordinator::{Coordinator, KEPT_OUTPUTS, MAX_INPUT, MAX_OUTPUT, TakenOver};
 pub use outcome::Settled;
-pub use parts::Parts;
+pub use parts::OutputParts;
 pub use report::End;

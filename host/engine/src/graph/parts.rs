@@ -7,12 +7,12 @@ use serde_json::Value as Json;
 
 /// Parts of outputs by their node and JSON pointer.
 #[derive(Debug, Default)]
-pub struct Parts {
+pub struct OutputParts {
     known: BTreeMap<NodeIndex, BTreeMap<String, Option<Json>>>,
     bytes: u64,
 }
 
-impl Parts {
+impl OutputParts {
     /// Takes these parts out of the output of a node, whose text has `size` bytes.
     pub fn take(&mut self, node: NodeIndex, output: &Json, size: u64, pointers: &[&str]) {
         for at in pointers {

@@ -23,7 +23,7 @@ const TOLD_AGAIN: Millis = Millis(60_000);
 
 /// How soon a duty should run again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Next {
+pub enum NextTurn {
     /// Now: there is more to do.
     Now,
     /// After this time, unless a hint arrives earlier.
@@ -33,7 +33,7 @@ pub enum Next {
 }
 
 /// One turn of a duty.
-pub type Turn = Box<dyn FnMut(Host) -> BoxFuture<Result<Next, StoreError>> + Send>;
+pub type Turn = Box<dyn FnMut(Host) -> BoxFuture<Result<NextTurn, StoreError>> + Send>;
 
 /// One duty of the host.
 pub struct Duty {
@@ -179,14 +179,14 @@ async fn drive(host: Host, duty: Duty, mut turn: Turn, stopped: CancellationToke
             Err(StoreError::Closed) => return,
             Err(error) => {
                 failures.tell(duty.name, &error, host.env.clock.now());
-                Next::Idle
+                NextTurn::Idle
             }
         };
         let wait = match next {
-            Next::Now if !stopped.is_cancelled() => continue,
-            Next::Now => return,
-            Next::After(wait) => wait.min(longest).max(Millis(1)),
-            Next::Idle => period,
+            NextTurn::Now if !stopped.is_cancelled() => continue,
+            NextTurn::Now => return,
+            NextTurn::After(wait) => wait.min(longest).max(Millis(1)),
+            NextTurn::Idle => period,
         };
         tokio::select! {
             biased;

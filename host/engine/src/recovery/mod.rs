@@ -21,7 +21,7 @@ mod doctor;
 mod tests;
 
 pub use doctor::{Repair, describe, repair};
-pub use driver::{Duty, Next, Recovery, duties};
+pub use driver::{Duty, NextTurn, Recovery, duties};
 pub use isolate::each;
 pub use policy::{Action, Class, ORPHANS, RecoveryPolicy, class, policy};
 pub use reconcile::{RepairStep, repair_all};

@@ -12,7 +12,7 @@ use segno_core::{
 };
 use segno_store::StoreError;
 
-use super::{driver::Next, isolate};
+use super::{driver::NextTurn, isolate};
 use crate::{
     delivery::{Channels, Delivered},
     host::Host,
@@ -24,7 +24,7 @@ pub const PAGE: usize = 256;
 
 /// Delivers what is due. Messages to the engine itself are handled by the command. Messages of
 /// kinds that no channel takes are not read.
-pub async fn turn(host: Host) -> Result<Next, StoreError> {
+pub async fn turn(host: Host) -> Result<NextTurn, StoreError> {
     let now = host.env.clock.now();
     let channels = &host.channels;
     let mut commands = Vec::new();
@@ -52,7 +52,7 @@ pub async fn turn(host: Host) -> Result<Next, StoreError> {
         next = [next, later].into_iter().flatten().min();
     }
     if commands.is_empty() {
-        return Ok(next.map_or(Next::Idle, |next| Next::After(next.since(now))));
+        return Ok(next.map_or(NextTurn::Idle, |next| NextTurn::After(next.since(now))));
     }
     let each = commands.iter().map(|command| vec![command.clone()]).collect();
     let replies = isolate::each(&host, each).await?.into_iter();
@@ -71,9 +71,9 @@ pub async fn turn(host: Host) -> Result<Next, StoreError> {
     // If no message was handed over, the store's clock may be behind this host's, and another turn
     // at once would repeat without end.
     let next = match (groups.is_empty(), is_cut) {
-        (false, _) => Next::Now,
-        (true, true) => Next::After(Millis(1)),
-        (true, false) => Next::Idle,
+        (false, _) => NextTurn::Now,
+        (true, true) => NextTurn::After(Millis(1)),
+        (true, false) => NextTurn::Idle,
     };
     for group in groups.into_values() {
         host.env.runtime.spawn("delivery", Box::pin(carry(host.clone(), group)));
@@ -221,7 +221,7 @@ mod tests {
 
     /// Runs turns until no delivery is under way and nothing more is due at once.
     async fn settle(host: &Host) {
-        while turn(host.clone()).await.expect("memory answers") == Next::Now
+        while turn(host.clone()).await.expect("memory answers") == NextTurn::Now
             || host.channels.under_way(MessageKind::Unblock) > 0
         {
             tokio::task::yield_now().await;
@@ -233,7 +233,7 @@ mod tests {
         let host = host(&["poll://a"]).await;
         let before = host.store.read().dump().await.expect("memory answers");
         for _ in 0..3 {
-            assert_eq!(turn(host.clone()).await.expect("memory answers"), Next::Idle);
+            assert_eq!(turn(host.clone()).await.expect("memory answers"), NextTurn::Idle);
         }
         assert_eq!(host.store.read().dump().await.expect("memory answers"), before);
     }
@@ -267,7 +267,7 @@ mod tests {
         let began = host.env.clock.now();
         while a.seen().len() < 3 || !owed(&host).await.is_empty() {
             let next = turn(host.clone()).await.expect("memory answers");
-            let wait = if let Next::After(wait) = next { wait } else { Millis(1) };
+            let wait = if let NextTurn::After(wait) = next { wait } else { Millis(1) };
             host.env.runtime.sleep(wait.min(Millis(50))).await;
         }
         let took = host.env.clock.now().since(began);

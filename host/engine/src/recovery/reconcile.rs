@@ -19,7 +19,7 @@ use segno_core::{
 use segno_store::{ScheduleFilter, Store, StoreError};
 
 use super::{
-    driver::Next,
+    driver::NextTurn,
     policy::{Action, ORPHANS, class},
 };
 use crate::host::Host;
@@ -60,7 +60,7 @@ pub enum RepairStep {
 }
 
 /// Reads and repairs one page.
-pub async fn turn(host: Host, round: Arc<Mutex<Round>>) -> Result<Next, StoreError> {
+pub async fn turn(host: Host, round: Arc<Mutex<Round>>) -> Result<NextTurn, StoreError> {
     let scan = host.store.scan();
     let after = round.lock().unwrap_or_else(PoisonError::into_inner).after;
     if after == 0 {
@@ -77,14 +77,14 @@ pub async fn turn(host: Host, round: Arc<Mutex<Round>>) -> Result<Next, StoreErr
     }
     if let Some(next) = page.next {
         round.after = next;
-        return Ok(Next::After(PERIOD));
+        return Ok(NextTurn::After(PERIOD));
     }
     let round = std::mem::take(&mut *round);
     for orphan in ORPHANS {
         let found = round.found.get(&orphan).copied().unwrap_or_default();
         host.metrics.gauges.orphans(class(orphan).class, found);
     }
-    Ok(Next::After(ROUND_PAUSE))
+    Ok(NextTurn::After(ROUND_PAUSE))
 }
 
 /// Reschedules schedules whose next occurrence is later than it should be, because a clock was set

@@ -3,14 +3,14 @@
 use segno_core::{command::Command, time::Timestamp};
 use segno_store::StoreError;
 
-use super::{driver::Next, wakes};
+use super::{driver::NextTurn, wakes};
 use crate::host::Host;
 
 /// Maximum number of due rows in one transaction.
 pub const PAGE: u32 = 1_000;
 
 /// Fires what is due.
-pub async fn turn(host: Host) -> Result<Next, StoreError> {
+pub async fn turn(host: Host) -> Result<NextTurn, StoreError> {
     host.notifier.plan_timers(None);
     // Quarantined rows stay due, and must not hide those after them.
     let page = PAGE + host.quarantine.len() as u32;
@@ -28,13 +28,13 @@ pub async fn turn(host: Host) -> Result<Next, StoreError> {
     let next = due.next;
     wakes::carry_out(&host, due).await?;
     if more {
-        return Ok(Next::Now);
+        return Ok(NextTurn::Now);
     }
     let now = host.env.clock.now();
     // The driver runs this duty again after its period at the latest.
     let period = now + host.config.scan_period;
     host.notifier.plan_timers(Some(next.map_or(period, |next| next.min(period))));
-    Ok(next.map_or(Next::Idle, |next| Next::After(next.since(now))))
+    Ok(next.map_or(NextTurn::Idle, |next| NextTurn::After(next.since(now))))
 }
 
 /// Extends this host's own leases first: after the host was held up they may have expired while

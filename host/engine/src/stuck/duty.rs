@@ -9,7 +9,7 @@ use segno_core::time::Millis;
 use segno_store::{InvocationFilter, StoreError};
 
 use super::{Reason, STATES, look};
-use crate::{host::Host, recovery::Next};
+use crate::{host::Host, recovery::NextTurn};
 
 /// Maximum number of executions that are looked at in one turn.
 pub const PAGE: u32 = 500;
@@ -31,7 +31,7 @@ pub struct Round {
 ///
 /// # Errors
 /// The store did not answer.
-pub async fn turn(host: Host, round: Arc<Mutex<Round>>) -> Result<Next, StoreError> {
+pub async fn turn(host: Host, round: Arc<Mutex<Round>>) -> Result<NextTurn, StoreError> {
     let (state, after) = {
         let round = round.lock().unwrap_or_else(PoisonError::into_inner);
         (round.state, round.after)
@@ -46,16 +46,16 @@ pub async fn turn(host: Host, round: Arc<Mutex<Round>>) -> Result<Next, StoreErr
     }
     round.after = page.next;
     if page.next.is_some() {
-        return Ok(Next::After(PERIOD));
+        return Ok(NextTurn::After(PERIOD));
     }
     round.state += 1;
     if round.state < STATES.len() {
-        return Ok(Next::After(PERIOD));
+        return Ok(NextTurn::After(PERIOD));
     }
     let round = std::mem::take(&mut *round);
     for reason in Reason::ALL {
         let count = round.found.get(&reason).copied().unwrap_or_default();
         host.metrics.gauges.stuck(reason.name(), count);
     }
-    Ok(Next::After(ROUND_PAUSE))
+    Ok(NextTurn::After(ROUND_PAUSE))
 }

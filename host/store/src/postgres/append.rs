@@ -1,6 +1,6 @@
 //! Records under claims, appended by one statement that is a transaction of its own.
 //!
-//! The decision rests on what [`Claims`] remember, and nothing is read first. The statement locks
+//! The decision rests on what [`RememberedClaims`] remember, and nothing is read first. The statement locks
 //! the tasks, in the order of their numbers like every transaction, and takes only those whose rows
 //! were not written since. While such a row is unchanged, the promise is pending (a settlement
 //! changes the task with it) and no other host may write to the journal. The unique key of the
@@ -30,7 +30,7 @@ use sqlx::{
 };
 
 use super::{
-    claims::{Claims, Guard, Remembered},
+    claims::{Guard, Remembered, RememberedClaims},
     columns,
     failure::Failed,
 };
@@ -86,7 +86,7 @@ struct Row {
 impl Appends {
     /// Decides at most one command of each journal: the next one needs the records of the first.
     pub(super) fn decide(
-        claims: &Claims,
+        claims: &RememberedClaims,
         commands: &[&Command],
         now: Timestamp,
         config: &Config,
@@ -125,7 +125,7 @@ impl Appends {
     pub(super) async fn commit(
         &mut self,
         connection: &mut PgConnection,
-        claims: &Claims,
+        claims: &RememberedClaims,
     ) -> Result<Vec<Option<(Reply, Vec<Effect>)>>, Failed> {
         let failed = Failed::of("append records");
         let logged = self.rows.iter().any(|row| row.log.is_some());

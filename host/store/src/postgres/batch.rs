@@ -18,7 +18,7 @@ use segno_core::{
 use sqlx::{AssertSqlSafe, Executor as _, PgConnection, Row as _};
 
 use super::{
-    claims::Claims,
+    claims::RememberedClaims,
     failure::{Failed, is_undone},
     insertion::{Insertion, NUMBERS},
     load::{LockedRows, NotLoaded},
@@ -98,7 +98,7 @@ pub(super) struct Batch<'a> {
     connection: &'a mut PgConnection,
     config: &'a Config,
     time: &'a Time,
-    claims: &'a Claims,
+    claims: &'a RememberedClaims,
     cache: Cache,
     locked: LockedRows,
     now: Timestamp,
@@ -119,7 +119,7 @@ impl<'a> Batch<'a> {
         connection: &'a mut PgConnection,
         config: &'a Config,
         time: &'a Time,
-        claims: &'a Claims,
+        claims: &'a RememberedClaims,
         changes: Changes,
     ) -> Self {
         Self {

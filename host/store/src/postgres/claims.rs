@@ -25,7 +25,7 @@ const LIMIT: usize = 16_384;
 
 /// Tasks that this host holds, by their promises.
 #[derive(Debug, Default)]
-pub(super) struct Claims(Mutex<Remembered>);
+pub(super) struct RememberedClaims(Mutex<Remembered>);
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -71,7 +71,7 @@ impl TransactionId {
     }
 }
 
-impl Claims {
+impl RememberedClaims {
     /// Whether there is something to decide on under this claim.
     pub(super) fn knows(&self, claim: &Claim) -> bool {
         let view = &self.remembered().view;

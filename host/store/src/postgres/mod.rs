@@ -14,7 +14,7 @@ mod time;
 mod columns;
 mod fields;
 
-mod connections;
+mod connection_pool;
 mod held;
 mod primary;
 
@@ -67,12 +67,12 @@ use segno_env::Env;
 
 use self::{
     availability::Availability,
-    claims::Claims,
-    connections::Connections,
+    claims::RememberedClaims,
+    connection_pool::ConnectionPool,
     notify::Notifier,
     primary::{MAX_AGE, Primary},
     reader::Reader,
-    writer::{QUEUE, Request, Shared, Writer},
+    writer::{QUEUE, Shared, Writer, WriterRequest},
 };
 use super::{
     CallTree, Due, Hints, Modules, Ready, Scan, Store, StoreError, WorkQueue, limits,
@@ -88,7 +88,7 @@ pub struct PostgresStore {
     reader: Reader,
     /// The same store over the connections of clients; that one has none of its own.
     for_clients: Option<Arc<Self>>,
-    queue: mpsc::Sender<Request>,
+    queue: mpsc::Sender<WriterRequest>,
     written: watch::Receiver<Written>,
     /// How long leases are not ended after the database was away: until every host has had a
     /// heartbeat through.
@@ -154,12 +154,12 @@ impl PostgresStore {
             hints,
             availability: Availability::default(),
             writing,
-            claims: Claims::default(),
+            claims: RememberedClaims::default(),
             written: counted,
         });
         let order = config.spread.then(RandomState::new);
         let reader = |connection| {
-            Reader::over(Connections::to(&primary, connection, config.readers, MAX_AGE))
+            Reader::over(ConnectionPool::to(&primary, connection, config.readers, MAX_AGE))
         };
         let for_clients = reader(config.clients(limits::CLIENT_READ));
         let reader = reader(config.connection("reader"));
@@ -184,7 +184,7 @@ impl PostgresStore {
     /// [`OpenError`] says why it cannot be used.
     pub async fn look(config: &PostgresConfig, env: &Env) -> Result<PostgresLook, OpenError> {
         open::open(config, env).await?;
-        let connections = Connections::anywhere(config.connection("look"), 2);
+        let connections = ConnectionPool::anywhere(config.connection("look"), 2);
         Ok(PostgresLook { reader: Reader::over(connections) })
     }
 
@@ -210,7 +210,7 @@ impl PostgresStore {
 
     async fn ask<T>(
         &self,
-        request: impl FnOnce(oneshot::Sender<T>) -> Request,
+        request: impl FnOnce(oneshot::Sender<T>) -> WriterRequest,
     ) -> Result<T, StoreError> {
         let (answer, answered) = oneshot::channel();
         self.queue.send(request(answer)).await.map_err(|_| StoreError::Closed)?;
@@ -222,7 +222,7 @@ impl PostgresStore {
 #[async_trait]
 impl Store for PostgresStore {
     async fn execute(&self, commands: Vec<Command>) -> Result<Vec<Reply>, StoreError> {
-        self.ask(|answer| Request::Execute { commands, answer }).await?
+        self.ask(|answer| WriterRequest::Execute { commands, answer }).await?
     }
 
     async fn execute_kept(&self, commands: Arc<[Command]>) -> Result<Vec<Reply>, StoreError> {
@@ -270,7 +270,7 @@ impl Store for PostgresStore {
 
     async fn close(&self) {
         // If the writer ended already, there is nothing left to close.
-        let _ = self.ask(|answer| Request::Close { answer }).await;
+        let _ = self.ask(|answer| WriterRequest::Close { answer }).await;
         self.closed.cancel();
         if let Some(clients) = &self.for_clients {
             clients.reader.pool.close().await;

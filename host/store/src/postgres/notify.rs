@@ -28,7 +28,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     config::PostgresConfig,
-    connections::Connections,
+    connection_pool::ConnectionPool,
     fields::escape,
     held::HeldConnection,
     primary::{MAX_AGE, Primary},
@@ -129,7 +129,7 @@ pub(super) struct Notifier {
     notifications: Arc<Notifications>,
     channel: String,
     own: u64,
-    connections: Connections,
+    connections: ConnectionPool,
     scan_period: Millis,
     closed: CancellationToken,
 }
@@ -144,7 +144,7 @@ impl Notifier {
         hints: Arc<dyn Hints>,
         closed: CancellationToken,
     ) -> Arc<Self> {
-        let connections = Connections::to(&primary, config.connection("listener"), 2, LOOK_AGE);
+        let connections = ConnectionPool::to(&primary, config.connection("listener"), 2, LOOK_AGE);
         let env = primary.env().clone();
         Arc::new(Self {
             messenger: config.connection("messenger"),

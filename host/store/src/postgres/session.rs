@@ -13,7 +13,7 @@ use sqlx::{
 };
 
 use super::{
-    connections::Connections,
+    connection_pool::ConnectionPool,
     failure::{self, Failed},
     fields::escape,
 };
@@ -40,9 +40,9 @@ pub(crate) struct NoneUnmerged;
 
 impl Dialect for Postgres {
     type Unmerged = NoneUnmerged;
-    type Pool = Connections;
+    type Pool = ConnectionPool;
 
-    async fn acquire(connections: &Connections) -> Result<PoolConnection<Self>, Failure> {
+    async fn acquire(connections: &ConnectionPool) -> Result<PoolConnection<Self>, Failure> {
         connections.acquire().await
     }
 
@@ -51,7 +51,7 @@ impl Dialect for Postgres {
     /// `BEGIN`: dropped before that, the connection would return to the pool inside an open
     /// transaction, and later reads on it would see an old snapshot.
     #[expect(clippy::disallowed_methods, reason = "the task is short and only reads")]
-    async fn snapshot(connections: &Connections) -> Result<Transaction<'static, Self>, Failure> {
+    async fn snapshot(connections: &ConnectionPool) -> Result<Transaction<'static, Self>, Failure> {
         let connection = connections.acquire().await?;
         let beginning = Transaction::begin(connection, Some(SNAPSHOT.into_sql_str()));
         let begun = tokio::spawn(beginning).await;

@@ -18,12 +18,12 @@ const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
 /// What a mark says of the process that made it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Mark {
+pub(super) struct InUseMark {
     /// The start of the system in which it ran; `None` where the system does not number them.
     boot: Option<String>,
 }
 
-impl Mark {
+impl InUseMark {
     /// The mark of a database, if it has one.
     pub(super) fn of(database: &Path) -> Option<Self> {
         let text = fs::read_to_string(file(database)).ok()?;

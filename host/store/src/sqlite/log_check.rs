@@ -27,7 +27,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::in_use::Mark;
+use super::in_use::InUseMark;
 
 const HEADER: usize = 32;
 const FRAME_HEADER: usize = 24;
@@ -124,10 +124,10 @@ impl std::fmt::Display for Loss {
 ///
 /// # Errors
 /// The files cannot be read.
-pub(super) fn loss(database: &Path, mark: Option<&Mark>) -> io::Result<Option<Loss>> {
+pub(super) fn loss(database: &Path, mark: Option<&InUseMark>) -> io::Result<Option<Loss>> {
     let file = log_of(database);
     let index = Index::read(&beside(database, "-shm"))?;
-    let is_fresh = mark.is_some_and(Mark::is_of_this_boot);
+    let is_fresh = mark.is_some_and(InUseMark::is_of_this_boot);
     let believed = index.filter(|_| mark.is_none() || is_fresh);
     let replaced = |by: Instead, is_certain: bool| {
         let missing = believed.map(Index::missing);
@@ -347,7 +347,7 @@ mod tests {
     }
 
     fn evidence(database: &Path) -> Option<Evidence> {
-        let mark = Mark::of(database);
+        let mark = InUseMark::of(database);
         loss(database, mark.as_ref()).expect("the files can be read").map(|loss| loss.evidence)
     }
 

@@ -58,7 +58,7 @@ use self::{
     journal_buffer::ActiveJournals,
     open::DataDirectory,
     reader::Reader,
-    writer::{Place, QUEUE, Request, Writer},
+    writer::{Place, QUEUE, Writer, WriterRequest},
 };
 use super::{
     CallTree, Hints, ModuleRow, Modules, NewModule, Read, Scan, Store, StoreError, WorkQueue,
@@ -87,7 +87,7 @@ pub struct SqliteStore {
     reader: Reader,
     /// The same store over the connections of clients; that one has none of its own.
     for_clients: Option<Arc<Self>>,
-    queue: mpsc::Sender<Request>,
+    queue: mpsc::Sender<WriterRequest>,
     written: watch::Receiver<Written>,
     writing: Arc<Writing>,
     /// Who still holds the directory: the writer, and a checkpoint that is under way.
@@ -196,7 +196,7 @@ impl SqliteStore {
 
     async fn ask<T>(
         &self,
-        request: impl FnOnce(oneshot::Sender<T>) -> Request,
+        request: impl FnOnce(oneshot::Sender<T>) -> WriterRequest,
     ) -> Result<T, StoreError> {
         let (answer, answered) = oneshot::channel();
         self.queue.send(request(answer)).await.map_err(|_| StoreError::Closed)?;
@@ -212,7 +212,7 @@ impl Store for SqliteStore {
     }
 
     async fn execute_kept(&self, commands: Arc<[Command]>) -> Result<Vec<Reply>, StoreError> {
-        self.ask(|answer| Request::Execute { commands, answer }).await?
+        self.ask(|answer| WriterRequest::Execute { commands, answer }).await?
     }
 
     fn read(&self) -> &dyn Read {
@@ -240,16 +240,16 @@ impl Store for SqliteStore {
     }
 
     async fn check_writes(&self) -> Result<(), StoreError> {
-        let small = async { self.ask(|answer| Request::TryWriting { answer }).await? };
+        let small = async { self.ask(|answer| WriterRequest::TryWriting { answer }).await? };
         self.writing.check(small).await
     }
 
     async fn vacuum(&self) -> Result<bool, StoreError> {
-        self.ask(|answer| Request::Vacuum { answer }).await?
+        self.ask(|answer| WriterRequest::Vacuum { answer }).await?
     }
 
     async fn wipe(&self) -> Result<(), StoreError> {
-        self.ask(|answer| Request::Wipe { answer }).await?
+        self.ask(|answer| WriterRequest::Wipe { answer }).await?
     }
 
     async fn close(&self) {
@@ -258,7 +258,7 @@ impl Store for SqliteStore {
         }
         self.reader.pool.close().await;
         // If the writer ended already, there is nothing left to close.
-        let _ = self.ask(|answer| Request::Close { answer }).await;
+        let _ = self.ask(|answer| WriterRequest::Close { answer }).await;
         // A checkpoint that has begun ends soon; until then the directory is not given back.
         for _ in 0..CHECKPOINT_LOOKS {
             if self.directory.strong_count() == 0 {
@@ -272,7 +272,7 @@ impl Store for SqliteStore {
 #[async_trait]
 impl Modules for SqliteStore {
     async fn put(&self, module: NewModule) -> Result<(), StoreError> {
-        self.ask(|answer| Request::PutModule { module: Box::new(module), answer }).await?
+        self.ask(|answer| WriterRequest::PutModule { module: Box::new(module), answer }).await?
     }
 
     async fn component(&self, digest: Digest) -> Result<Option<Arc<[u8]>>, StoreError> {
@@ -292,6 +292,6 @@ impl Modules for SqliteStore {
     }
 
     async fn remove(&self, digest: Digest, before: Timestamp) -> Result<bool, StoreError> {
-        self.ask(|answer| Request::RemoveComponent { digest, before, answer }).await?
+        self.ask(|answer| WriterRequest::RemoveComponent { digest, before, answer }).await?
     }
 }

@@ -279,7 +279,7 @@ impl DataDirectory {
             if config.relaxed { SqliteSynchronous::Normal } else { SqliteSynchronous::Full };
         let files = Files { database: config.dir.join(DATABASE_FILE), synchronous };
         // SQLite would go on with what is left of a damaged log, and not say so.
-        let mark = in_use::Mark::of(&files.database);
+        let mark = in_use::InUseMark::of(&files.database);
         match log_check::loss(&files.database, mark.as_ref()) {
             Ok(None) => {}
             Ok(Some(loss)) => tracing::error!("{loss}"),

@@ -10,7 +10,7 @@ use std::sync::Weak;
 use segno_core::time::Millis;
 use segno_env::Env;
 
-use super::{SqliteStore, writer::Request};
+use super::{SqliteStore, writer::WriterRequest};
 use crate::{StoreError, heap};
 
 /// How long a store has to be quiet, and how often it gives back what it holds by then.
@@ -60,7 +60,7 @@ impl SqliteStore {
     /// # Errors
     /// [`StoreError`]: some of it is still held.
     pub(crate) async fn rest(&self, kept: u64) -> Result<Held, StoreError> {
-        let mut held = self.ask(|answer| Request::Rest { kept, answer }).await??;
+        let mut held = self.ask(|answer| WriterRequest::Rest { kept, answer }).await??;
         // The SQLite that is linked here pools the unused pages of the process: one connection that
         // shrinks empties all.
         held.reader_bytes += self.reader.shrink(kept).await?;

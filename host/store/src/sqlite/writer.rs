@@ -31,7 +31,7 @@ pub(super) const QUEUE: usize = 1024;
 type Answer<T> = oneshot::Sender<Result<T, StoreError>>;
 
 /// What the writer is asked.
-pub(super) enum Request {
+pub(super) enum WriterRequest {
     /// To decide and commit these, in order.
     Execute { commands: Arc<[Command]>, answer: Answer<Vec<Reply>> },
     /// To keep a component.
@@ -51,7 +51,7 @@ pub(super) enum Request {
     Close { answer: oneshot::Sender<()> },
 }
 
-impl Request {
+impl WriterRequest {
     /// Answers that the store is closed.
     fn refuse(self) {
         match self {
@@ -89,7 +89,7 @@ pub(super) struct Writer {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) config: Config,
     pub(super) hints: Arc<dyn Hints>,
-    pub(super) queue: mpsc::Receiver<Request>,
+    pub(super) queue: mpsc::Receiver<WriterRequest>,
     pub(super) written: watch::Sender<Written>,
     pub(super) writing: Arc<Writing>,
     /// Whether something was refused for which there may have been no room.
@@ -128,35 +128,35 @@ impl Writer {
                 },
             };
             match request {
-                Request::Execute { commands, answer } => {
+                WriterRequest::Execute { commands, answer } => {
                     let first = Submission { commands, answer };
                     next = self.batch(first);
                 }
-                Request::PutModule { module, answer } => {
+                WriterRequest::PutModule { module, answer } => {
                     let kept = self.put_module(*module);
                     let _ = answer.send(kept);
                 }
-                Request::RemoveComponent { digest, before, answer } => {
+                WriterRequest::RemoveComponent { digest, before, answer } => {
                     let removed = self.remove_component(digest, before);
                     let _ = answer.send(removed);
                 }
-                Request::Vacuum { answer } => {
+                WriterRequest::Vacuum { answer } => {
                     let more = self.vacuum();
                     let _ = answer.send(more);
                 }
-                Request::TryWriting { answer } => {
+                WriterRequest::TryWriting { answer } => {
                     let written = self.try_writing();
                     let _ = answer.send(written);
                 }
-                Request::Rest { kept, answer } => {
+                WriterRequest::Rest { kept, answer } => {
                     let rested = self.rest(kept);
                     let _ = answer.send(rested);
                 }
-                Request::Wipe { answer } => {
+                WriterRequest::Wipe { answer } => {
                     let wiped = self.wipe();
                     let _ = answer.send(wiped);
                 }
-                Request::Close { answer } => {
+                WriterRequest::Close { answer } => {
                     self.queue.close();
                     while let Some(late) = self.queue.blocking_recv() {
                         late.refuse();
@@ -174,13 +174,13 @@ impl Writer {
 
     /// Executes `first` and what waits behind it. Answers the request that ended the batch, if one
     /// did.
-    fn batch(&mut self, first: Submission) -> Option<Request> {
+    fn batch(&mut self, first: Submission) -> Option<WriterRequest> {
         let mut size = first.commands.len();
         let mut submissions = vec![first];
         let mut next = None;
         while size < BATCH {
             match self.queue.try_recv() {
-                Ok(Request::Execute { commands, answer }) => {
+                Ok(WriterRequest::Execute { commands, answer }) => {
                     size += commands.len();
                     submissions.push(Submission { commands, answer });
                 }

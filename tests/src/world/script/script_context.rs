@@ -13,8 +13,8 @@ use segno::guest::{
     SharedJournal, Signal,
     commands::{
         Call, Cancel, ClearAllState, ClearState, ContinueAsNew, GetState, Http, NewPromise,
-        PeekObjectPromise, Publish, Run, Send, SendSignal, SetState, Settle, SettleObjectPromise,
-        Sleep, StateNames, StepCommand, Unread, WaitObjectPromise,
+        PeekObjectPromise, Publish, Run, Send, SetState, Settle, SettleObjectPromise,
+        SignalInvocation, Sleep, StateNames, StepCommand, UnreadSignals, WaitObjectPromise,
     },
 };
 
@@ -158,7 +158,7 @@ impl ScriptContext {
     /// Sends another invocation a signal.
     pub fn send_signal(&self, invocation: &str, name: &str, json: &str) -> u32 {
         let (invocation, name) = (invocation.to_owned(), name.to_owned());
-        self.command(SendSignal { invocation, name, payload: Payload::Json(json.to_owned()) })
+        self.command(SignalInvocation { invocation, name, payload: Payload::Json(json.to_owned()) })
     }
 
     /// Publishes an event.
@@ -312,7 +312,7 @@ impl ScriptContext {
             (state.heard - unread..state.heard).collect()
         };
         if !signals.is_empty() {
-            self.command(Unread { signals });
+            self.command(UnreadSignals { signals });
         }
         self.command(ContinueAsNew { input: Payload::Json(input.into()), same_code: false });
         std::future::pending().await

@@ -326,8 +326,8 @@ pub const MUTATIONS: &[Mutation] = &[
     Mutation {
         what: "an invocation that ended goes on live",
         file: "invocation/cursor.rs",
-        says: "if self.head().finished { Next::Finished }",
-        would_say: "if false { Next::Finished }",
+        says: "if self.head().finished { NextEvent::Finished }",
+        would_say: "if false { NextEvent::Finished }",
         tests: "invocation::cursor",
         killer: "every_kind_of_difference_is_a_divergence_at_its_record",
     },

@@ -111,7 +111,7 @@ pub struct Jwt {
 
 /// The claims of a token that are checked here.
 #[derive(Deserialize)]
-struct Claims {
+struct TokenClaims {
     #[serde(default)]
     exp: Option<f64>,
     #[serde(default)]
@@ -166,7 +166,8 @@ impl Jwt {
         let fitting = self.keys.iter().filter(|key| key.algorithms.contains(&algorithm));
         let mut refused = Bad::Algorithm(format!("{algorithm:?}"));
         for key in fitting {
-            match jsonwebtoken::decode::<Claims>(token, &key.key, &self.validation(algorithm)) {
+            match jsonwebtoken::decode::<TokenClaims>(token, &key.key, &self.validation(algorithm))
+            {
                 Ok(token) => return self.allowed(&token.claims, now),
                 Err(error) => refused = bad(error.kind()),
             }
@@ -192,7 +193,7 @@ impl Jwt {
     }
 
     /// The rights that claims give whose signature is valid.
-    fn allowed(&self, claims: &Claims, now: Timestamp) -> Result<Rights, Bad> {
+    fn allowed(&self, claims: &TokenClaims, now: Timestamp) -> Result<Rights, Bad> {
         // RFC 7519, section 4.1.1: `iss` is one text, compared as it stands.
         if self.issuer.as_ref().is_some_and(|issuer| claims.iss != issuer.as_str()) {
             return Err(Bad::Issuer);

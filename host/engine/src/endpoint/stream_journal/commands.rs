@@ -21,7 +21,7 @@ use segno_restate::{
 use serde_json::{Value as Json, json};
 
 use super::{
-    PROMISE, Request, StreamJournal,
+    PROMISE, StepRequest, StreamJournal,
     open::{Begun, Open, Part, What, Work},
 };
 use crate::{
@@ -302,7 +302,7 @@ impl StreamJournal {
                 let run = self.attempt.run(format!("{} {}", request.method, request.url))?;
                 self.expect(run.completion_id, index, Part::Result);
                 if run.execute {
-                    self.requests.push(Request {
+                    self.requests.push(StepRequest {
                         completion_id: run.completion_id,
                         command: index,
                         request,

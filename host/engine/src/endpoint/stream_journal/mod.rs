@@ -61,7 +61,7 @@ pub(super) struct StreamJournal {
     /// The `run` whose closure is being executed: its command, completion id and name.
     running: Option<(u32, u32, String)>,
     /// Requests to be sent.
-    requests: Vec<Request>,
+    requests: Vec<StepRequest>,
     /// Calls that ended here before it was known whom they called.
     abandoned: BTreeSet<u32>,
     /// Awakeables that were completed before they were made.
@@ -75,7 +75,7 @@ pub(super) struct StreamJournal {
 
 /// A request that is to be sent, in a run.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Request {
+pub(super) struct StepRequest {
     pub(super) completion_id: u32,
     pub(super) command: u32,
     pub(super) request: HttpRequest,
@@ -147,12 +147,12 @@ impl StreamJournal {
     }
 
     /// Requests to be sent that were not asked for before, and are still wanted.
-    pub(super) fn take_requests(&mut self) -> Vec<Request> {
+    pub(super) fn take_requests(&mut self) -> Vec<StepRequest> {
         std::mem::take(&mut self.requests)
     }
 
     /// Whether this request was neither cancelled nor overdue since.
-    pub(super) fn is_wanted(&self, request: &Request) -> bool {
+    pub(super) fn is_wanted(&self, request: &StepRequest) -> bool {
         self.open.get(&request.command).is_some_and(|open| open.what == What::Http)
     }
 

@@ -18,7 +18,7 @@ use crate::{
     graph::{
         attempt,
         outcome::{Place, place},
-        parts::Parts,
+        parts::OutputParts,
     },
     values,
 };
@@ -33,7 +33,7 @@ impl Coordinator {
     /// # Errors
     /// [`RecordRefused`]: a defect.
     pub fn begin(&mut self, nodes: &[NodeIndex], now: Timestamp) -> Result<(), RecordRefused> {
-        nodes.iter().try_for_each(|node| self.begin_with(*node, &Parts::default(), now))
+        nodes.iter().try_for_each(|node| self.begin_with(*node, &OutputParts::default(), now))
     }
 
     /// Begins a node that was dispatched, with these parts of outputs that are too large for the
@@ -44,7 +44,7 @@ impl Coordinator {
     pub fn begin_with(
         &mut self,
         node: NodeIndex,
-        parts: &Parts,
+        parts: &OutputParts,
         now: Timestamp,
     ) -> Result<(), RecordRefused> {
         if self.made.remove(&node) {
@@ -92,7 +92,7 @@ impl Coordinator {
     }
 
     /// Whether a node is wanted, as far as its condition is about these parts and what is in memory.
-    pub fn wanted(&self, node: NodeIndex, parts: &Parts) -> bool {
+    pub fn wanted(&self, node: NodeIndex, parts: &OutputParts) -> bool {
         let source = |need, at: &str| self.part(parts, need, at);
         self.start.plan.wanted_by_parts(node, &self.start.input, source)
     }
@@ -120,7 +120,7 @@ impl Coordinator {
         self.fail_at_once(node, Failure { code, message: refusal.to_string(), details: None })
     }
 
-    fn part<'a>(&'a self, parts: &'a Parts, need: NodeIndex, at: &str) -> Option<&'a Json> {
+    fn part<'a>(&'a self, parts: &'a OutputParts, need: NodeIndex, at: &str) -> Option<&'a Json> {
         if self.progress.status(need) != Status::Completed {
             return None;
         }

@@ -29,7 +29,7 @@ pub use rules::{Keep, ObjectState, Retention, RetentionError, Rule};
 
 use segno_store::{ScheduleFilter, StoreError};
 
-use super::{driver::Next, isolate};
+use super::{driver::NextTurn, isolate};
 use crate::host::Host;
 
 /// Maximum number of promises read in one turn.
@@ -80,11 +80,11 @@ pub async fn turn(
     host: Host,
     retention: Arc<Retention>,
     round: Arc<Mutex<Round>>,
-) -> Result<Next, StoreError> {
+) -> Result<NextTurn, StoreError> {
     let scan = host.store.scan();
     let of_services = host.services.any().await?.then_some(of_services::LEAST);
     let youngest = [retention.shortest(), of_services].into_iter().flatten().min();
-    let Some(youngest) = youngest else { return Ok(Next::After(ROUND_PAUSE)) };
+    let Some(youngest) = youngest else { return Ok(NextTurn::After(ROUND_PAUSE)) };
     let (after, mut pace) = {
         let round = round.lock().unwrap_or_else(PoisonError::into_inner);
         (round.after, round.pace)
@@ -122,7 +122,7 @@ pub async fn turn(
     let room = (room || removed.promises > 0 || modules > 0) && host.store.vacuum().await?;
     let mut round = round.lock().unwrap_or_else(PoisonError::into_inner);
     *round = Round { after: page.next.unwrap_or_default(), room, pace };
-    Ok(Next::After(if ends && !room { ROUND_PAUSE } else { PERIOD }))
+    Ok(NextTurn::After(if ends && !room { ROUND_PAUSE } else { PERIOD }))
 }
 
 /// Removes these trees by commands, if they may be removed, and with them the state of objects, if

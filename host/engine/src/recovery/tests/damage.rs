@@ -29,7 +29,7 @@ use super::{HandClock, MODULE, claim_request, new, started};
 use crate::{
     boot,
     host::Host,
-    recovery::{RepairStep, driver::Next, each, outbox, repair_all, timers},
+    recovery::{RepairStep, driver::NextTurn, each, outbox, repair_all, timers},
     testing,
     worker::WorkerSettings,
 };
@@ -256,7 +256,7 @@ async fn what_is_due_is_carried_out_beside_rows_that_cannot_be_read() {
         // The rows are still due, and left alone: the next turn does not come at once, and tries
         // none of them.
         let next = timers::turn(host.clone()).await.expect("a turn");
-        assert_ne!(next, Next::Now);
+        assert_ne!(next, NextTurn::Now);
         let cases = host.quarantine.cases();
         assert!(cases.values().all(|case| case.tries == 1), "{cases:?}");
         clock.0.fetch_add(60_000, std::sync::atomic::Ordering::Relaxed);

@@ -32,7 +32,7 @@ use segno_store::{
 use sqlx::{Connection as _, Executor as _, SqliteConnection};
 
 use super::{
-    driver::Next,
+    driver::NextTurn,
     retention::{ROUND_PAUSE, Retention, turn},
 };
 use crate::{host::Host, services::Services, testing};
@@ -182,7 +182,7 @@ impl Fixture {
         let (rules, round) = (Arc::new(rules.clone()), Arc::default());
         for _ in 0..500 {
             let next = turn(self.host.clone(), rules.clone(), Arc::clone(&round)).await;
-            if next.expect("a turn") == Next::After(ROUND_PAUSE) {
+            if next.expect("a turn") == NextTurn::After(ROUND_PAUSE) {
                 return;
             }
         }

@@ -22,7 +22,7 @@ use segno_store::NewModule;
 use super::{DAY, Fixture, MODULE, new};
 use crate::{
     recovery::{
-        driver::Next,
+        driver::NextTurn,
         retention::{self, Retention},
     },
     services::{Deployment, Endpoint, IDEMPOTENCY},
@@ -314,8 +314,8 @@ async fn others_commit_while_many_trees_go() {
     };
     let removal = async {
         let (rules, round) = (Arc::new(rules("default = \"1d\"")), Arc::default());
-        let mut next = Next::Now;
-        while next != Next::After(retention::ROUND_PAUSE) {
+        let mut next = NextTurn::Now;
+        while next != NextTurn::After(retention::ROUND_PAUSE) {
             let turn = retention::turn(fixture.host.clone(), rules.clone(), Arc::clone(&round));
             next = turn.await.expect("a turn");
         }

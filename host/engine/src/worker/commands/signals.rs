@@ -3,14 +3,14 @@
 use segno_core::{command::FenceAct, id::PromiseId, invocation::CommandKind, value::Text};
 use segno_guest::{
     Answer, Stop,
-    commands::{ContinueAsNew, SendSignal, Unread},
+    commands::{ContinueAsNew, SignalInvocation, UnreadSignals},
 };
 use serde_json::json;
 
 use super::{Committed, Completion, Fields, Rules, Site};
 use crate::values;
 
-impl Rules for SendSignal {
+impl Rules for SignalInvocation {
     fn kind(&self) -> CommandKind {
         CommandKind::SendSignal
     }
@@ -40,7 +40,7 @@ impl Rules for SendSignal {
     }
 }
 
-impl Rules for Unread {
+impl Rules for UnreadSignals {
     fn kind(&self) -> CommandKind {
         CommandKind::Unread
     }

@@ -9,7 +9,7 @@ use segno_store::PromiseSize;
 
 use super::{PAGE, Run, Stopped};
 use crate::{
-    graph::{KEPT_OUTPUTS, MAX_INPUT, Parts},
+    graph::{KEPT_OUTPUTS, MAX_INPUT, OutputParts},
     worker::error::{ExecutionError, HaltReport},
 };
 
@@ -57,7 +57,7 @@ impl Run {
     /// Begins a node that takes more than is kept in memory: one output is read after the other, and
     /// only the parts stay that the node takes.
     async fn begin_by_parts(&mut self, node: NodeIndex) -> Result<(), Stopped> {
-        let mut parts = Parts::default();
+        let mut parts = OutputParts::default();
         let [condition, input] = self.coordinator.sources(node);
         self.take_parts(node, condition, &mut parts).await?;
         if self.coordinator.wanted(node, &parts)
@@ -73,7 +73,7 @@ impl Run {
         &mut self,
         node: NodeIndex,
         sources: Vec<(NodeIndex, PromiseId, Vec<String>)>,
-        parts: &mut Parts,
+        parts: &mut OutputParts,
     ) -> Result<Option<u64>, Stopped> {
         let ids: Vec<PromiseId> = sources.iter().map(|(_, id, _)| id.clone()).collect();
         let sizes = self.sizes(&ids).await?;

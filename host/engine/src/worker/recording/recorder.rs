@@ -12,8 +12,8 @@ use segno_core::{
     command::{FenceAct, FenceAction},
     id::{CommandIndex, PromiseId},
     invocation::{
-        CursorError, Divergence, EngineFacts, JournalHead, Next, Outcome as StoredOutcome, Outline,
-        Record, RecordBody, ReplayCursor,
+        CursorError, Divergence, EngineFacts, JournalHead, NextEvent, Outcome as StoredOutcome,
+        Outline, Record, RecordBody, ReplayCursor,
     },
     tags,
     time::Timestamp,
@@ -266,11 +266,11 @@ impl Recorder {
         let Some(cursor) = &mut self.cursor else { return Ok(None) };
         let record = match cursor.next_event() {
             Err(error) => return Err(self.stopped(error)),
-            Ok(Next::Live | Next::Finished) => {
+            Ok(NextEvent::Live | NextEvent::Finished) => {
                 self.cursor = None;
                 return Ok(None);
             }
-            Ok(Next::Event(record)) => record,
+            Ok(NextEvent::Event(record)) => record,
         };
         self.at = record.at;
         Ok(Some(match record.body {

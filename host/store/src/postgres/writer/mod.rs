@@ -26,8 +26,8 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use self::submission::{Answer, Submission};
 use super::{
-    availability::Availability, claims::Claims, held::HeldConnection, notify::Notifications,
-    primary::Primary, time::Time,
+    availability::Availability, claims::RememberedClaims, held::HeldConnection,
+    notify::Notifications, primary::Primary, time::Time,
 };
 use crate::{Hints, StoreError, writing::Writing};
 
@@ -43,7 +43,7 @@ pub(super) const QUEUE: usize = 1024;
 /// The number of waiting submissions that a batch examines.
 const LOOK: usize = 2048;
 /// What the writer is asked.
-pub(super) enum Request {
+pub(super) enum WriterRequest {
     /// To decide and commit these, in order.
     Execute { commands: Vec<Command>, answer: Answer },
     /// To end, after what was asked before.
@@ -74,14 +74,14 @@ pub(super) struct Shared {
     pub(super) notifications: Arc<Notifications>,
     pub(super) availability: Availability,
     pub(super) writing: Writing,
-    pub(super) claims: Claims,
+    pub(super) claims: RememberedClaims,
     pub(super) written: watch::Sender<Written>,
 }
 
 /// The task that gathers.
 pub(super) struct Writer {
     shared: Arc<Shared>,
-    queue: mpsc::Receiver<Request>,
+    queue: mpsc::Receiver<WriterRequest>,
     pending: VecDeque<Submission>,
     /// Connections that no batch uses.
     idle: Vec<ConnectionSlot>,
@@ -101,7 +101,11 @@ struct Finished {
 }
 
 impl Writer {
-    pub(super) fn new(shared: Arc<Shared>, queue: mpsc::Receiver<Request>, slots: usize) -> Self {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        queue: mpsc::Receiver<WriterRequest>,
+        slots: usize,
+    ) -> Self {
         let slots = slots.max(1);
         Self {
             shared,
@@ -178,10 +182,10 @@ impl Writer {
     }
 
     /// Takes note of a request. Answers who waits for the end, if that was asked for.
-    fn take(&mut self, request: Request) -> Option<Option<oneshot::Sender<()>>> {
+    fn take(&mut self, request: WriterRequest) -> Option<Option<oneshot::Sender<()>>> {
         match request {
-            Request::Close { answer } => return Some(Some(answer)),
-            Request::Execute { commands, answer } => {
+            WriterRequest::Close { answer } => return Some(Some(answer)),
+            WriterRequest::Execute { commands, answer } => {
                 // A host that was held up keeps the claims that it still serves.
                 let beats = |command: &Command| matches!(command, Command::TaskHeartbeat { .. });
                 let first = commands.iter().all(beats);
@@ -249,7 +253,7 @@ impl Writer {
     }
 }
 
-impl Request {
+impl WriterRequest {
     /// Answers that the store is closed.
     fn refuse(self) {
         match self {

@@ -23,7 +23,7 @@ const ACQUIRE_TIMEOUT: Millis = Millis(5_000);
 const REST: Millis = Millis(200);
 
 /// See the module.
-pub(crate) struct Connections {
+pub(crate) struct ConnectionPool {
     options: PgPoolOptions,
     connection: PgConnectOptions,
     /// `None` for what only looks at a database, a standby included.
@@ -32,7 +32,7 @@ pub(crate) struct Connections {
     pool: Mutex<(u64, PgPool)>,
 }
 
-impl Connections {
+impl ConnectionPool {
     /// Connections to the primary; they are made when they are first needed.
     pub(super) fn to(
         primary: &Arc<Primary>,
@@ -118,9 +118,9 @@ impl Connections {
     }
 }
 
-impl fmt::Debug for Connections {
+impl fmt::Debug for ConnectionPool {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Connections").field("pool", &self.held().1).finish_non_exhaustive()
+        f.debug_struct("ConnectionPool").field("pool", &self.held().1).finish_non_exhaustive()
     }
 }
 
