@@ -56,6 +56,7 @@ mod activity;
 mod described;
 mod exports;
 mod function_limits;
+mod function_reports;
 mod handlers;
 mod instance;
 mod messages;

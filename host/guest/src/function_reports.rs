@@ -1,0 +1,147 @@
+//! Reports of a module's functions, from what the module says of them: each part is checked, and a fault names the
+//! function.
+
+use std::collections::BTreeSet;
+
+use segno_core::{id::check_name, json};
+
+use super::{
+    FunctionDescription, MessageDescription, MessageKind, ObjectAccess, ObjectFunction,
+    border::not_finite,
+    report::{Access, FunctionReport, Kind, MessageReport},
+    validate::Invalid,
+};
+
+/// The reports of functions as a module describes them.
+pub(super) fn described(functions: &[FunctionDescription]) -> Result<Vec<FunctionReport>, Invalid> {
+    let mut names = BTreeSet::new();
+    let mut reports = Vec::new();
+    for function in functions {
+        let bad = match check_name("the name", &function.name) {
+            _ if function.name.is_empty() => Some("a function without a name".to_owned()),
+            Err(bad) => Some(format!("a function, and {bad}")),
+            Ok(()) if names.insert(&function.name) => None,
+            Ok(()) => Some(format!("`{}` more than once", function.name)),
+        };
+        if let Some(described) = bad {
+            return Err(Invalid::BadName { name: function.name.clone(), described });
+        }
+        let report = FunctionReport::new(function).map_err(|(which, error)| {
+            Invalid::BadSchema { which, function: function.name.clone(), reason: error.to_string() }
+        })?;
+        if let Some(reason) = function.retry.as_ref().and_then(not_finite) {
+            return Err(Invalid::BadRetry { function: function.name.clone(), reason });
+        }
+        for (which, schema) in [("input", &report.input_schema), ("output", &report.output_schema)]
+        {
+            let Some(schema) = schema else { continue };
+            jsonschema::validator_for(schema).map_err(|error| Invalid::BadSchema {
+                which,
+                function: function.name.clone(),
+                reason: error.to_string(),
+            })?;
+        }
+        reports.push(report);
+    }
+    Ok(reports)
+}
+
+/// The reports with what may be sent to each function.
+pub(super) fn with_messages(
+    mut reports: Vec<FunctionReport>,
+    mut messages: Vec<MessageDescription>,
+) -> Result<Vec<FunctionReport>, Invalid> {
+    messages.sort_by(|one, other| (one.kind, &one.name).cmp(&(other.kind, &other.name)));
+    for MessageDescription { function, kind, name, schema } in messages {
+        let is_signal = kind == MessageKind::Signal;
+        let what = if is_signal { "signal" } else { "promise" };
+        let bad = |reason: String| Invalid::BadMessage {
+            what,
+            name: name.clone(),
+            function: function.clone(),
+            reason,
+        };
+        check_name("its name", &name).map_err(|error| bad(error.to_string()))?;
+        let is_it =
+            |report: &&mut FunctionReport| report.name == function && report.kind == Kind::Workflow;
+        let report = reports.iter_mut().find(is_it);
+        let report = report.ok_or_else(|| bad("there is no such workflow".into()))?;
+        if report.messages.iter().any(|known| known.is_signal == is_signal && known.name == name) {
+            return Err(bad("it is described twice".into()));
+        }
+        if is_signal && !report.signals {
+            return Err(bad("the workflow takes no signals".into()));
+        }
+        let schema = json::parse(&schema).map_err(|error| bad(error.to_string()))?;
+        jsonschema::validator_for(&schema).map_err(|error| bad(error.to_string()))?;
+        report.messages.push(MessageReport { is_signal, name, schema });
+    }
+    Ok(reports)
+}
+
+/// The reports with how functions of objects use these.
+pub(super) fn with_objects(
+    mut reports: Vec<FunctionReport>,
+    objects: &[ObjectFunction],
+) -> Result<Vec<FunctionReport>, Invalid> {
+    for ObjectFunction { function, access } in objects {
+        let bad = |reason: &str| Invalid::BadObject {
+            function: function.clone(),
+            reason: reason.to_owned(),
+        };
+        let is_whole = function.split_once('/').is_some_and(|(object, name)| {
+            !object.is_empty() && !name.is_empty() && !name.contains('/') && !function.contains('@')
+        });
+        if !is_whole {
+            return Err(bad("its name has to be `OBJECT/FUNCTION`, without a further `/` or `@`"));
+        }
+        let report = reports.iter_mut().find(|report| report.name == *function);
+        let report = report.ok_or_else(|| bad("the module has no such function"))?;
+        if report.kind != Kind::Workflow {
+            return Err(bad("it is an activity; only workflows are functions of objects"));
+        }
+        let access = match access {
+            ObjectAccess::Exclusive => Access::Exclusive,
+            ObjectAccess::Shared => Access::Shared,
+        };
+        if report.access.replace(access).is_some() {
+            return Err(bad("it is described twice"));
+        }
+    }
+    Ok(reports)
+}
+
+/// The reports with which functions of objects run once a key.
+pub(super) fn with_runs(
+    mut reports: Vec<FunctionReport>,
+    runs: &[String],
+) -> Result<Vec<FunctionReport>, Invalid> {
+    for function in runs {
+        let bad = |reason: String| Invalid::BadRun { function: function.clone(), reason };
+        let report = reports.iter_mut().find(|report| report.name == *function);
+        let report = report.ok_or_else(|| bad("the module has no such function".to_owned()))?;
+        match report.access {
+            Some(Access::Exclusive) => {}
+            Some(Access::Shared) => {
+                return Err(bad("it is a shared function, which waits for nobody".to_owned()));
+            }
+            None => return Err(bad("it is a function of no object, and has no key".to_owned())),
+        }
+        if std::mem::replace(&mut report.runs_once, true) {
+            return Err(bad("it is described twice".to_owned()));
+        }
+        let object = |name: &str| name.split_once('/').map(|(object, _)| object.to_owned());
+        let other = reports.iter().find(|other| {
+            other.access == Some(Access::Exclusive)
+                && other.name != *function
+                && object(&other.name) == object(function)
+        });
+        if let Some(other) = other {
+            return Err(bad(format!(
+                "its object has another exclusive function, `{}`: all others have to be shared",
+                other.name
+            )));
+        }
+    }
+    Ok(reports)
+}

@@ -1,0 +1,437 @@
+//! Reads on connections of their own: each one sees everything that was committed when it began.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use async_trait::async_trait;
+use segno_core::{
+    graph::{NodeEvent, NodeRow},
+    id::{Digest, ObjectId, PromiseId, ScheduleId},
+    invocation::Record,
+    limit::{Limit, LimitName, Partition, PartitionId, Place},
+    promise::{MessageKind, Promise, Schedule},
+    saga::{Fact, FactKey},
+    snapshot::Snapshot,
+    time::Timestamp,
+    value::{Payload, Text},
+};
+use sqlx::{Transaction, pool::PoolConnection};
+
+use super::{
+    call_tree, counts, due,
+    due::Leases,
+    dump, events, examine, export, facts, failed, find, gather, graph_nodes, journal, limits, list,
+    modules, objects, promises, refused, scan, schedules,
+    session::{Dialect, Kind, Session as _, Unmerged as _},
+    size,
+};
+use crate::{
+    AdmittedFilter, CallTree, Child, Counts, Due, EventPlace, EventRow, Examined, Found,
+    GatherError, GatherSink, History, InvocationFilter, InvocationRow, LimitFilter, LimitRow,
+    LogRow, ModuleRow, Neighbours, ObjectFilter, ObjectRow, Page, Parent, PartitionFilter,
+    PromiseFilter, PromiseRow, PromiseSize, Read, Ready, Scan, ScheduleFilter, SchedulePage,
+    Selection, SizeReport, StateCounts, StateSize, StoreError, Waits, WorkQueue,
+    archive::{ArchiveError, ArchiveSink},
+    call_tree::{in_order, latest_in_order},
+};
+
+/// The connections that read.
+#[derive(Debug)]
+pub(crate) struct Reader<D: Dialect> {
+    pub(crate) pool: D::Pool,
+    pub(crate) unmerged: D::Unmerged,
+}
+
+impl<D: Dialect> Reader<D> {
+    /// A connection, for a read with this name.
+    async fn connection(&self, name: &'static str) -> Result<PoolConnection<D>, StoreError> {
+        D::acquire(&self.pool).await.map_err(failed::<D, _>(name))
+    }
+
+    /// A transaction that sees one instant, for a read with this name.
+    async fn snapshot(&self, name: &'static str) -> Result<Transaction<'static, D>, StoreError> {
+        D::snapshot(&self.pool).await.map_err(failed::<D, _>(name))
+    }
+
+    /// As [`WorkQueue::due`]; leases may rest.
+    pub(crate) async fn due_with(
+        &self,
+        now: Timestamp,
+        limit: u32,
+        leases: Leases,
+    ) -> Result<Due, StoreError> {
+        let name = "read what is due";
+        let mut connection = self.connection(name).await?;
+        due::due(&mut *connection, now, limit, leases).await.map_err(failed::<D, _>(name))
+    }
+
+    /// As [`crate::Modules::component`].
+    pub(crate) async fn component(&self, digest: Digest) -> Result<Option<Arc<[u8]>>, StoreError> {
+        let name = "read a component";
+        let mut connection = self.connection(name).await?;
+        modules::component(&mut *connection, digest).await.map_err(failed::<D, _>(name))
+    }
+
+    /// As [`crate::Modules::list`].
+    pub(crate) async fn modules(&self) -> Result<Vec<ModuleRow>, StoreError> {
+        let name = "read modules";
+        let mut connection = self.connection(name).await?;
+        modules::modules(&mut *connection).await.map_err(failed::<D, _>(name))
+    }
+
+    /// As [`crate::Modules::in_use`].
+    pub(crate) async fn in_use(&self) -> Result<BTreeMap<Digest, u64>, StoreError> {
+        let name = "count what runs modules";
+        let mut connection = self.connection(name).await?;
+        modules::in_use(&mut *connection).await.map_err(failed::<D, _>(name))
+    }
+
+    /// As [`crate::Modules::unfinished`].
+    pub(crate) async fn unfinished(
+        &self,
+        digest: Digest,
+        limit: u32,
+    ) -> Result<Vec<PromiseId>, StoreError> {
+        let name = "read what runs a module";
+        let mut connection = self.connection(name).await?;
+        modules::unfinished(&mut *connection, digest, limit).await.map_err(failed::<D, _>(name))
+    }
+}
+
+#[async_trait]
+impl<D: Dialect> WorkQueue for Reader<D> {
+    async fn due(&self, now: Timestamp, limit: u32) -> Result<Due, StoreError> {
+        self.due_with(now, limit, Leases::End).await
+    }
+
+    async fn ready(
+        &self,
+        now: Timestamp,
+        after: Option<i64>,
+        limit: u32,
+    ) -> Result<Vec<Ready>, StoreError> {
+        let name = "read tasks that wait for a worker";
+        let mut connection = self.connection(name).await?;
+        due::ready(&mut *connection, now, after, limit).await.map_err(failed::<D, _>(name))
+    }
+
+    async fn outbox_due(
+        &self,
+        kind: MessageKind,
+        now: Timestamp,
+        limit: u32,
+    ) -> Result<Due, StoreError> {
+        let name = "read messages";
+        let mut connection = self.connection(name).await?;
+        due::outbox(&mut *connection, kind, now, limit).await.map_err(failed::<D, _>(name))
+    }
+}
+
+#[async_trait]
+impl<D: Dialect> Read for Reader<D> {
+    async fn promise(&self, id: &PromiseId) -> Result<Option<PromiseRow>, StoreError> {
+        Ok(self.promises(std::slice::from_ref(id)).await?.pop().flatten())
+    }
+
+    async fn promises(&self, ids: &[PromiseId]) -> Result<Vec<Option<PromiseRow>>, StoreError> {
+        let name = "read promises";
+        let mut connection = self.connection(name).await?;
+        promises::promises(&mut *connection, ids).await.map_err(failed::<D, _>(name))
+    }
+
+    async fn journal(
+        &self,
+        id: &PromiseId,
+        from: u32,
+        limit: u32,
+    ) -> Result<Vec<Record>, StoreError> {
+        let name = "read a journal";
+        let unmerged = self.unmerged.may_have([id]);
+        let mut connection = self.connection(name).await?;
+        let records = journal::records(&mut *connection, id, from, limit, unmerged).await;
+        records.map_err(failed::<D, _>(name))
+    }
+
+    async fn logs(&self, id: &PromiseId, from: u32, limit: u32) -> Result<Vec<LogRow>, StoreError> {
+        let name = "read logs";
+        let mut connection = self.connection(name).await?;
+        journal::logs(&mut *connection, id, from, limit).await.map_err(failed::<D, _>(name))
+    }
+
+    async fn log_count(&self, id: &PromiseId) -> Result<u32, StoreError> {
+        let name = "count log lines";
+        let mut connection = self.connection(name).await?;
+        journal::log_count(&mut *connection, id).await.map_err(failed::<D, _>(name))
+    }
+
+    async fn histories(&self, of: &[(PromiseId, u32)]) -> Result<Vec<History>, StoreError> {
+        let name = "read journals";
+        let unmerged = self.unmerged.may_have(of.iter().map(|(id, _)| id));
+        let mut connection = self.connection(name).await?;
+        journal::histories(&mut *connection, of, unmerged).await.map_err(failed::<D, _>(name))
+    }
+
+    async fn waits(&self, id: &PromiseId) -> Result<Waits, StoreError> {
+        let name = "read who waits";
+        let mut connection = self.connection(name).await?;
+        promises::waits(&mut *connection, id).await.map_err(failed::<D, _>(name))
+    }
+
+    async fn facts(&self, id: &PromiseId) -> Result<Vec<(FactKey, Fact)>, StoreError> {
+        let name = "read the facts of sagas";
+        let mut connection = self.connection(name).await?;
+        facts::facts(&mut *connection, id).await.map_err(failed::<D, _>(name))
+    }
+
+    async fn graph_nodes(&self, run: &PromiseId) -> Result<Vec<(Text, NodeRow)>, StoreError> {
+        let name = "read the nodes of a graph run";
+        let mut connection = self.connection(name).await?;
+        graph_nodes::graph_nodes(&mut *connection, run).await.map_err(failed::<D, _>(name))
+    }
+
+    async fn graph_history(&self, run: &PromiseId) -> Result<Vec<NodeEvent>, StoreError> {
+        let name = "read the history of a graph run";
+        let mut connection = self.connection(name).await?;
+        graph_nodes::graph_history(&mut *connection, run).await.map_err(failed::<D, _>(name))
+    }
+
+    async fn promise_sizes(&self, ids: &[PromiseId]) -> Result<Vec<PromiseSize>, StoreError> {
+        let name = "read sizes of promises";
+        let mut connection = self.connection(name).await?;
+        promises::sizes(&mut *connection, ids).await.map_err(failed::<D, _>(name))
+    }
+
+    async fn object_state(
+        &self,
+        object: &ObjectId,
+        names: &[Text],
+    ) -> Result<BTreeMap<Text, Payload>, StoreError> {
+        let name = "read the state of an object";
+        let mut connection = self.connection(name).await?;
+        objects::state(&mut *connection, object, names).await.map_err(failed::<D, _>(name))
+    }
+
+    async fn object_names(&self, object: &ObjectId) -> Result<Vec<StateSize>, StoreError> {
+        let name = "read the names in the state of an object";
+        let mut connection = self.connection(name).await?;
+        objects::sizes(&mut *connection, object).await.map_err(failed::<D, _>(name))
+    }
+
+    async fn limit(&self, limit: &LimitName) -> Result<Option<Limit>, StoreError> {
+        let name = "read a limit";
+        let mut connection = self.connection(name).await?;
+        limits::one(&mut *connection, limit).await.map_err(failed::<D, _>(name))
+    }
+
+    async fn limits(&self, filter: &LimitFilter) -> Result<Page<LimitRow, LimitName>, StoreError> {
+        let name = "list limits";
+        let mut connection = self.connection(name).await?;
+        limits::page(&mut *connection, filter).await.map_err(failed::<D, _>(name))
+    }
+
+    async fn partitions(
+        &self,
+        filter: &PartitionFilter,
+    ) -> Result<Page<(PartitionId, Partition), PartitionId>, StoreError> {
+        let name = "list keys of a limit";
+        let mut connection = self.connection(name).await?;
+        limits::keys(&mut *connection, filter).await.map_err(failed::<D, _>(name))
+    }
+
+    async fn partition(&self, id: &PartitionId) -> Result<Option<Partition>, StoreError> {
+        let name = "read a key of a limit";
+        let mut connection = self.connection(name).await?;
+        limits::key(&mut *connection, id).await.map_err(failed::<D, _>(name))
+    }
+
+    async fn place(&self, id: &PromiseId, most: u32) -> Result<Option<(Place, u64)>, StoreError> {
+        let name = "read a place behind a limit";
+        let mut connection = self.connection(name).await?;
+        limits::place(&mut *connection, id, most).await.map_err(failed::<D, _>(name))
+    }
+
+    async fn admitted(
+        &self,
+        filter: &AdmittedFilter,
+    ) -> Result<Vec<(PromiseId, Place)>, StoreError> {
+        let name = "list who was admitted by a limit";
+        let mut connection = self.connection(name).await?;
+        limits::admitted(&mut *connection, filter).await.map_err(failed::<D, _>(name))
+    }
+
+    async fn objects(
+        &self,
+        filter: &ObjectFilter,
+    ) -> Result<Page<ObjectRow, ObjectId>, StoreError> {
+        let name = "list objects";
+        let mut snapshot = self.snapshot(name).await?;
+        objects::page(&mut *snapshot, filter).await.map_err(failed::<D, _>(name))
+    }
+
+    async fn counts_by_state(&self, filter: &InvocationFilter) -> Result<StateCounts, StoreError> {
+        let name = "count invocations";
+        let state = list::state(filter)?;
+        let mut connection = self.connection(name).await?;
+        list::counts(&mut *connection, filter, state).await.map_err(failed::<D, _>(name))
+    }
+
+    async fn list(&self, filter: &InvocationFilter) -> Result<Page<InvocationRow>, StoreError> {
+        let name = "list invocations";
+        // A name of a state that does not exist is refused before anything is read.
+        let state = list::state(filter)?;
+        match D::Connection::KIND {
+            // The lengths of journals are read by a statement of their own.
+            Kind::Sqlite => {
+                let mut transaction = self.snapshot(name).await?;
+                let page = list::page(&mut *transaction, filter, state).await;
+                let page = page.map_err(failed::<D, _>(name))?;
+                transaction.commit().await.map_err(failed::<D, _>(name))?;
+                Ok(page)
+            }
+            Kind::Postgres => {
+                let mut connection = self.connection(name).await?;
+                list::page(&mut *connection, filter, state).await.map_err(failed::<D, _>(name))
+            }
+        }
+    }
+
+    async fn schedule(&self, id: &ScheduleId) -> Result<Option<Schedule>, StoreError> {
+        let name = "read a schedule";
+        let mut connection = self.connection(name).await?;
+        schedules::schedule(&mut *connection, id).await.map_err(failed::<D, _>(name))
+    }
+
+    async fn schedules(&self, filter: &ScheduleFilter) -> Result<SchedulePage, StoreError> {
+        let name = "list schedules";
+        let mut connection = self.connection(name).await?;
+        schedules::page(&mut *connection, filter).await.map_err(failed::<D, _>(name))
+    }
+
+    async fn find(
+        &self,
+        filter: &PromiseFilter,
+    ) -> Result<Page<PromiseRow, PromiseId>, StoreError> {
+        let name = "find promises";
+        let mut connection = self.connection(name).await?;
+        find::page(&mut *connection, filter).await.map_err(failed::<D, _>(name))
+    }
+
+    async fn events(
+        &self,
+        after: Option<EventPlace>,
+        limit: u32,
+    ) -> Result<Vec<EventRow>, StoreError> {
+        let name = "read events";
+        let mut connection = self.connection(name).await?;
+        events::events(&mut *connection, after, limit).await.map_err(failed::<D, _>(name))
+    }
+
+    async fn counts(&self) -> Result<Counts, StoreError> {
+        let name = "count tasks and messages";
+        let mut connection = self.connection(name).await?;
+        counts::counts(&mut *connection).await.map_err(failed::<D, _>(name))
+    }
+
+    async fn dump(&self) -> Result<Snapshot, StoreError> {
+        let name = "read everything";
+        let mut transaction = self.snapshot(name).await?;
+        let state = dump::whole(&mut *transaction).await.map_err(failed::<D, _>(name))?;
+        transaction.commit().await.map_err(failed::<D, _>(name))?;
+        Ok(Snapshot::of(&state))
+    }
+}
+
+#[async_trait]
+impl<D: Dialect> Scan for Reader<D> {
+    async fn candidates(&self, after: i64, limit: u32) -> Result<Found<PromiseId>, StoreError> {
+        let name = "look for damage";
+        let mut connection = self.connection(name).await?;
+        scan::candidates(&mut *connection, after, limit).await.map_err(failed::<D, _>(name))
+    }
+
+    async fn finished(
+        &self,
+        after: i64,
+        limit: u32,
+        before: Timestamp,
+    ) -> Result<Found<Promise>, StoreError> {
+        let name = "look for finished trees";
+        let mut connection = self.connection(name).await?;
+        scan::finished(&mut *connection, after, limit, before).await.map_err(failed::<D, _>(name))
+    }
+
+    async fn examine(
+        &self,
+        maker: Option<&PromiseId>,
+        after: i64,
+        limit: u32,
+    ) -> Result<Examined, StoreError> {
+        let name = "examine a page";
+        let mut transaction = self.snapshot(name).await?;
+        let page = examine::read(&mut *transaction, maker, after, limit).await;
+        let page = page.map_err(failed::<D, _>(name))?;
+        transaction.commit().await.map_err(failed::<D, _>(name))?;
+        Ok(page)
+    }
+
+    async fn integrity(&self) -> Result<Vec<String>, StoreError> {
+        let name = "check the database";
+        let mut connection = self.connection(name).await?;
+        scan::integrity(&mut *connection).await.map_err(failed::<D, _>(name))
+    }
+
+    async fn export(&self, sink: &mut dyn ArchiveSink) -> Result<(), ArchiveError> {
+        let what = "read everything";
+        let mut transaction = D::snapshot(&self.pool).await.map_err(refused(what))?;
+        export(&mut *transaction, sink).await?;
+        transaction.commit().await.map_err(refused(what))
+    }
+
+    async fn gather(
+        &self,
+        selection: &Selection,
+        sink: &mut dyn GatherSink,
+    ) -> Result<(), GatherError> {
+        let name = "gather executions";
+        let mut transaction = self.snapshot(name).await?;
+        gather::<D>(&mut transaction, selection, sink).await?;
+        Ok(transaction.commit().await.map_err(failed::<D, _>(name))?)
+    }
+
+    async fn size(&self, top: u32) -> Result<SizeReport, StoreError> {
+        let name = "measure the database";
+        let mut transaction = self.snapshot(name).await?;
+        let report = size::report(&mut *transaction, top).await.map_err(failed::<D, _>(name))?;
+        transaction.commit().await.map_err(failed::<D, _>(name))?;
+        Ok(report)
+    }
+}
+
+#[async_trait]
+impl<D: Dialect> CallTree for Reader<D> {
+    async fn children(&self, parents: &[Parent], each: u32) -> Result<Vec<Child>, StoreError> {
+        let name = "read children";
+        let mut connection = self.connection(name).await?;
+        let children = call_tree::children(&mut *connection, parents, each, false).await;
+        Ok(in_order(children.map_err(failed::<D, _>(name))?, each))
+    }
+
+    async fn latest(&self, parents: &[Parent], each: u32) -> Result<Vec<Child>, StoreError> {
+        let name = "read the latest children";
+        let mut connection = self.connection(name).await?;
+        let children = call_tree::children(&mut *connection, parents, each, true).await;
+        Ok(latest_in_order(children.map_err(failed::<D, _>(name))?, each))
+    }
+
+    async fn neighbours(
+        &self,
+        ids: &[PromiseId],
+        count: u32,
+        awaits: u32,
+    ) -> Result<Vec<Option<Neighbours>>, StoreError> {
+        let name = "read who is around";
+        let mut connection = self.connection(name).await?;
+        call_tree::neighbours(&mut *connection, ids, count, awaits)
+            .await
+            .map_err(failed::<D, _>(name))
+    }
+}
