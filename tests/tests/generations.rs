@@ -65,6 +65,7 @@ async fn no_signal_is_lost_between_generations() {
     for number in 1..=11 {
         let id = format!("sum/g/{number}");
         let one = host.client().invocation(&id).await.expect("it is there");
+        assert_eq!(one.parent, None, "no generation is called by another");
         let generation = one.generation.expect("there are several");
         assert_eq!((&*generation.of, generation.number), ("sum", number));
         assert_eq!(generation.next, (number < 11).then(|| format!("sum/g/{}", number + 1)));
