@@ -145,6 +145,17 @@ fn decisions_see_one_committed_state_whatever_commits_between_their_statements()
     run_all(scenarios, |_, report| assert!(report.commits > 10, "{}", report.log));
 }
 
+/// Found by seed 845: a host looks for a tree that another one has removed meanwhile.
+#[test]
+fn hosts_that_remove_the_same_trees_at_once_see_them_gone_or_whole() {
+    let functions = ["order", "fan", "race", "detach", "saga"];
+    let scenarios = (0..20).map(|seed| {
+        let quiet = Scenario::quiet(seed, &functions);
+        Scenario { hosts: 4, statements: true, anew: true, ..quiet }
+    });
+    run_all(scenarios, |_, report| assert!(report.commits > 10, "{}", report.log));
+}
+
 /// Every fault at every commit of a few scenarios, two hosts up.
 fn every_fault_at_every_commit(functions: &[&'static str]) {
     every_fault_of(&Scenario::quiet(2, functions));

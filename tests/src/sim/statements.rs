@@ -261,6 +261,7 @@ impl<'a> Transaction<'a> {
         let rows = self.held_by(wanted);
         if !(wanted.held_by.is_empty()
             && wanted.children.is_empty()
+            && wanted.trees.is_empty()
             && wanted.promises_of.is_empty())
         {
             // The statement that looks for them is the last one, where it finds none.
