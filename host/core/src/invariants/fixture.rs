@@ -26,6 +26,7 @@ use crate::{
 /// `ran` is the run of a key whose object has state and a promise,
 /// `cart` has the turn of an object and `next` waits for it,
 /// `pack1` and `pack4` are admitted by a limit, `pack2` and `pack3` wait behind `pack1`,
+/// `roll` continued as new,
 /// `graph` is a graph run that waits for a signal, `done` is fulfilled and owes a message, `late` timed out, `nap` is a timer.
 pub(crate) fn legal() -> Snapshot {
     let mut world = World::new();
@@ -91,6 +92,10 @@ pub(crate) fn legal() -> Snapshot {
         world.done(Command::PromiseCreate(world::limited(packer, "pack", key, 0)));
     }
     world.acquire("pack1", 6);
+    world.done(world::workflow("roll"));
+    let roll = world.acquire("roll", 8);
+    world.done(world::fence(roll.clone(), vec![world::started()], vec![]));
+    world.done(world::hand_over(roll, vec![world::finished(1)], &[]));
     world.done(Command::TaskHalt { id: id("stop") });
     world.done(world::listener("done"));
     let done = world.acquire("done", 3);
@@ -205,6 +210,10 @@ pub(crate) fn violators() -> Vec<(&'static str, Violate)> {
         ("schedule_last_before_next", |rows| each(rows).last_at = Some(Timestamp::NEVER)),
         ("schedule_skips_are_counted", |rows| {
             each(rows).skips.add(SkipReason::Missed, 9, Timestamp(60_000), "nobody was there");
+        }),
+        ("heard_signals_are_recorded", |rows| task(rows, "run").inbox.heard = Some(1)),
+        ("invocation_ends_with_its_newest_generation", |rows| {
+            settle(rows, "roll/g/2", Verdict::Resolved, None, 9_000)
         }),
         ("journal_has_a_task", |rows| drop(rows.tasks.remove(&id("run")))),
     ]

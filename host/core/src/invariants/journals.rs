@@ -2,14 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use super::{Found, Predicate, each};
+use super::{Found, Predicate, each, unless};
 use crate::{
-    invocation::{JournalHead, RecordBody},
+    invocation::{JournalHead, Record, RecordBody},
     snapshot::{Journal, Snapshot},
 };
 
-pub(super) const PREDICATES: &[Predicate] =
-    &[("journal_prefix", journal_prefix), ("journal_has_a_task", journal_has_a_task)];
+pub(super) const PREDICATES: &[Predicate] = &[
+    ("journal_prefix", journal_prefix),
+    ("journal_has_a_task", journal_has_a_task),
+    ("heard_signals_are_recorded", heard_signals_are_recorded),
+];
 
 /// Records and commands are numbered without gap; `Started` is first, nothing follows `Finished`,
 /// each command is notified at most once and after it, time never falls; and the stored head says
@@ -21,7 +24,18 @@ fn journal_prefix(rows: &Snapshot) -> Found {
 /// A journal belongs to a task.
 fn journal_has_a_task(rows: &Snapshot) -> Found {
     each(&rows.journals, |id, _| {
-        super::unless(rows.tasks.contains_key(id), || "a journal without a task".to_owned())
+        unless(rows.tasks.contains_key(id), || "a journal without a task".to_owned())
+    })
+}
+
+/// A task counts as heard the signals that its journal tells of, unless the journal was removed.
+fn heard_signals_are_recorded(rows: &Snapshot) -> Found {
+    let is_signal = |record: &&Record| matches!(record.body, RecordBody::Signal { .. });
+    each(&rows.tasks, |id, task| {
+        let heard = task.inbox.heard.filter(|_| task.journal_removed().is_none())? as usize;
+        let records = rows.journals.get(id).map_or(&[][..], |journal| &journal.records);
+        let recorded = records.iter().filter(is_signal).count();
+        unless(heard == recorded, || format!("{heard} were heard, {recorded} are recorded"))
     })
 }
 

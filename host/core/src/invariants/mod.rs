@@ -7,6 +7,7 @@
 //! another instant than its row says. That stores find what is due by those fields is compared
 //! between all of them, command by command.
 
+mod generations;
 mod graphs;
 mod journals;
 mod limits;
@@ -52,6 +53,7 @@ pub const PREDICATES: &[&[Predicate]] = &[
     waits::PREDICATES,
     messages::PREDICATES,
     journals::PREDICATES,
+    generations::PREDICATES,
     schedules::PREDICATES,
     sagas::PREDICATES,
     graphs::PREDICATES,

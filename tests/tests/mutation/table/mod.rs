@@ -4,6 +4,7 @@ pub mod journals;
 pub mod limits;
 pub mod objects;
 pub mod promises;
+pub mod succession;
 pub mod tasks;
 pub mod upkeep;
 
