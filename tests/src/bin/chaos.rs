@@ -10,7 +10,7 @@ use std::{collections::BTreeSet, path::PathBuf, process::ExitCode};
 
 use clap::Parser;
 use segno::runtime::Env;
-use tests::chaos::{self, Plan, plan::Fault};
+use tests::chaos::{self, Plan, flows::Kind, plan::Fault};
 
 /// Injects faults into real hosts, and compares every outcome with the expected one
 ///
@@ -32,6 +32,9 @@ struct Arguments {
     /// Number of concurrent flows
     #[arg(long, default_value_t = 12, value_parser = clap::value_parser!(u16).range(1..=1_000))]
     clients: u16,
+    /// Kinds of flows, separated by commas (default: all)
+    #[arg(long, value_delimiter = ',')]
+    flows: Vec<Kind>,
     /// Kinds of faults, separated by commas; `none` for a run without faults (default: all)
     #[arg(long, value_delimiter = ',')]
     faults: Vec<String>,
@@ -77,5 +80,9 @@ fn plan(arguments: Arguments) -> Result<Plan, String> {
     let fresh = || Env::system().runtime.nonce() % 1_000_000;
     let seed = arguments.seed.unwrap_or_else(fresh);
     let (seconds, clients) = (arguments.seconds, usize::from(arguments.clients));
-    Ok(Plan { segno, seed, seconds, hosts, clients, faults })
+    let flows = match arguments.flows {
+        named if named.is_empty() => Kind::ALL.to_vec(),
+        named => named,
+    };
+    Ok(Plan { segno, seed, seconds, hosts, clients, faults, flows })
 }

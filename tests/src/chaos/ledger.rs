@@ -2,7 +2,7 @@
 //! request.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU8, AtomicU64, Ordering},
@@ -34,16 +34,28 @@ pub enum Mode {
     Silent = 2,
 }
 
-/// The state of one effect.
-#[derive(Debug, Clone)]
+/// What the ledger knows of one effect.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// Its number among all effects, once it has happened.
+    pub receipt: Option<u64>,
+    /// Number of requests for it.
+    pub requests: u32,
+    /// The receipt of the effect that it undoes, as the first request that had one said.
+    pub of: Option<u64>,
+}
+
+/// An effect under the key of its first request.
+#[derive(Debug)]
 struct Entry {
     key: String,
-    receipt: u64,
+    seen: Seen,
 }
 
 /// The ledger and its service.
 pub struct Ledger {
     entries: Mutex<BTreeMap<(String, u32), Entry>>,
+    receipts: AtomicU64,
     mode: AtomicU8,
     requests: AtomicU64,
     findings: Arc<Findings>,
@@ -54,6 +66,9 @@ pub struct Ledger {
 struct Effect {
     flow: String,
     step: u32,
+    /// The status with which it is declined.
+    refuse: Option<u16>,
+    of: Option<u64>,
 }
 
 impl Ledger {
@@ -64,6 +79,7 @@ impl Ledger {
     pub async fn start(findings: &Arc<Findings>, env: &Env) -> (Arc<Self>, String) {
         let ledger = Arc::new(Self {
             entries: Mutex::default(),
+            receipts: AtomicU64::new(0),
             mode: AtomicU8::new(Mode::Normal as u8),
             requests: AtomicU64::new(0),
             findings: findings.clone(),
@@ -84,9 +100,21 @@ impl Ledger {
 
     /// The receipts of a flow's effects, in the order of their steps.
     pub fn receipts(&self, flow: &str) -> Vec<u64> {
+        self.effects(flow).values().filter_map(|seen| seen.receipt).collect()
+    }
+
+    /// What came of a flow, by step.
+    pub fn effects(&self, flow: &str) -> BTreeMap<u32, Seen> {
         let all = self.entries();
         let of_flow = all.range((flow.to_owned(), 0)..=(flow.to_owned(), u32::MAX));
-        of_flow.map(|(_, entry)| entry.receipt).collect()
+        of_flow.map(|((_, step), entry)| (*step, entry.seen)).collect()
+    }
+
+    /// The names of the flows that begin with `prefix`.
+    pub fn flows(&self, prefix: &str) -> BTreeSet<String> {
+        let all = self.entries();
+        let from = all.range((prefix.to_owned(), 0)..).map(|((flow, _), _)| flow);
+        from.take_while(|flow| flow.starts_with(prefix)).cloned().collect()
     }
 
     /// Number of requests so far.
@@ -98,20 +126,25 @@ impl Ledger {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Performs the effect, unless it was done under this key. The same effect under another key is
-    /// a finding.
-    fn act(&self, effect: Effect, key: &str) -> u64 {
+    /// Takes a request in. Performs its effect where `acts` is true, unless it was performed under this key or is declined.
+    /// The same effect under another key is a finding.
+    fn take(&self, effect: &Effect, key: &str, acts: bool) -> u64 {
         let mut entries = self.entries();
-        let fresh = entries.len() as u64;
-        let what = format!("effect {} of flow `{}`", effect.step, effect.flow);
         let entry = entries
-            .entry((effect.flow, effect.step))
-            .or_insert_with(|| Entry { key: key.to_owned(), receipt: fresh });
+            .entry((effect.flow.clone(), effect.step))
+            .or_insert_with(|| Entry { key: key.to_owned(), seen: Seen::default() });
         if entry.key != key {
-            let first = &entry.key;
-            self.findings.add(format!("{what} came under the key `{key}` after `{first}`"));
+            let (step, flow, first) = (effect.step, &effect.flow, &entry.key);
+            let finding =
+                format!("effect {step} of `{flow}` came under the key `{key}` after `{first}`");
+            self.findings.add(finding);
         }
-        entry.receipt
+        entry.seen.requests += 1;
+        entry.seen.of = entry.seen.of.or(effect.of);
+        if acts && effect.refuse.is_none() && entry.seen.receipt.is_none() {
+            entry.seen.receipt = Some(self.receipts.fetch_add(1, Ordering::Relaxed));
+        }
+        entry.seen.receipt.unwrap_or_default()
     }
 }
 
@@ -122,17 +155,20 @@ async fn effect(
 ) -> Result<Json<u64>, StatusCode> {
     ledger.requests.fetch_add(1, Ordering::Relaxed);
     let mode = ledger.mode.load(Ordering::Relaxed);
-    if mode == Mode::Refusing as u8 {
-        return Err(StatusCode::SERVICE_UNAVAILABLE);
-    }
     let Some(key) = headers.get("idempotency-key").and_then(|key| key.to_str().ok()) else {
         ledger.findings.add(format!("effect {} of `{}` has no key", effect.step, effect.flow));
         return Err(StatusCode::BAD_REQUEST);
     };
-    let receipt = ledger.act(effect, key);
+    let receipt = ledger.take(&effect, key, mode != Mode::Refusing as u8);
+    if mode == Mode::Refusing as u8 {
+        return Err(StatusCode::SERVICE_UNAVAILABLE);
+    }
     if mode == Mode::Silent as u8 {
         ledger.env.runtime.sleep(Millis(3_000)).await;
         return Err(StatusCode::BAD_GATEWAY);
     }
-    Ok(Json(receipt))
+    match effect.refuse {
+        Some(status) => Err(StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST)),
+        None => Ok(Json(receipt)),
+    }
 }

@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeSet, fmt, path::PathBuf, str::FromStr};
 
+use super::flows::Kind;
+
 /// One run.
 #[derive(Debug, Clone)]
 pub struct Plan {
@@ -17,6 +19,8 @@ pub struct Plan {
     pub clients: usize,
     /// The kinds of faults.
     pub faults: BTreeSet<Fault>,
+    /// The kinds of flows; at least one.
+    pub flows: Vec<Kind>,
 }
 
 /// One kind of fault.

@@ -1,9 +1,9 @@
 //! One run from an empty store to the report.
 
-use std::{collections::BTreeMap, path::Path, process::Command, sync::Arc};
+use std::{collections::BTreeMap, path::Path, process::Command, sync::Arc, time::Duration};
 
 use segno::{
-    api::model::InvocationOutcome,
+    api::model::{InvocationOutcome, ReplayVerdict},
     client::Client,
     demo::{
         rng::DemoRng,
@@ -11,27 +11,29 @@ use segno::{
     },
     runtime::Env,
 };
+use segno_core::address::GRAPH_RUN;
 use tempfile::TempDir;
 use throwaway_postgres::Cluster;
 
 use super::{
     events::Events,
     faults::{LEASE, Victims},
-    flows::{Flow, Kind, MODULE},
+    flows::{self, Flow, Kind, MODULE},
     ledger::Ledger,
     memory::{IDLE, Memory},
     outside::Outside,
     plan::Plan,
     preload::Preload,
     proxy::Proxy,
+    quiet,
     report::{Findings, Report},
 };
 use crate::guests;
 
-/// Number of ended flows that are checked again at the end: their outcomes stay, and their replays
-/// are identical.
+/// Number of the last executions of each client that are checked again at the end: their outcomes stay.
 const KEPT: usize = 200;
-const REPLAYED: usize = 20;
+/// Of each kind of flow, one execution is replayed for so many seconds of the run, and one more.
+const REPLAYED_SECONDS: u64 = 20;
 
 /// Plays `plan`.
 ///
@@ -57,7 +59,8 @@ pub async fn run(plan: Plan) -> anyhow::Result<Report> {
     let events = Events::default();
     let mut memory = Memory::default();
 
-    let served = (0..plan.clients).map(|number| serve(number, &outside, &ledger, &events));
+    let served =
+        (0..plan.clients).map(|number| serve(number, &plan.flows, &outside, &ledger, &events));
     let served = async {
         let served = futures::future::join_all(served).await;
         events.no_more();
@@ -75,13 +78,21 @@ pub async fn run(plan: Plan) -> anyhow::Result<Report> {
     };
     let (served, faults, _) = tokio::join!(served, injecting, events.consume(&outside));
 
-    let mut flows = BTreeMap::new();
+    let mut counts_of_flows = BTreeMap::new();
     let mut ended = Vec::new();
     for (counts, some) in served {
-        counts.into_iter().for_each(|(kind, count)| *flows.entry(kind).or_default() += count);
+        for (kind, count) in counts {
+            *counts_of_flows.entry(kind).or_default() += count;
+        }
         ended.extend(some);
     }
-    let replays = look_again(&ended, &outside).await;
+    let replays = look_again(&ended, &plan, &outside).await;
+    if let Err(wrong) = flows::room_was_kept(&ledger) {
+        findings.add(format!("hall: {wrong}"));
+    }
+    // What is wrong is among the findings.
+    let _ = quiet::nothing_is_left(&outside).await;
+    let _ = quiet::nothing_is_requested(&outside, &ended).await;
     if plan.faults.is_empty() {
         env.runtime.sleep(IDLE).await;
         memory.idle = Some(victims.largest_mib());
@@ -93,7 +104,7 @@ pub async fn run(plan: Plan) -> anyhow::Result<Report> {
     }
     let report = Report {
         faults,
-        flows,
+        flows: counts_of_flows,
         requests: outside.requests(),
         effects: ledger.requests(),
         events: events.acknowledged(),
@@ -149,6 +160,7 @@ fn database_of(url: &str) -> String {
 /// of the last outcomes.
 async fn serve(
     number: usize,
+    kinds: &[Kind],
     outside: &Outside,
     ledger: &Arc<Ledger>,
     events: &Events,
@@ -158,40 +170,43 @@ async fn serve(
         if outside.is_over() {
             break;
         }
-        let kind = Kind::ALL[outside.draw(0, Kind::ALL.len() as u64 - 1) as usize];
+        let kind = kinds[outside.draw(0, kinds.len() as u64 - 1) as usize];
         let id = format!("{}-{number}-{flow}", kind.name());
         // A flow that cannot end is a finding already; the client continues with another.
-        let Ok(end) = (Flow { kind, id, outside, ledger, events }).play().await else { continue };
+        let Ok(some) = (Flow { kind, id, outside, ledger, events }).play().await else { continue };
         *counts.entry(kind.name()).or_default() += 1;
-        ends.push(end);
-        if ends.len() > KEPT {
-            ends.remove(0);
-        }
+        ends.extend(some);
+        ends.drain(..ends.len().saturating_sub(KEPT));
     }
     (counts, ends)
 }
 
-/// Reads ended flows again, and replays some of them. Answers how many replays were identical.
-async fn look_again(ended: &[InvocationOutcome], outside: &Outside) -> usize {
+/// Reads ended executions again, and replays some of each kind. Answers how many replays were identical.
+async fn look_again(ended: &[InvocationOutcome], plan: &Plan, outside: &Outside) -> usize {
     let mut replays = 0;
-    for (number, end) in ended.iter().enumerate() {
+    let mut chosen: BTreeMap<&str, u64> = BTreeMap::new();
+    for end in ended {
         let what = format!("reading `{}` again", end.id);
-        let again = outside
-            .ask(&what, &[], async |host| host.wait(&end.id, std::time::Duration::ZERO).await);
-        let Ok(again) = again.await else { return replays };
+        let again =
+            outside.ask(&what, &[], async |host| host.wait(&end.id, Duration::ZERO).await).await;
+        let Ok(again) = again else { return replays };
         if (again.state, &again.output) != (end.state, &end.output) {
             outside.findings.add(format!("`{}` was {end:?} and is {again:?}", end.id));
         }
-        if number % ended.len().div_ceil(REPLAYED) == 0 {
-            let what = format!("replaying `{}`", end.id);
-            let replay =
-                outside.ask(&what, &[], async |host| host.replay(&end.id, None).await).await;
-            let Ok(replay) = replay else { return replays };
-            match replay.matched == replay.journal_len {
-                true => replays += 1,
-                false => {
-                    outside.findings.add(format!("`{}` replays otherwise: {replay:?}", end.id))
-                }
+        // The run of a plan has no journal.
+        let kind = end.id.split('-').next().unwrap_or_default();
+        let count = chosen.entry(kind).or_default();
+        if end.target == GRAPH_RUN || *count > plan.seconds / REPLAYED_SECONDS {
+            continue;
+        }
+        *count += 1;
+        let what = format!("replaying `{}`", end.id);
+        let replay = outside.ask(&what, &[], async |host| host.replay(&end.id, None).await).await;
+        let Ok(replay) = replay else { return replays };
+        match replay.verdict {
+            ReplayVerdict::Identical => replays += 1,
+            ReplayVerdict::Diverged | ReplayVerdict::Failed => {
+                outside.findings.add(format!("`{}` replays otherwise: {replay:?}", end.id));
             }
         }
     }

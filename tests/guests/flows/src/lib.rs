@@ -1,9 +1,22 @@
 //! What the chaos driver runs: each kind of step, with an outcome that can be told from what was sent to it.
 
+mod brief;
+mod counter;
+mod desk;
+mod effect;
+mod hall;
+mod roll;
+mod voyage;
+
 use std::time::Duration;
 
-use segno::{ActivityContext, Context, Error, Result, RetryPolicy, http::Request};
-use serde_json::json;
+use segno::{Context, Error, Result};
+use serde_json::{Value, json};
+
+use crate::{
+    counter::Counter,
+    effect::{Effect, by_activity, by_step},
+};
 
 /// Where effects happen, and how many of them a flow makes.
 #[segno::data]
@@ -17,25 +30,13 @@ pub struct Plan {
     pub effects: u32,
 }
 
-/// One effect: which of a flow's, and where.
-#[segno::data]
-#[derive(Clone, Debug)]
-pub struct Effect {
-    /// The address of the ledger.
-    pub ledger: String,
-    /// What the ledger knows the flow by.
-    pub flow: String,
-    /// Which of its effects, from 0.
-    pub step: u32,
-}
-
 /// Effects one after the other, by HTTP steps and activities in turns, with computed values and sleeps between them.
 /// Gives their receipts.
 #[segno::workflow]
 pub async fn effects(ctx: Context, plan: Plan) -> Result<Vec<u64>> {
     let mut receipts = Vec::new();
     for step in 0..plan.effects {
-        let effect = Effect { ledger: plan.ledger.clone(), flow: plan.flow.clone(), step };
+        let effect = Effect::new(&plan.ledger, &plan.flow, step);
         receipts.push(match step % 2 {
             0 => by_step(&ctx, &effect).await?,
             _ => ctx.call(by_activity, &effect).await?,
@@ -87,7 +88,7 @@ pub async fn announce(ctx: Context, count: u32) -> Result<u32> {
 pub async fn hold(ctx: Context, plan: Plan) -> Result<()> {
     match ctx.named_promise::<()>("never").await {
         Err(error) if ctx.is_cancelled() => {
-            let cleanup = Effect { ledger: plan.ledger, flow: plan.flow, step: 0 };
+            let cleanup = Effect::new(&plan.ledger, &plan.flow, 0);
             by_step(&ctx, &cleanup).await?;
             Err(error)
         }
@@ -98,25 +99,38 @@ pub async fn hold(ctx: Context, plan: Plan) -> Result<()> {
     }
 }
 
-async fn by_step(ctx: &Context, effect: &Effect) -> Result<u64> {
-    let answer = ctx.http(request(effect)).retry(patiently()).await?;
-    answer.ok()?.json()
+/// Makes one effect in its own name. Gives its receipt.
+#[segno::workflow]
+pub async fn tick(ctx: Context, ledger: String) -> Result<u64> {
+    let flow = ctx.id().to_owned();
+    by_step(&ctx, &Effect::new(&ledger, &flow, 0)).await
 }
 
-/// The same effect by an activity, which passes its idempotency key on.
-#[segno::activity(retry(initial = "50ms", max = "1s"))]
-pub async fn by_activity(ctx: ActivityContext, effect: Effect) -> Result<u64> {
-    let request = request(&effect).header("idempotency-key", ctx.idempotency_key());
-    ctx.http(request).await?.ok()?.json()
+/// Has the host run a plan. Gives its outputs.
+#[segno::workflow]
+pub async fn planned(ctx: Context, plan: Value) -> Result<Value> {
+    ctx.graph(&plan, &()).await
 }
 
-fn request(effect: &Effect) -> Request {
-    let body = json!({ "flow": effect.flow, "step": effect.step });
-    Request::post(format!("{}/effects", effect.ledger)).json(&body)
-}
-
-fn patiently() -> RetryPolicy {
-    RetryPolicy::exponential().initial(Duration::from_millis(50)).max(Duration::from_secs(1))
-}
-
-segno::module!(effects, fan, collect, ask, announce, hold, by_activity);
+segno::module!(
+    effects,
+    fan,
+    collect,
+    ask,
+    announce,
+    hold,
+    tick,
+    planned,
+    Counter,
+    brief::brief,
+    desk::desk,
+    desk::enter,
+    desk::close,
+    desk::entries,
+    hall::visit,
+    roll::roll,
+    voyage::voyage,
+    voyage::undo_request,
+    voyage::undo_call,
+    by_activity
+);

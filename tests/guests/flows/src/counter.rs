@@ -1,0 +1,45 @@
+//! A counter that is read and written by several steps, between two effects.
+
+use std::time::Duration;
+
+use segno::{Context, Result, State};
+
+use crate::effect::{Effect, by_activity, by_step};
+
+/// One turn at a counter.
+#[segno::data]
+pub struct Turn {
+    /// The address of the ledger.
+    pub ledger: String,
+    /// The name of the counter in the ledger.
+    pub flow: String,
+    /// The number of the turn: its effects are `2 * number` and `2 * number + 1`.
+    pub number: u32,
+}
+
+/// A number of turns.
+#[segno::object]
+pub struct Counter {
+    turns: State<u64>,
+}
+
+#[segno::object]
+impl Counter {
+    /// Adds one. Gives the number before and after.
+    async fn add(&mut self, ctx: Context, turn: Turn) -> Result<(u64, u64)> {
+        let before = self.turns.get().await?.unwrap_or_default();
+        let effect = |step| Effect::new(&turn.ledger, &turn.flow, 2 * turn.number + step);
+        by_step(&ctx, &effect(0)).await?;
+        ctx.sleep(Duration::from_millis(u64::from(turn.number * 7 % 30))).await?;
+        let after = ctx.run("add", move || before + 1).await?;
+        self.turns.set(&after)?;
+        ctx.call(by_activity, &effect(1)).await?;
+        Ok((before, after))
+    }
+
+    /// The number of turns so far.
+    #[shared]
+    async fn read(&self, _ctx: Context) -> Result<u64> {
+        Ok(self.turns.get().await?.unwrap_or_default())
+    }
+}

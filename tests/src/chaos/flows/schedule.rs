@@ -1,0 +1,65 @@
+//! A schedule whose occurrences lie in the next leap year, and that is triggered before.
+
+use segno::api::model::{CreateSchedule, InvocationOutcome, Trigger, Triggered};
+use serde_json::json;
+
+use super::{Flow, MODULE};
+use crate::chaos::outside::Hopeless;
+
+impl Flow<'_> {
+    pub(super) async fn schedule(&self) -> Result<Vec<InvocationOutcome>, Hopeless> {
+        let schedule = CreateSchedule {
+            id: self.id.clone(),
+            cron: "0 0 29 2 *".to_owned(),
+            target: format!("{MODULE}/tick"),
+            input: json!(self.outside.ledger),
+            ..CreateSchedule::default()
+        };
+        let what = format!("making the schedule `{}`", self.id);
+        self.outside.ask(&what, &[], async |host| host.create_schedule(&schedule).await).await?;
+        let mut ids = Vec::new();
+        for number in 1..=self.outside.draw(1, 4) {
+            let at_ms = i64::try_from(number).unwrap_or_default() * 60_000;
+            let (first, attempts) = self.trigger(at_ms).await?;
+            if attempts == 1 && !first.created {
+                self.complain(&format!("the first request at {at_ms} started nothing: {first:?}"));
+            }
+            if self.outside.draw(0, 1) == 0 {
+                let (again, _) = self.trigger(at_ms).await?;
+                if again.created || again.id != first.id {
+                    self.complain(&format!("{first:?} was started again as {again:?}"));
+                }
+            }
+            ids.push(first.id);
+        }
+        // What it started goes on without it.
+        let what = format!("deleting the schedule `{}`", self.id);
+        let gone = async |host: &segno::client::Client| match host.delete_schedule(&self.id).await {
+            Err(refused) if refused.code() == "unknown-schedule" => Ok(()),
+            other => other.map(drop),
+        };
+        self.outside.ask(&what, &[], gone).await?;
+        let mut ends = Vec::new();
+        for id in ids {
+            let end = self.end(&id).await?;
+            match self.ledger.receipts(&id)[..] {
+                [receipt] => self.must_be(&end, &json!(receipt)),
+                ref others => self.complain(&format!("the effects of `{id}` are {others:?}")),
+            }
+            ends.push(end);
+        }
+        Ok(ends)
+    }
+
+    /// Triggers an occurrence; answers after how many attempts as well.
+    async fn trigger(&self, at_ms: i64) -> Result<(Triggered, u32), Hopeless> {
+        let what = format!("triggering `{}` at {at_ms}", self.id);
+        let mut attempts = 0;
+        let request = async |host: &segno::client::Client| {
+            attempts += 1;
+            host.trigger(&self.id, &Trigger { at_ms: Some(at_ms) }).await
+        };
+        let answer = self.outside.ask(&what, &[], request).await?;
+        Ok((answer, attempts))
+    }
+}
