@@ -378,8 +378,8 @@ pub const SIMULATED_SERVICES: &[Mutation] = &[
     Mutation {
         what: "what a run came to is told before it is stored",
         file: "worker/service_run/attempt.rs",
-        says: "        self.committed(live).await?;\n        live.send_all().await?;\n        Ok(None)",
-        would_say: "        live.send_all().await?;\n        self.committed(live).await?;\n        Ok(None)",
+        says: "        self.committed(live).await?;\n        self.send_all(live).await?;\n        Ok(None)",
+        would_say: "        self.send_all(live).await?;\n        self.committed(live).await?;\n        Ok(None)",
         tests: "services_survive_every_fault",
         killer: "was seen to be",
     },
