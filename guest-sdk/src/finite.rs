@@ -16,16 +16,19 @@ pub(crate) fn to_json<T: Serialize + ?Sized>(value: &T) -> Result<String, serde_
     Ok(String::from_utf8(json).expect("JSON is text"))
 }
 
-/// Hands everything on but numbers that are not finite; the field of a struct is named.
-struct Finite<S> {
+/// The name of a field or the key of an entry. It is made only for an error.
+type Name<'a> = &'a dyn Fn() -> String;
+
+/// Hands everything on but numbers that are not finite; an error names the nearest field or key.
+struct Finite<'a, S> {
     to: S,
-    field: Option<&'static str>,
+    field: Option<Name<'a>>,
 }
 
 /// A value within another.
 struct Part<'a, T: ?Sized> {
     value: &'a T,
-    field: Option<&'static str>,
+    field: Option<Name<'a>>,
 }
 
 impl<T: Serialize + ?Sized> Serialize for Part<'_, T> {
@@ -34,8 +37,11 @@ impl<T: Serialize + ?Sized> Serialize for Part<'_, T> {
     }
 }
 
-impl<S> Finite<S> {
-    fn part<'a, T: ?Sized>(&self, value: &'a T) -> Part<'a, T> {
+impl<'a, S> Finite<'a, S> {
+    fn part<'b, T: ?Sized>(&self, value: &'b T) -> Part<'b, T>
+    where
+        'a: 'b,
+    {
         Part { value, field: self.field }
     }
 
@@ -44,6 +50,7 @@ impl<S> Finite<S> {
             (true, _) => Ok(()),
             (false, None) => Err(E::custom(format_args!("{number} is no number of JSON"))),
             (false, Some(field)) => {
+                let field = field();
                 Err(E::custom(format_args!("`{field}` is {number}, which is no number of JSON")))
             }
         }
@@ -58,16 +65,16 @@ macro_rules! as_it_is {
     };
 }
 
-impl<S: Serializer> Serializer for Finite<S> {
+impl<'a, S: Serializer> Serializer for Finite<'a, S> {
     type Ok = S::Ok;
     type Error = S::Error;
-    type SerializeSeq = Finite<S::SerializeSeq>;
-    type SerializeTuple = Finite<S::SerializeTuple>;
-    type SerializeTupleStruct = Finite<S::SerializeTupleStruct>;
-    type SerializeTupleVariant = Finite<S::SerializeTupleVariant>;
-    type SerializeMap = Finite<S::SerializeMap>;
-    type SerializeStruct = Finite<S::SerializeStruct>;
-    type SerializeStructVariant = Finite<S::SerializeStructVariant>;
+    type SerializeSeq = Finite<'a, S::SerializeSeq>;
+    type SerializeTuple = Finite<'a, S::SerializeTuple>;
+    type SerializeTupleStruct = Finite<'a, S::SerializeTupleStruct>;
+    type SerializeTupleVariant = Finite<'a, S::SerializeTupleVariant>;
+    type SerializeMap = Finite<'a, S::SerializeMap>;
+    type SerializeStruct = Finite<'a, S::SerializeStruct>;
+    type SerializeStructVariant = Finite<'a, S::SerializeStructVariant>;
 
     as_it_is! {
         serialize_bool(bool) serialize_char(char) serialize_str(&str) serialize_bytes(&[u8])
@@ -181,7 +188,7 @@ impl<S: Serializer> Serializer for Finite<S> {
 
 macro_rules! lists {
     ($($interface:ident::$method:ident)*) => {
-        $(impl<S: $interface> $interface for Finite<S> {
+        $(impl<S: $interface> $interface for Finite<'_, S> {
             type Ok = S::Ok;
             type Error = S::Error;
 
@@ -206,7 +213,7 @@ lists! {
 
 macro_rules! structs {
     ($($interface:ident)*) => {
-        $(impl<S: $interface> $interface for Finite<S> {
+        $(impl<S: $interface> $interface for Finite<'_, S> {
             type Ok = S::Ok;
             type Error = S::Error;
 
@@ -215,7 +222,7 @@ macro_rules! structs {
                 name: &'static str,
                 value: &T,
             ) -> Result<(), S::Error> {
-                self.to.serialize_field(name, &Part { value, field: Some(name) })
+                self.to.serialize_field(name, &Part { value, field: Some(&|| name.to_owned()) })
             }
 
             fn end(self) -> Result<S::Ok, S::Error> {
@@ -227,7 +234,7 @@ macro_rules! structs {
 
 structs! { SerializeStruct SerializeStructVariant }
 
-impl<S: SerializeMap> SerializeMap for Finite<S> {
+impl<S: SerializeMap> SerializeMap for Finite<'_, S> {
     type Ok = S::Ok;
     type Error = S::Error;
 
@@ -238,6 +245,18 @@ impl<S: SerializeMap> SerializeMap for Finite<S> {
     fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), S::Error> {
         let part = self.part(value);
         self.to.serialize_value(&part)
+    }
+
+    fn serialize_entry<K: Serialize + ?Sized, V: Serialize + ?Sized>(
+        &mut self,
+        key: &K,
+        value: &V,
+    ) -> Result<(), S::Error> {
+        let field = || {
+            let key = serde_json::to_string(key).unwrap_or_default();
+            key.trim_matches('"').to_owned()
+        };
+        self.to.serialize_entry(key, &Part { value, field: Some(&field) })
     }
 
     fn end(self) -> Result<S::Ok, S::Error> {
