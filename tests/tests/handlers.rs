@@ -154,7 +154,7 @@ async fn an_update_may_start_what_it_is_for() {
     assert_eq!(client.update("it", "set", &next).await.expect("an answer").output, Some(json!(7)));
     let other = with(start("shelf/answers", json!(1)), json!(9), "c");
     let refused = client.update("it", "set", &other).await.expect_err("it is another");
-    assert_eq!(refused.code(), "id-taken", "{refused}");
+    assert_eq!(refused.code(), "key-reused", "{refused}");
 }
 
 fn of(input: Json) -> SendUpdate {
