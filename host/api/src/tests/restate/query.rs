@@ -169,6 +169,11 @@ async fn invocations_are_found_by_each_state() {
     let paused =
         services.rows("SELECT last_failure FROM sys_invocation WHERE status = 'paused'").await;
     assert_eq!(paused, json!([{ "last_failure": "the replay leaves the journal at record 3" }]));
+    let events = "SELECT e.event_type, e.event_json FROM sys_invocation i JOIN sys_journal_events e ON e.id = i.id \
+        WHERE i.status = 'backing-off'";
+    let event = "{\"error_code\":500,\"error_message\":\"no answer\",\"ty\":\"TransientError\"}";
+    let expected = json!([{ "event_type": "TransientError", "event_json": event }]);
+    assert_eq!(services.rows(events).await, expected);
     let both =
         services.rows("SELECT id FROM sys_invocation WHERE status IN ('pending', 'ready')").await;
     assert_eq!(both.as_array().map(Vec::len), Some(3), "the call of another is ready: {both}");
@@ -254,8 +259,10 @@ async fn a_journal_is_shown_with_the_names_of_tools() {
     let entry = |row: usize| -> Value {
         serde_json::from_str(rows[row]["entry_json"].as_str().expect("text")).expect("JSON")
     };
-    assert_eq!(entry(0), json!({ "type": "Input", "value": "Mary" }));
-    assert_eq!(entry(2), json!({ "type": "Run", "command": 0, "result": { "value": 7 } }));
+    let input = json!({ "headers": [], "payload": b"\"Mary\"", "name": "" });
+    assert_eq!(entry(0), json!({ "Command": { "Input": input } }));
+    let run = json!({ "completion_id": 0, "result": { "Success": b"7" } });
+    assert_eq!(entry(2), json!({ "Notification": { "Completion": { "Run": run } } }));
     let called = services.rows(&format!("SELECT * FROM sys_invocation WHERE id = '{id}/2'")).await;
     assert_eq!(
         (&called[0]["invoked_by"], &called[0]["invoked_by_id"], &called[0]["invoked_by_target"]),
@@ -267,6 +274,11 @@ async fn a_journal_is_shown_with_the_names_of_tools() {
     let target = json!({ "name": "Greeter", "handler": "part" });
     assert_eq!(request["invocation_target"]["Service"], target);
     assert_eq!(entry(3)["Command"]["Sleep"]["wake_up_time"], 1_000);
+    let joined = format!(
+        "SELECT i.target, count(j.index) AS n FROM sys_invocation i LEFT JOIN sys_journal j ON i.id = j.id \
+         WHERE i.id = '{id}' GROUP BY i.target"
+    );
+    assert_eq!(services.rows(&joined).await, json!([{ "target": "Greeter/greet", "n": 6 }]));
     let refusal = services.refused("SELECT * FROM sys_journal").await;
     assert!(refusal.contains("WHERE id ="), "{refusal}");
 }
@@ -345,7 +357,11 @@ async fn more_rows_than_are_looked_at_are_refused_unless_fewer_are_enough() {
         "SELECT COUNT(*) AS n FROM sys_invocation_status WHERE status IN ('completed', 'paused')";
     assert_eq!(services.rows(ended).await, json!([{ "n": 0 }]));
     // What nothing in the first rows fits is looked for in all.
-    services.refused("SELECT id FROM sys_invocation WHERE target = 'x' OR id = 'x' LIMIT 1").await;
+    services
+        .refused("SELECT id FROM sys_invocation WHERE retry_count = 7 OR id = 'x' LIMIT 1")
+        .await;
+    let either = "SELECT id FROM sys_invocation WHERE target = 'x' OR id = 'x' LIMIT 1";
+    assert_eq!(services.rows(either).await, json!([]), "each is looked for by itself");
 }
 
 #[tokio::test]
@@ -381,7 +397,7 @@ async fn tables_are_joined_and_named_where_they_are_listed() {
         AND column_name IN ('version', 'entry_json', 'appended_at', 'nothing')";
     assert_eq!(services.rows(columns).await, json!([{ "n": 3 }]));
     let tables = "SELECT table_schema AS s, COUNT(*) AS n FROM information_schema.tables GROUP BY s ORDER BY s";
-    let expected = json!([{ "s": "information_schema", "n": 2 }, { "s": "public", "n": 9 }]);
+    let expected = json!([{ "s": "information_schema", "n": 2 }, { "s": "public", "n": 10 }]);
     assert_eq!(services.rows(tables).await, expected);
 }
 

@@ -1,8 +1,8 @@
-//! A database of one query, in memory: the tables that it names, with the rows that were loaded.
+//! A database of one query, in memory. Its tables have no rows of their own: each is a [`View`].
 //!
 //! A query may do nothing there but read those tables, for a bounded number of steps, and make a bounded answer.
 
-use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use rusqlite::{
     Connection, Error, ErrorCode,
@@ -11,15 +11,16 @@ use rusqlite::{
     limits::Limit,
     params_from_iter,
     types::Value,
+    vtab::read_only_module,
 };
 
 use super::{
     answer::{Answer, Column},
     functions,
-    row::Row,
     statement::Statement,
-    tables::{self, Table},
+    tables::Table,
     value::BOOLEAN,
+    view::{Tables, View},
 };
 use crate::restate::error::AdminError;
 
@@ -29,57 +30,48 @@ const ROWS: usize = 100_000;
 const BYTES: usize = 64 << 20;
 /// The most steps of a query, each an instruction of SQLite's machine: some seconds. Fewer in tests, which wait for them.
 const STEPS: u32 = if cfg!(test) { 5_000_000 } else { 100_000_000 };
+/// The words of SQLite where a table is named without the conditions that it needs.
+const NO_PLAN: &str = "no query solution";
 /// So many steps lie between two looks at them.
 const LOOK: u32 = 10_000;
 
 /// The tables of a query.
 pub struct Database {
     connection: Connection,
-    /// How a row is written, by the name of the table.
-    inserts: BTreeMap<String, (String, &'static [tables::Column])>,
-    texts: Vec<String>,
-    /// The tables that the query names.
-    named: Vec<Table>,
+    tables: Arc<Tables>,
 }
 
 impl Database {
-    /// With empty tables for this query.
+    /// With tables whose rows are read when a query asks for them.
     ///
     /// # Errors
-    /// There is no memory for them.
-    pub fn new(statement: &Statement) -> Result<Self, AdminError> {
+    /// There is no memory for it.
+    pub fn new(tables: Tables) -> Result<Self, AdminError> {
         let connection = Connection::open_in_memory().map_err(failed)?;
-        let mut database = Self {
-            connection,
-            inserts: BTreeMap::new(),
-            texts: statement.texts.clone(),
-            named: statement.sources.iter().map(|loaded| loaded.source.table).collect(),
-        };
-        database.prepare(statement).map_err(failed)?;
+        let database = Self { connection, tables: Arc::new(tables) };
+        database.prepare().map_err(failed)?;
         Ok(database)
     }
 
-    fn prepare(&mut self, statement: &Statement) -> rusqlite::Result<()> {
+    fn prepare(&self) -> rusqlite::Result<()> {
         let connection = &self.connection;
         functions::add(connection)?;
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DQS_DML, false)?;
+        connection.pragma_update(None, "case_sensitive_like", true)?;
+        connection.create_module(
+            "rows",
+            read_only_module::<View>(),
+            Some(Arc::clone(&self.tables)),
+        )?;
+        connection.execute_batch("ATTACH ':memory:' AS information_schema")?;
+        for table in Table::ALL {
+            connection
+                .execute_batch(&format!("CREATE VIRTUAL TABLE {} USING rows", table.name()))?;
+        }
         let bytes = i32::try_from(BYTES).unwrap_or(i32::MAX);
         connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, bytes)?;
         connection.set_limit(Limit::SQLITE_LIMIT_ATTACHED, 0)?;
-        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DQS_DML, false)?;
-        connection.pragma_update(None, "case_sensitive_like", true)?;
-        for loaded in &statement.sources {
-            let (name, columns) = (&loaded.source.name, loaded.source.table.columns());
-            let declared = columns
-                .iter()
-                .map(|column| format!("`{}` {}", column.name, column.kind.declared()));
-            let declared: Vec<_> = declared.collect();
-            connection.execute_batch(&format!("CREATE TABLE {name} ({})", declared.join(", ")))?;
-            let marks = vec!["?"; columns.len()].join(", ");
-            self.inserts
-                .insert(name.clone(), (format!("INSERT INTO {name} VALUES ({marks})"), columns));
-        }
-        connection.execute_batch("BEGIN")?;
-        connection.authorizer(Some(loading))?;
+        connection.authorizer(Some(asking))?;
         let mut looks = STEPS / LOOK;
         let spent = move || {
             looks = looks.saturating_sub(1);
@@ -88,55 +80,15 @@ impl Database {
         connection.progress_handler(LOOK.cast_signed(), Some(spent))
     }
 
-    /// Writes a row of the table of this name.
-    ///
-    /// # Errors
-    /// There is no memory for it.
-    pub fn insert(&self, name: &str, row: &Row) -> Result<(), AdminError> {
-        let Some((insert, columns)) = self.inserts.get(name) else { return Ok(()) };
-        let mut insert = self.connection.prepare_cached(insert).map_err(failed)?;
-        let values = columns.iter().map(|column| row.get(column.name));
-        insert.execute(params_from_iter(values)).map_err(failed)?;
-        Ok(())
-    }
-
-    /// For how many rows of a table a condition holds, of those after the one with this number, and the number of the
-    /// last; none: that cannot be asked of the table alone.
-    ///
-    /// # Errors
-    /// It takes more steps than a query may.
-    pub fn holds(
-        &self,
-        name: &str,
-        alias: &str,
-        condition: Option<&str>,
-        after: i64,
-    ) -> Result<Option<(usize, i64)>, AdminError> {
-        let condition = condition.unwrap_or("1");
-        let sql = format!(
-            "SELECT (SELECT count(*) FROM {name} AS `{alias}` WHERE `{alias}`.rowid > {after} AND ({condition})), \
-             (SELECT coalesce(max(rowid), 0) FROM {name})"
-        );
-        let asked = self.connection.prepare_cached(&sql).and_then(|mut statement| {
-            let texts = self.texts.iter().take(statement.parameter_count());
-            statement
-                .query_row(params_from_iter(texts), |row| Ok((row.get::<_, i64>(0)?, row.get(1)?)))
-        });
-        match asked {
-            Ok((count, last)) => Ok(Some((usize::try_from(count).unwrap_or_default(), last))),
-            Err(error) if is_interrupted(&error) => Err(self.refused(error)),
-            Err(_) => Ok(None),
-        }
-    }
-
     /// The answer to the query.
     ///
     /// # Errors
     /// SQLite does not take it, or it is larger than an answer may be, or takes more steps than a query may.
     pub fn answer(self, statement: &Statement) -> Result<Answer, AdminError> {
-        self.connection.authorizer(Some(asking)).map_err(failed)?;
-        let mut prepared =
-            self.connection.prepare(&statement.sql).map_err(|error| self.refused(error))?;
+        let mut prepared = self
+            .connection
+            .prepare(&statement.sql)
+            .map_err(|error| self.refused(statement, error))?;
         let columns = prepared.columns();
         let columns: Vec<Column> = columns
             .iter()
@@ -150,10 +102,11 @@ impl Database {
             .collect();
         let mut answer = Answer { columns, rows: Vec::new() };
         let mut bytes = 0;
-        let texts = self.texts.iter().take(prepared.parameter_count());
-        let mut rows =
-            prepared.query(params_from_iter(texts)).map_err(|error| self.refused(error))?;
-        while let Some(row) = rows.next().map_err(|error| self.refused(error))? {
+        let texts = statement.texts.iter().take(prepared.parameter_count());
+        let mut rows = prepared
+            .query(params_from_iter(texts))
+            .map_err(|error| self.refused(statement, error))?;
+        while let Some(row) = rows.next().map_err(|error| self.refused(statement, error))? {
             let values = (0..answer.columns.len()).map(|column| row.get(column));
             let values: Vec<Value> = values.collect::<Result<_, _>>().map_err(failed)?;
             bytes += values.iter().map(weight).sum::<usize>();
@@ -170,7 +123,10 @@ impl Database {
     }
 
     /// What the database says of a query, in the words of who asked it.
-    fn refused(&self, error: Error) -> AdminError {
+    fn refused(&self, statement: &Statement, error: Error) -> AdminError {
+        if let Some(failure) = self.tables.failure() {
+            return failure;
+        }
         if is_interrupted(&error) {
             let message = format!(
                 "the query takes more than {STEPS} steps: join fewer rows, or narrow it by an id, a service, a key or a status"
@@ -178,7 +134,9 @@ impl Database {
             return AdminError::new(400, message);
         }
         let said = match &error {
-            Error::SqliteFailure(_, Some(said)) => said.clone(),
+            Error::SqliteFailure(_, Some(said)) | Error::SqlInputError { msg: said, .. } => {
+                said.clone()
+            }
             other => other.to_string(),
         };
         let said = match said.strip_prefix("no such column: ") {
@@ -188,20 +146,20 @@ impl Database {
                         table.columns().iter().map(|column| column.name).collect();
                     format!("`{}` has {}", table.name(), columns.join(", "))
                 };
-                let known: Vec<_> = self.named.iter().map(columns).collect();
+                let known: Vec<_> = statement.tables.iter().map(columns).collect();
                 format!("there is no column `{column}`; {}", known.join("; "))
+            }
+            None if said == NO_PLAN => {
+                let column = |table: &Table| Some((table.name(), table.read_by()?));
+                let known = statement.tables.iter().find_map(column);
+                let (table, column) = known.unwrap_or_default();
+                format!(
+                    "`{table}` is read by its invocations: say WHERE {column} = '…', or join it by its {column}"
+                )
             }
             None => format!("the query cannot be answered: {said}"),
         };
         AdminError::new(400, said)
-    }
-}
-
-/// What may be done while rows are loaded.
-fn loading(context: AuthContext<'_>) -> Authorization {
-    match context.action {
-        AuthAction::Insert { .. } => Authorization::Allow,
-        _ => asking(context),
     }
 }
 

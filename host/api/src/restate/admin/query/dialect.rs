@@ -9,7 +9,8 @@ use std::ops::ControlFlow;
 use segno_core::time::Timestamp;
 use sqlparser::ast::{
     BinaryOperator, CastKind, DataType, DateTimeField, Expr, ExtractSyntax, Function, Ident,
-    InTarget, ObjectName, OrderByExpr, OrderBySort, Value as Literal, ValueWithSpan, VisitorMut,
+    InTarget, ObjectName, OrderByExpr, OrderBySort, Query, SelectItem, SetExpr, TableFactor,
+    Value as Literal, ValueWithSpan, VisitorMut,
 };
 
 use super::{
@@ -19,17 +20,25 @@ use super::{
     value::{instant, written},
 };
 
+/// The most values of a `NOT IN` that is written in another way.
+const NOT_IN: usize = 16;
+
+/// Columns that have a value in every row of every table that has them.
+const NEVER_NOTHING: [&str; 2] = ["created_at", "id"];
+
 /// Rewrites a query.
 pub struct Dialect {
     now: Timestamp,
     /// The texts that were taken out: the first is `?1`.
     pub texts: Vec<String>,
+    /// Of each query around: whether it is of one table, and its columns keep their names.
+    orders_plainly: Vec<bool>,
 }
 
 impl Dialect {
     /// Of a query that is asked now.
     pub fn new(now: Timestamp) -> Self {
-        Self { now, texts: Vec::new() }
+        Self { now, texts: Vec::new(), orders_plainly: Vec::new() }
     }
 
     fn rewritten(&self, expr: &mut Expr) -> Result<(), Refused> {
@@ -130,6 +139,24 @@ impl Dialect {
             Expr::In { expr: of, target: InTarget::List(list), .. } if is_time(of) => {
                 list.iter_mut().try_for_each(at_instant)?;
             }
+            // The planner tells tables of `<>`, and of no `NOT IN`.
+            Expr::In { expr: of, target: InTarget::List(list), negated: true, .. }
+                if column_name(of).is_some() && (1..=NOT_IN).contains(&list.len()) =>
+            {
+                let each = std::mem::take(list).into_iter().map(|other| Expr::BinaryOp {
+                    left: of.clone(),
+                    op: BinaryOperator::NotEq,
+                    right: Box::new(other),
+                });
+                let both = each.reduce(|left, right| Expr::BinaryOp {
+                    left: Box::new(left),
+                    op: BinaryOperator::And,
+                    right: Box::new(right),
+                });
+                if let Some(both) = both {
+                    *expr = Expr::Nested(Box::new(both));
+                }
+            }
             Expr::Function(function) => {
                 if let Some(other) = self.function(function)? {
                     *expr = other;
@@ -170,6 +197,16 @@ impl Dialect {
 impl VisitorMut for Dialect {
     type Break = Refused;
 
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Refused> {
+        self.orders_plainly.push(is_plain(&query.body));
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<Refused> {
+        self.orders_plainly.pop();
+        ControlFlow::Continue(())
+    }
+
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Refused> {
         broken(self.rewritten(expr))
     }
@@ -200,6 +237,10 @@ impl VisitorMut for Dialect {
     }
 
     fn pre_visit_order_by_expr(&mut self, by: &mut OrderByExpr) -> ControlFlow<Refused> {
+        if self.orders_plainly.last() == Some(&true) && never_nothing(&by.expr) {
+            // The table has this order by itself, if it is asked for in this way.
+            return ControlFlow::Continue(());
+        }
         let descends = match by.options.sort {
             None | Some(OrderBySort::Asc) => false,
             Some(OrderBySort::Desc) => true,
@@ -210,6 +251,36 @@ impl VisitorMut for Dialect {
         // What has no value is the greatest there, and the least in SQLite.
         by.options.nulls_first.get_or_insert(descends);
         ControlFlow::Continue(())
+    }
+}
+
+/// Whether a query is of one table, and its columns keep their names.
+fn is_plain(body: &SetExpr) -> bool {
+    let SetExpr::Select(select) = body else { return false };
+    let is_of_one_table = match select.from.as_slice() {
+        [from] => from.joins.is_empty() && matches!(from.relation, TableFactor::Table { .. }),
+        _ => false,
+    };
+    is_of_one_table
+        && select.projection.iter().all(|item| match item {
+            SelectItem::ExprWithAlias { expr, alias } => {
+                !NEVER_NOTHING.contains(&alias.value.as_str())
+                    || column_name(expr) == Some(alias.value.as_str())
+            }
+            _ => true,
+        })
+}
+
+/// Whether an expression is a column that has a value in every row.
+fn never_nothing(expr: &Expr) -> bool {
+    column_name(expr).is_some_and(|name| NEVER_NOTHING.contains(&name))
+}
+
+fn column_name(expr: &Expr) -> Option<&str> {
+    match expr {
+        Expr::Identifier(name) => Some(&name.value),
+        Expr::CompoundIdentifier(names) => names.last().map(|name| name.value.as_str()),
+        _ => None,
     }
 }
 

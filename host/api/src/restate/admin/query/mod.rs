@@ -1,17 +1,17 @@
 //! `POST /query`: questions in SQL about invocations, their journals, state and what is registered.
 //!
-//! Tools ask in this way what no other route lists. Each table that a question names is loaded from what the store
-//! lists into a database of its own, in memory, and the question is asked there. What a question says plainly of a
-//! table, of an id, a target, a status or a key, narrows what is loaded; beyond that a bounded number of rows is.
+//! Tools ask in this way what no other route lists. SQLite plans and answers a question, over tables whose rows are
+//! read from the store while it asks for them: what its plan says of an id, a target, a status or a key, in a condition
+//! or through a join, narrows what is read, and no more rows are read than it takes. Beyond that a bounded number is.
 //!
 //! - [`statement`]: the text of a question, as the database is asked it;
+//! - [`names`]: the tables that it names;
 //! - [`dialect`] and [`expression`]: words of tools that SQLite has others for;
-//! - [`source`]: the tables that it names, and what it says of their rows;
-//! - [`said`]: what a condition says of a column;
-//! - [`tables`]: where rows come from;
-//! - [`row`] and [`value`]: rows and their values;
-//! - [`loader`]: puts rows into the database, as many as are let in;
 //! - [`database`] and [`functions`]: the database;
+//! - [`view`]: its tables, and what its plans say of them: [`wanted`];
+//! - [`scan`] and [`rows`]: rows on their way from a reader to a query;
+//! - [`tables`]: the readers;
+//! - [`row`] and [`value`]: rows and their values;
 //! - [`answer`] and [`arrow`]: what is answered.
 
 mod answer;
@@ -20,16 +20,20 @@ mod database;
 mod dialect;
 mod expression;
 mod functions;
-mod loader;
+mod names;
 mod row;
-mod said;
-mod source;
+mod rows;
+mod scan;
 mod statement;
 mod tables;
 mod value;
+mod view;
+mod wanted;
 
 #[cfg(test)]
 mod tests;
+
+use std::sync::Arc;
 
 use axum::{
     Json,
@@ -40,8 +44,9 @@ use axum::{
 use segno_core::time::Millis;
 use serde::Deserialize;
 use serde_json::json;
+use tokio::runtime::Handle;
 
-use self::{loader::Loader, statement::Statement};
+use self::{database::Database, statement::Statement, tables::Live, view::Tables};
 use super::{super::error::AdminError, body};
 use crate::{Api, admission};
 
@@ -63,16 +68,11 @@ pub async fn query(api: Api, request: Request) -> Result<Response, AdminError> {
     let statement = Statement::read(&asked.query, now)
         .map_err(|refused| AdminError::new(400, refused.to_string()))?;
     let place = admission::place(&api.queries, PATIENCE, &api.host.env, FULL).await?;
-    let mut loader = Loader::new(&statement)?;
-    for loaded in &statement.sources {
-        loader.begin(loaded);
-        tables::load(&api, &loaded.source, &mut loader).await?;
-    }
-    let database = loader.loaded();
+    let tables = Tables::new(Arc::new(Live(api)), Handle::current());
     let answering = tokio::task::spawn_blocking(move || {
         // It goes on when nobody waits for the answer any more.
         let _place = place;
-        database.answer(&statement)
+        Database::new(tables)?.answer(&statement)
     });
     let answer = answering.await.map_err(|error| AdminError::new(500, error.to_string()))??;
     if as_json {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::value::Value;
 
 /// A row of a table: what is not in it is nothing.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct Row(BTreeMap<&'static str, Value>);
 
 impl Row {

@@ -13,12 +13,7 @@ use sqlparser::{
     tokenizer::{Token, Tokenizer},
 };
 
-use super::{
-    dialect::Dialect,
-    expression::is_bool,
-    source::{Enough, Source, sources},
-    tables::Table,
-};
+use super::{dialect::Dialect, expression::is_bool, names, tables::Table};
 
 /// The most words and signs of a query, lists of values left out: what is nested is read by functions that call
 /// themselves.
@@ -67,19 +62,10 @@ pub struct Statement {
     pub sql: String,
     /// The texts in it: the first is `?1`.
     pub texts: Vec<String>,
-    /// The tables that it names, in the order in which they are loaded.
-    pub sources: Vec<Loaded>,
+    /// The tables that it names.
+    pub tables: Vec<Table>,
     /// Names of results that are yes or no.
     pub bools: BTreeSet<String>,
-}
-
-/// A table of a query, and the condition under which its first rows are enough.
-#[derive(Debug)]
-pub struct Loaded {
-    /// The table.
-    pub source: Source,
-    /// How many rows are enough; none: all are needed.
-    pub enough: Option<Enough<String>>,
 }
 
 impl Statement {
@@ -101,26 +87,10 @@ impl Statement {
         let mut namer = Namer::default();
         let _ = query.visit(&mut namer);
         name_outputs(&mut query.body);
-        let found = sources(&mut query)?;
+        let tables = names::check(&mut query)?;
         let mut dialect = Dialect::new(now);
         rewrite(query.as_mut(), &mut dialect)?;
-        let mut loaded = Vec::new();
-        for (source, mut enough) in found {
-            if let Some(condition) = enough.as_mut().and_then(|enough| enough.condition.as_mut()) {
-                rewrite(condition, &mut dialect)?;
-            }
-            let enough = enough.map(|enough| Enough {
-                rows: enough.rows,
-                condition: enough.condition.map(|condition| condition.to_string()),
-            });
-            loaded.push(Loaded { source, enough });
-        }
-        Ok(Self {
-            sql: query.to_string(),
-            texts: dialect.texts,
-            sources: loaded,
-            bools: namer.bools,
-        })
+        Ok(Self { sql: query.to_string(), texts: dialect.texts, tables, bools: namer.bools })
     }
 }
 

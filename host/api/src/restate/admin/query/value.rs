@@ -59,7 +59,7 @@ impl Kind {
 pub const BOOLEAN: &str = "BOOLEAN";
 
 /// A value of a row.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Value {
     /// None.
     Null,

@@ -1,25 +1,82 @@
-//! Commands of journals in the form in which the command of Restate reads them: of calls and sleeps it takes whom they
-//! call, and until when, from there. Of what it does not look at there is a value of its kind.
+//! Entries of journals as Restate's server writes them in `entry_json`. Payloads are lists of bytes. The number by which
+//! a command and its completion know each other is the index of the command.
 
+use segno_restate::wire::Outcome;
 use serde_json::{Value as Json, json};
 
-/// A command in that form; none: it reads nothing in it. `frame` is the command as it is shown elsewhere.
-pub fn of_command(kind: &str, frame: &Json, callee: Option<&str>) -> Option<Json> {
-    let command = match kind {
-        "Sleep" => {
-            json!({ "wake_up_time": frame.get("until_ms")?, "completion_id": 0, "name": "" })
-        }
+/// The command that hands over the input.
+pub fn of_input(payload: &[u8]) -> Json {
+    json!({ "Command": { "Input": { "headers": [], "payload": payload, "name": "" } } })
+}
+
+/// The command that ends an invocation.
+pub fn of_output(outcome: Option<&Outcome>) -> Json {
+    json!({ "Command": { "Output": { "result": result(outcome), "name": "" } } })
+}
+
+/// A command. `frame` is the command as it is shown elsewhere, `callee` whom it calls.
+pub fn of_command(kind: &str, index: u32, name: &str, frame: &Json, callee: Option<&str>) -> Json {
+    let called = || callee.and_then(|callee| request(frame, callee));
+    let mut command = match kind {
+        "Sleep" => json!({ "wake_up_time": frame.get("until_ms"), "completion_id": index }),
         "Call" => json!({
-            "request": request(frame, callee?)?,
-            "invocation_id_completion_id": 0, "result_completion_id": 0, "name": "",
+            "request": called(), "invocation_id_completion_id": index, "result_completion_id": index,
         }),
         "OneWayCall" => json!({
-            "request": request(frame, callee?)?,
-            "invoke_time": 0, "invocation_id_completion_id": 0, "name": "",
+            "request": called(), "invoke_time": 0, "invocation_id_completion_id": index,
         }),
-        _ => return None,
+        "SetState" => json!({ "key": bytes(frame.get("key")), "value": bytes(frame.get("value")) }),
+        "ClearState" => json!({ "key": bytes(frame.get("key")) }),
+        "ClearAllState" => json!({}),
+        "GetLazyState" | "GetEagerState" => {
+            json!({ "key": bytes(frame.get("key")), "completion_id": index })
+        }
+        "CompleteAwakeable" => json!({ "id": frame.get("id") }),
+        "SendSignal" => json!({ "target_invocation_id": frame.get("invocation") }),
+        "GetPromise" | "PeekPromise" | "CompletePromise" => {
+            json!({ "key": frame.get("key"), "completion_id": index })
+        }
+        _ => json!({ "completion_id": index }),
     };
-    Some(json!({ "Command": { kind: command } }))
+    command["name"] = name.into();
+    json!({ "Command": { kind: command } })
+}
+
+/// What a command was told.
+pub fn of_completion(kind: &str, index: u32, outcome: Option<&Outcome>) -> Json {
+    let mut completion = json!({ "completion_id": index });
+    if kind != "Sleep" {
+        completion["result"] = result(outcome);
+    }
+    json!({ "Notification": { "Completion": { kind: completion } } })
+}
+
+/// A signal: those of awakeables and of cancellations have a number.
+pub fn of_signal(name: &str, outcome: Option<&Outcome>) -> Json {
+    let id = match name.parse::<u32>() {
+        Ok(number) => json!({ "Index": number }),
+        Err(_) => json!({ "Name": name }),
+    };
+    json!({ "Notification": { "Signal": { "id": id, "result": result(outcome) } } })
+}
+
+fn result(outcome: Option<&Outcome>) -> Json {
+    match outcome {
+        None => json!("Void"),
+        Some(Outcome::Success(value)) => json!({ "Success": value.to_vec() }),
+        Some(Outcome::Failure(failure)) => json!({
+            "Failure": { "code": failure.code, "message": failure.message, "metadata": [] },
+        }),
+    }
+}
+
+/// A value of a frame as a list of bytes: a key is text, and any other value is JSON.
+fn bytes(value: Option<&Json>) -> Json {
+    match value {
+        None => json!([]),
+        Some(Json::String(text)) => json!(text.as_bytes()),
+        Some(other) => json!(other.to_string().as_bytes()),
+    }
 }
 
 fn request(frame: &Json, callee: &str) -> Option<Json> {
@@ -29,6 +86,7 @@ fn request(frame: &Json, callee: &str) -> Option<Json> {
         Some(key) => json!({
             "VirtualObject": {
                 "name": service, "key": key, "handler": handler, "handler_ty": "Exclusive",
+                "scope": null,
             },
         }),
     };

@@ -1,6 +1,9 @@
 //! `sys_invocation` and `sys_inbox`: invocations of services.
 
-use std::collections::BTreeSet;
+use std::{
+    cmp::Reverse,
+    collections::{BTreeSet, VecDeque},
+};
 
 use segno_core::{
     address::SERVICE_SCHEME,
@@ -17,13 +20,13 @@ use segno_store::InvocationFilter;
 
 use super::{
     super::{
-        loader::Loader,
         row::Row,
-        source::Source,
+        rows::Rows,
         value::{
             Kind::{Number, Text, Time},
             Value,
         },
+        wanted::Wanted,
     },
     Column, PAGE, Table, called,
 };
@@ -94,56 +97,75 @@ pub const INBOX: [Column; 7] = [
 ];
 
 /// An invocation as it is stored.
-struct Stored {
-    promise: Promise,
-    task: Task,
-    journal_len: u32,
+pub struct Stored {
+    /// Its promise.
+    pub promise: Promise,
+    /// Its task.
+    pub task: Task,
+    /// The number of records of its journal.
+    pub journal_len: u32,
 }
 
-/// Reads invocations.
-pub async fn read(api: &Api, source: &Source, loader: &mut Loader) -> Result<(), AdminError> {
+/// Reads invocations, the newest first.
+pub async fn read(api: &Api, table: Table, wanted: &Wanted, rows: &Rows) -> Result<(), AdminError> {
     let now = api.host.env.clock.now();
-    if let Some(ids) = source.texts("id") {
-        loader.looked_at(ids.len())?;
+    if let Some(ids) = wanted.texts("id") {
+        rows.looked_at(ids.len())?;
+        let mut found = Vec::new();
         for id in ids {
-            if let Some(stored) = one(api, PromiseId::new(id)).await? {
-                offer(api, source, &stored, now, loader).await?;
-            }
+            found.extend(one(api, PromiseId::new(id.as_str())).await?);
+        }
+        found.sort_by_key(|stored| Reverse(stored.promise.spec.created_at));
+        for stored in found {
+            offer(api, table, wanted, &stored, now, rows).await?;
         }
         return Ok(());
     }
-    let function = function(source);
+    let function = function(wanted);
+    let of_state = |state| InvocationFilter {
+        function: function.clone(),
+        state,
+        ..InvocationFilter::default()
+    };
+    let mut listings: Vec<Pages> =
+        states(table, wanted).into_iter().map(|state| Pages::of(of_state(state))).collect();
     // One that goes from one state to another meanwhile may be in the listings of both.
     let mut seen = BTreeSet::new();
-    for state in states(source) {
-        loader.begin_part();
-        let filter =
-            InvocationFilter { function: function.clone(), state, ..InvocationFilter::default() };
-        let mut pages = Pages::of(filter);
-        while let Some(page) = pages.next(api, loader).await? {
-            for stored in page {
-                if seen.insert(stored.promise.id().clone()) {
-                    offer(api, source, &stored, now, loader).await?;
-                }
+    loop {
+        let mut newest = None;
+        for listing in &mut listings {
+            newest = newest.max(listing.first(api, rows).await?);
+        }
+        let Some(newest) = newest else { return Ok(()) };
+        let mut of_one_time = Vec::new();
+        for listing in &mut listings {
+            while listing.first(api, rows).await? == Some(newest) {
+                of_one_time.extend(listing.page.pop_front());
+            }
+        }
+        of_one_time.sort_by(|left, right| left.promise.id().cmp(right.promise.id()));
+        for stored in of_one_time {
+            if seen.insert(stored.promise.id().clone()) {
+                offer(api, table, wanted, &stored, now, rows).await?;
             }
         }
     }
-    Ok(())
 }
 
 async fn offer(
     api: &Api,
-    source: &Source,
+    table: Table,
+    wanted: &Wanted,
     stored: &Stored,
     now: Timestamp,
-    loader: &mut Loader,
+    rows: &Rows,
 ) -> Result<(), AdminError> {
     let Some(mut row) = row(api, stored, now).await? else { return Ok(()) };
-    if source.table == Table::InvocationStatus {
+    if table == Table::InvocationStatus {
         row.set("status", Value::Text(stands(status(stored, now)).to_owned()));
     }
     if let Value::Text(caller) = row.get("invoked_by_id")
-        && source.needs("invoked_by_target")
+        && wanted.needs("invoked_by_target")
     {
         let caller = PromiseId::from(caller.as_str());
         let store = api.look().await?;
@@ -151,73 +173,75 @@ async fn offer(
         drop(store);
         row.set("invoked_by_target", Value::text(caller.and_then(|caller| path(&caller.promise))));
     }
-    loader.offer(&row)
+    rows.offer(row).await
 }
 
 /// Reads invocations that wait for their turn.
-pub async fn read_inbox(api: &Api, source: &Source, loader: &mut Loader) -> Result<(), AdminError> {
+pub async fn read_inbox(api: &Api, wanted: &Wanted, rows: &Rows) -> Result<(), AdminError> {
     let now = api.host.env.clock.now();
     let mut pages = Pages::of(InvocationFilter {
-        function: source.text("target").map(|target| format!("{SERVICE_SCHEME}{target}")),
+        function: wanted.text("target").map(|target| format!("{SERVICE_SCHEME}{target}")),
         state: Some("suspended".to_owned()),
         ..InvocationFilter::default()
     });
-    while let Some(page) = pages.next(api, loader).await? {
-        for stored in page {
+    while pages.first(api, rows).await?.is_some() {
+        for stored in std::mem::take(&mut pages.page) {
             let Some((service, key, _)) = called(&stored.promise) else { continue };
             if status(&stored, now) != "pending" {
                 continue;
             }
-            loader.offer(&Row::from([
+            rows.offer(Row::from([
                 ("id", Value::Text(stored.promise.id().to_string())),
                 ("service_name", Value::Text(service)),
                 ("service_key", Value::text(key)),
                 ("target", Value::text(path(&stored.promise))),
                 ("created_at", Value::Time(stored.promise.spec.created_at)),
-            ]))?;
+            ]))
+            .await?;
         }
     }
     Ok(())
 }
 
-/// The pages of a listing, the newest first.
+/// A listing, the newest first, page by page.
 struct Pages {
     filter: InvocationFilter,
+    page: VecDeque<Stored>,
     is_over: bool,
 }
 
 impl Pages {
     fn of(filter: InvocationFilter) -> Self {
-        Self { filter: InvocationFilter { limit: PAGE, ..filter }, is_over: false }
+        let filter = InvocationFilter { limit: PAGE, ..filter };
+        Self { filter, page: VecDeque::new(), is_over: false }
     }
 
-    /// The next page; none: there is none, or it is enough.
-    async fn next(
-        &mut self,
-        api: &Api,
-        loader: &mut Loader,
-    ) -> Result<Option<Vec<Stored>>, AdminError> {
-        if self.is_over || loader.is_full()? {
-            return Ok(None);
+    /// When the first one of those that were not taken was made; none: all were taken.
+    async fn first(&mut self, api: &Api, rows: &Rows) -> Result<Option<Timestamp>, AdminError> {
+        while self.page.is_empty() && !self.is_over {
+            let store = api.look().await?;
+            let page = store.read().list(&self.filter).await?;
+            drop(store);
+            // Of a page that is not full, and not the last one, others were looked at in the store.
+            let is_short = page.next.is_some() && page.items.len() < PAGE as usize;
+            rows.looked_at(if is_short { PAGE as usize } else { page.items.len() })?;
+            self.is_over = page.next.is_none();
+            self.filter.after = page.next;
+            self.page.extend(page.items.into_iter().map(|row| Stored {
+                promise: row.promise,
+                task: row.task,
+                journal_len: row.journal_len,
+            }));
         }
-        let store = api.look().await?;
-        let page = store.read().list(&self.filter).await?;
-        drop(store);
-        // Of a page that is not full, and not the last one, others were looked at in the store.
-        let is_short = page.next.is_some() && page.items.len() < PAGE as usize;
-        loader.looked_at(if is_short { PAGE as usize } else { page.items.len() })?;
-        self.is_over = page.next.is_none();
-        self.filter.after = page.next;
-        let stored = page.items.into_iter().map(|row| Stored {
-            promise: row.promise,
-            task: row.task,
-            journal_len: row.journal_len,
-        });
-        Ok(Some(stored.collect()))
+        Ok(self.page.front().map(|stored| stored.promise.spec.created_at))
     }
 }
 
-async fn one(api: &Api, id: PromiseId) -> Result<Option<Stored>, AdminError> {
+/// The invocation with this id.
+///
+/// # Errors
+/// The store did not answer.
+pub async fn one(api: &Api, id: PromiseId) -> Result<Option<Stored>, AdminError> {
     Ok(match api.execute(Command::TaskGet { id }).await? {
         Reply::Task(found) => {
             let journal_len = found.head.len;
@@ -228,26 +252,24 @@ async fn one(api: &Api, id: PromiseId) -> Result<Option<Stored>, AdminError> {
 }
 
 /// The target, or the end of the targets, of invocations that are asked for.
-fn function(source: &Source) -> Option<String> {
-    if let Some(target) = source.text("target") {
+fn function(wanted: &Wanted) -> Option<String> {
+    if let Some(target) = wanted.text("target") {
         return Some(format!("{SERVICE_SCHEME}{target}"));
     }
-    let handler = source.text("target_handler_name")?;
-    let service = source.text("target_service_name");
-    let key = source.text("target_service_key");
-    Some(match (&service, &key) {
-        (Some(service), Some(key)) => {
-            Called { service, key: Some(key), handler: &handler }.address()
-        }
-        _ => handler,
+    let handler = wanted.text("target_handler_name")?;
+    let service = wanted.text("target_service_name");
+    let key = wanted.text("target_service_key");
+    Some(match (service, key) {
+        (Some(service), Some(key)) => Called { service, key: Some(key), handler }.address(),
+        _ => handler.to_owned(),
     })
 }
 
 /// The states in the store of invocations that are asked for; none: all.
-fn states(source: &Source) -> Vec<Option<String>> {
+fn states(table: Table, wanted: &Wanted) -> Vec<Option<String>> {
     let is_wanted = |name: &str| {
-        let known = if source.table == Table::InvocationStatus { stands(name) } else { name };
-        source.may_be("status", known)
+        let known = if table == Table::InvocationStatus { stands(name) } else { name };
+        wanted.may_be("status", known)
     };
     let all = [
         ("pending", &["suspended"][..]),
@@ -374,7 +396,7 @@ async fn row(api: &Api, stored: &Stored, now: Timestamp) -> Result<Option<Row>, 
 }
 
 /// When it last came to stand where it stands, as far as that is known.
-fn modified_at(promise: &Promise, task: &Task) -> Timestamp {
+pub fn modified_at(promise: &Promise, task: &Task) -> Timestamp {
     let created_at = promise.spec.created_at;
     match (promise.settlement(), &task.state) {
         (Some(settlement), _) => settlement.settled_at,

@@ -7,26 +7,34 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use segno_core::{
     id::PromiseId,
-    invocation::{Record, RecordBody},
+    invocation::{Outcome as Recorded, Record, RecordBody},
     time::Timestamp,
 };
-use segno_engine::services::frames::FRAME;
+use segno_engine::{
+    services::{frames::FRAME, outcome},
+    values::{self, journals},
+};
+use segno_guest::Outcome as GuestOutcome;
+use segno_restate::wire::Outcome;
 use segno_store::PromiseRow;
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 
 use super::{
     super::{
-        loader::Loader,
         row::Row,
-        source::Source,
+        rows::Rows,
         value::{
             Kind::{Bool, Bytes, Number, Text, Time},
             Value,
         },
+        wanted::Wanted,
     },
     Column, PAGE, called, entry,
 };
 use crate::{Api, journal, restate::error::AdminError};
+
+/// The number of the signal that asks an invocation to stop.
+const CANCEL: &str = "1";
 
 /// The columns.
 pub const COLUMNS: [Column; 15] = [
@@ -48,24 +56,20 @@ pub const COLUMNS: [Column; 15] = [
 ];
 
 /// Reads the journals of the invocations that are named.
-pub async fn read(api: &Api, source: &Source, loader: &mut Loader) -> Result<(), AdminError> {
-    let Some(ids) = source.texts("id") else {
-        let message =
-            "a journal is read by its invocation: say WHERE id = '…' in a query of `sys_journal`";
-        return Err(AdminError::new(400, message));
-    };
-    loader.looked_at(ids.len())?;
+pub async fn read(api: &Api, wanted: &Wanted, rows: &Rows) -> Result<(), AdminError> {
+    let Some(ids) = wanted.texts("id") else { return Ok(()) };
+    rows.looked_at(ids.len())?;
     for id in ids {
-        let id = PromiseId::new(id);
+        let id = PromiseId::new(id.as_str());
         let row = api.host.store.read().promise(&id).await?;
         if row.is_some_and(|row| called(&row.promise).is_some()) {
-            of(api, &id, loader).await?;
+            of(api, &id, rows).await?;
         }
     }
     Ok(())
 }
 
-async fn of(api: &Api, id: &PromiseId, loader: &mut Loader) -> Result<(), AdminError> {
+async fn of(api: &Api, id: &PromiseId, rows: &Rows) -> Result<(), AdminError> {
     let mut records: Vec<(Record, Option<PromiseRow>)> = Vec::new();
     loop {
         let from = u32::try_from(records.len()).unwrap_or(u32::MAX);
@@ -75,8 +79,8 @@ async fn of(api: &Api, id: &PromiseId, loader: &mut Loader) -> Result<(), AdminE
         let mut values = store.read().promises(&owners).await?.into_iter();
         drop(store);
         let is_last = page.len() < PAGE as usize;
-        loader.looked_at(page.len())?;
-        loader.weighs(page.iter().map(weight).sum())?;
+        rows.looked_at(page.len())?;
+        rows.weighs(page.iter().map(weight).sum())?;
         records.extend(page.into_iter().map(|record| {
             let own = journal::owner(id, &record).and_then(|_| values.next().flatten());
             (record, own)
@@ -101,7 +105,7 @@ async fn of(api: &Api, id: &PromiseId, loader: &mut Loader) -> Result<(), AdminE
             ("appended_at", Value::Time(record.at)),
         ]);
         fill(&mut row, record, own.as_ref(), &mut commands, &told);
-        loader.offer(&row)?;
+        rows.offer(row).await?;
     }
     Ok(())
 }
@@ -115,22 +119,21 @@ fn fill(
     commands: &mut BTreeMap<u32, String>,
     told: &BTreeSet<u32>,
 ) {
-    let shown = journal::show(record, own);
     let text = |text: &str| Value::Text(text.to_owned());
-    let outcome = || serde_json::to_value(&shown.outcome).unwrap_or_default();
     let (kind, entry) = match &record.body {
-        RecordBody::Started { .. } => {
-            ("Command: Input".to_owned(), json!({ "type": "Input", "value": shown.request }))
+        RecordBody::Started { input, .. } => {
+            ("Command: Input".to_owned(), entry::of_input(input.as_bytes()))
         }
         RecordBody::Command { index, name, .. } => {
-            let request = shown.request.clone().unwrap_or_default();
+            let request = journal::show(record, own).request.unwrap_or_default();
             let frame = request.get(FRAME).cloned().unwrap_or_default();
             let kind = frame.get("type").and_then(Json::as_str).unwrap_or("Custom").to_owned();
             if kind == "Run" && !name.is_empty() {
                 row.set("name", text(name));
             }
+            let callee = request.get("promise").and_then(invoked);
             row.set("completed", Value::Bool(told.contains(&index.0)));
-            row.set("invoked_id", Value::text(request.get("promise").and_then(invoked)));
+            row.set("invoked_id", Value::text(callee.clone()));
             row.set("invoked_target", Value::text(target(&frame)));
             let at = frame.get("until_ms").and_then(Json::as_i64).map(Timestamp);
             row.set("sleep_wakeup_at", Value::time(at));
@@ -138,33 +141,42 @@ fn fill(
                 row.set("promise_name", Value::text(frame.get("key").and_then(Json::as_str)));
             }
             commands.insert(index.0, kind.clone());
-            let callee = request.get("promise").and_then(invoked);
-            let entry = entry::of_command(&kind, &frame, callee.as_deref());
-            (format!("Command: {kind}"), entry.unwrap_or(frame))
+            let entry = entry::of_command(&kind, index.0, name, &frame, callee.as_deref());
+            (format!("Command: {kind}"), entry)
         }
-        RecordBody::Notified { index, .. } => {
+        RecordBody::Notified { index, outcome } => {
             let kind = commands.get(&index.0).map_or("Custom", String::as_str);
             row.set("completed", Value::Bool(true));
-            let entry = json!({ "type": kind, "command": index.0, "result": outcome() });
+            let entry = entry::of_completion(kind, index.0, told_of(outcome, own).as_ref());
             (format!("Notification: {kind}"), entry)
         }
-        RecordBody::Signal { name, .. } => {
+        RecordBody::Signal { name, payload } => {
             row.set("name", text(name));
             row.set("completed", Value::Bool(true));
-            let entry = json!({ "type": "Signal", "name": name.as_str(), "result": outcome() });
+            let told = GuestOutcome::Success(journals::guest_payload(payload));
+            let entry = entry::of_signal(name, Some(&outcome::of_guest(&told)));
             ("Notification: Signal".to_owned(), entry)
         }
         RecordBody::Cancelled => {
             row.set("name", text("cancel"));
             row.set("completed", Value::Bool(true));
-            ("Notification: Signal".to_owned(), json!({ "type": "Signal", "name": "cancel" }))
+            ("Notification: Signal".to_owned(), entry::of_signal(CANCEL, None))
         }
-        RecordBody::Finished { .. } => {
-            ("Command: Output".to_owned(), json!({ "type": "Output", "result": outcome() }))
+        RecordBody::Finished { outcome } => {
+            ("Command: Output".to_owned(), entry::of_output(told_of(outcome, own).as_ref()))
         }
     };
     row.set("entry_type", Value::Text(kind));
     row.set("entry_json", Value::Text(entry.to_string()));
+}
+
+/// A result as a service is told it.
+fn told_of(outcome: &Recorded, own: Option<&PromiseRow>) -> Option<Outcome> {
+    let told = match outcome {
+        Recorded::Own => values::told(&own?.promise)?,
+        Recorded::Inline(result) => journals::recorded(result),
+    };
+    Some(outcome::of_guest(&told))
 }
 
 /// Bytes that a record carries.

@@ -1,6 +1,7 @@
 //! The tables: their columns, and where their rows come from.
 
 mod entry;
+mod events;
 mod invocations;
 mod journal;
 mod objects;
@@ -8,10 +9,12 @@ mod promises;
 mod registered;
 mod schema;
 
+use futures::future::BoxFuture;
+
 use super::{
-    loader::Loader,
-    source::Source,
+    rows::{Reader, Rows},
     value::{Kind, Value},
+    wanted::Wanted,
 };
 use crate::{Api, restate::error::AdminError};
 use segno_core::{
@@ -24,7 +27,7 @@ use segno_core::{
 const PAGE: u32 = 500;
 
 /// A table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Table {
     /// Invocations of services.
     Invocation,
@@ -32,6 +35,8 @@ pub enum Table {
     InvocationStatus,
     /// The journal of an invocation.
     Journal,
+    /// What happened to an invocation beside its journal.
+    JournalEvents,
     /// The state of objects.
     State,
     /// Services.
@@ -66,10 +71,12 @@ impl Column {
 }
 
 impl Table {
-    const ALL: [Self; 11] = [
+    /// All tables.
+    pub const ALL: [Self; 12] = [
         Self::Invocation,
         Self::InvocationStatus,
         Self::Journal,
+        Self::JournalEvents,
         Self::State,
         Self::Service,
         Self::Deployment,
@@ -86,6 +93,7 @@ impl Table {
             Self::Invocation => "sys_invocation",
             Self::InvocationStatus => "sys_invocation_status",
             Self::Journal => "sys_journal",
+            Self::JournalEvents => "sys_journal_events",
             Self::State => "state",
             Self::Service => "sys_service",
             Self::Deployment => "sys_deployment",
@@ -112,6 +120,7 @@ impl Table {
         match self {
             Self::Invocation | Self::InvocationStatus => &invocations::COLUMNS,
             Self::Journal => &journal::COLUMNS,
+            Self::JournalEvents => &events::COLUMNS,
             Self::State => &objects::STATE,
             Self::Service => &registered::SERVICES,
             Self::Deployment => &registered::DEPLOYMENTS,
@@ -123,12 +132,41 @@ impl Table {
         }
     }
 
+    /// The columns of which its reader wants to know what a query says.
+    pub fn narrows(self) -> &'static [&'static str] {
+        match self {
+            Self::Invocation | Self::InvocationStatus => &[
+                "id",
+                "target",
+                "target_service_name",
+                "target_service_key",
+                "target_handler_name",
+                "status",
+            ],
+            Self::Journal | Self::JournalEvents => &["id"],
+            Self::State | Self::Promise => &["service_name", "service_key", "key"],
+            Self::KeyedServiceStatus => &["service_name", "service_key"],
+            Self::Inbox => &["target"],
+            Self::Service | Self::Deployment | Self::Tables | Self::Columns => &[],
+        }
+    }
+
+    /// The column of which its reader has to know the values.
+    pub fn read_by(self) -> Option<&'static str> {
+        match self {
+            Self::Journal | Self::JournalEvents => Some("id"),
+            _ => None,
+        }
+    }
+
     /// The column whose greatest value comes first in the order of its rows, as far as instants of several hosts
     /// have one: invocations are listed in the order of their creation, the newest first.
     pub fn newest_first(self) -> Option<&'static str> {
         match self {
-            Self::Invocation | Self::InvocationStatus | Self::Inbox => Some("created_at"),
-            Self::Journal
+            Self::Invocation | Self::InvocationStatus => Some("created_at"),
+            Self::Inbox
+            | Self::Journal
+            | Self::JournalEvents
             | Self::State
             | Self::Service
             | Self::Deployment
@@ -148,22 +186,36 @@ impl Table {
     }
 }
 
-/// Loads the rows of a table that a query asks for.
-///
-/// # Errors
-/// There are too many to be looked at, or the store did not answer.
-pub async fn load(api: &Api, source: &Source, loader: &mut Loader) -> Result<(), AdminError> {
-    match source.table {
-        Table::Invocation | Table::InvocationStatus => invocations::read(api, source, loader).await,
-        Table::Inbox => invocations::read_inbox(api, source, loader).await,
-        Table::Journal => journal::read(api, source, loader).await,
-        Table::State => objects::read_state(api, source, loader).await,
-        Table::KeyedServiceStatus => objects::read_turns(api, source, loader).await,
-        Table::Promise => promises::read(api, source, loader).await,
-        Table::Service => registered::read_services(api, loader).await,
-        Table::Deployment => registered::read_deployments(api, loader).await,
-        Table::Tables => schema::read_tables(loader),
-        Table::Columns => schema::read_columns(loader),
+/// Reads what the store has now.
+pub struct Live(pub Api);
+
+impl Reader for Live {
+    fn read(
+        &self,
+        table: Table,
+        wanted: Wanted,
+        rows: Rows,
+    ) -> BoxFuture<'static, Result<(), AdminError>> {
+        let api = self.0.clone();
+        Box::pin(async move { read(&api, table, &wanted, &rows).await })
+    }
+}
+
+async fn read(api: &Api, table: Table, wanted: &Wanted, rows: &Rows) -> Result<(), AdminError> {
+    match table {
+        Table::Invocation | Table::InvocationStatus => {
+            invocations::read(api, table, wanted, rows).await
+        }
+        Table::Inbox => invocations::read_inbox(api, wanted, rows).await,
+        Table::Journal => journal::read(api, wanted, rows).await,
+        Table::JournalEvents => events::read(api, wanted, rows).await,
+        Table::State => objects::read_state(api, wanted, rows).await,
+        Table::KeyedServiceStatus => objects::read_turns(api, wanted, rows).await,
+        Table::Promise => promises::read(api, wanted, rows).await,
+        Table::Service => registered::read_services(api, rows).await,
+        Table::Deployment => registered::read_deployments(api, rows).await,
+        Table::Tables => schema::read_tables(rows).await,
+        Table::Columns => schema::read_columns(rows).await,
     }
 }
 

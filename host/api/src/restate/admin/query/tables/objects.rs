@@ -5,13 +5,13 @@ use segno_store::{ObjectFilter, ObjectRow};
 
 use super::{
     super::{
-        loader::Loader,
         row::Row,
-        source::Source,
+        rows::Rows,
         value::{
             Kind::{Bytes, Number, Text},
             Value,
         },
+        wanted::Wanted,
     },
     Column, PAGE, service_and_key, utf8,
 };
@@ -38,11 +38,11 @@ pub const TURNS: [Column; 4] = [
 ];
 
 /// Reads the state of objects.
-pub async fn read_state(api: &Api, source: &Source, loader: &mut Loader) -> Result<(), AdminError> {
-    let mut pages = Pages::of(source);
-    while let Some(page) = pages.next(api, loader).await? {
+pub async fn read_state(api: &Api, wanted: &Wanted, rows: &Rows) -> Result<(), AdminError> {
+    let mut pages = Pages::of(wanted);
+    while let Some(page) = pages.next(api, rows).await? {
         for row in page.into_iter().filter(|row| row.names > 0) {
-            of_object(api, source, &row.object, loader).await?;
+            of_object(api, wanted, &row.object, rows).await?;
         }
     }
     Ok(())
@@ -50,25 +50,21 @@ pub async fn read_state(api: &Api, source: &Source, loader: &mut Loader) -> Resu
 
 async fn of_object(
     api: &Api,
-    source: &Source,
+    wanted: &Wanted,
     object: &ObjectId,
-    loader: &mut Loader,
+    rows: &Rows,
 ) -> Result<(), AdminError> {
     let Some((service, key)) = service_and_key(object) else { return Ok(()) };
-    let wanted = source.texts("key");
-    let is_wanted = |name: &str| {
-        wanted.as_ref().is_none_or(|wanted| wanted.iter().any(|wanted| wanted == name))
-    };
-    let reads = source.needs("value") || source.needs("value_utf8");
+    let reads = wanted.needs("value") || wanted.needs("value_utf8");
     let store = api.look().await?;
     let mut sizes = store.read().object_names(object).await?;
-    sizes.retain(|size| is_wanted(&size.name));
-    loader.looked_at(sizes.len())?;
+    sizes.retain(|size| wanted.may_be("key", &size.name));
+    rows.looked_at(sizes.len())?;
     let names: Vec<Name> = sizes.iter().map(|size| size.name.clone()).collect();
     let mut values = Default::default();
     if reads && !names.is_empty() {
         let bytes: u64 = sizes.iter().map(|size| size.bytes).sum();
-        loader.weighs(usize::try_from(bytes).unwrap_or(usize::MAX))?;
+        rows.weighs(usize::try_from(bytes).unwrap_or(usize::MAX))?;
         values = store.read().object_state(object, &names).await?;
     }
     drop(store);
@@ -84,15 +80,15 @@ async fn of_object(
             row.set("value", Value::Bytes(value.as_bytes().to_vec()));
         }
         row.set("key", Value::Text(size.name.to_string()));
-        loader.offer(&row)?;
+        rows.offer(row).await?;
     }
     Ok(())
 }
 
 /// Reads whose turn it is.
-pub async fn read_turns(api: &Api, source: &Source, loader: &mut Loader) -> Result<(), AdminError> {
-    let mut pages = Pages::of(source);
-    while let Some(page) = pages.next(api, loader).await? {
+pub async fn read_turns(api: &Api, wanted: &Wanted, rows: &Rows) -> Result<(), AdminError> {
+    let mut pages = Pages::of(wanted);
+    while let Some(page) = pages.next(api, rows).await? {
         let holders: Vec<_> = page.iter().filter_map(|row| row.holder().cloned()).collect();
         let store = api.look().await?;
         let held = held(&*store, &holders).await?;
@@ -100,11 +96,12 @@ pub async fn read_turns(api: &Api, source: &Source, loader: &mut Loader) -> Resu
         for row in &page {
             let holder = row.holder().filter(|id| held.get(*id) == Some(&row.object));
             if let (Some(holder), Some((service, key))) = (holder, service_and_key(&row.object)) {
-                loader.offer(&Row::from([
+                rows.offer(Row::from([
                     ("service_name", Value::Text(service.to_owned())),
                     ("service_key", Value::Text(key.to_owned())),
                     ("invocation_id", Value::Text(holder.to_string())),
-                ]))?;
+                ]))
+                .await?;
             }
         }
     }
@@ -118,24 +115,20 @@ struct Pages {
 }
 
 impl Pages {
-    fn of(source: &Source) -> Self {
-        let prefix = Some(source.object_prefix("service_name", "service_key"));
+    fn of(wanted: &Wanted) -> Self {
+        let prefix = Some(wanted.object_prefix("service_name", "service_key"));
         Self { filter: ObjectFilter { prefix, after: None, limit: PAGE }, is_over: false }
     }
 
-    /// The next page; none: there is none, or it is enough.
-    async fn next(
-        &mut self,
-        api: &Api,
-        loader: &mut Loader,
-    ) -> Result<Option<Vec<ObjectRow>>, AdminError> {
-        if self.is_over || loader.is_full()? {
+    /// The next page, if there is one.
+    async fn next(&mut self, api: &Api, rows: &Rows) -> Result<Option<Vec<ObjectRow>>, AdminError> {
+        if self.is_over {
             return Ok(None);
         }
         let store = api.look().await?;
         let page = store.read().objects(&self.filter).await?;
         drop(store);
-        loader.looked_at(page.items.len())?;
+        rows.looked_at(page.items.len())?;
         self.is_over = page.next.is_none();
         self.filter.after = page.next;
         Ok(Some(page.items))

@@ -7,13 +7,13 @@ use segno_store::PromiseFilter;
 
 use super::{
     super::{
-        loader::Loader,
         row::Row,
-        source::Source,
+        rows::Rows,
         value::{
             Kind::{Bool, Bytes, Number, Text},
             Value,
         },
+        wanted::Wanted,
     },
     Column, PAGE, service_and_key, service_scheme, utf8,
 };
@@ -32,34 +32,34 @@ pub const COLUMNS: [Column; 8] = [
 ];
 
 /// Reads promises of workflows.
-pub async fn read(api: &Api, source: &Source, loader: &mut Loader) -> Result<(), AdminError> {
+pub async fn read(api: &Api, wanted: &Wanted, rows: &Rows) -> Result<(), AdminError> {
     let mut filter =
-        PromiseFilter { prefix: Some(prefix(source)), limit: PAGE, ..PromiseFilter::default() };
+        PromiseFilter { prefix: Some(prefix(wanted)), limit: PAGE, ..PromiseFilter::default() };
     loop {
         let store = api.look().await?;
         let page = store.read().find(&filter).await?;
         drop(store);
-        loader.looked_at(page.items.len())?;
+        rows.looked_at(page.items.len())?;
         for found in page.items {
             if let Some(row) = row(&found.promise) {
-                loader.offer(&row)?;
+                rows.offer(row).await?;
             }
         }
         match page.next {
-            Some(next) if !loader.is_full()? => filter.after = Some(next),
-            _ => return Ok(()),
+            Some(next) => filter.after = Some(next),
+            None => return Ok(()),
         }
     }
 }
 
 /// What the ids of the promises begin with that are asked for.
-fn prefix(source: &Source) -> String {
-    match (source.text("service_name"), source.text("service_key")) {
+fn prefix(wanted: &Wanted) -> String {
+    match (wanted.text("service_name"), wanted.text("service_key")) {
         (Some(_), Some(_)) => {
-            let object = ObjectId::new(source.object_prefix("service_name", "service_key"));
-            object.promise(&source.text("key").unwrap_or_default()).to_string()
+            let object = ObjectId::new(wanted.object_prefix("service_name", "service_key"));
+            object.promise(wanted.text("key").unwrap_or_default()).to_string()
         }
-        (Some(_), None) => source.object_prefix("service_name", "service_key"),
+        (Some(_), None) => wanted.object_prefix("service_name", "service_key"),
         (None, _) => service_scheme(),
     }
 }

@@ -5,8 +5,8 @@ use segno_restate::manifest::ServiceType;
 
 use super::{
     super::{
-        loader::Loader,
         row::Row,
+        rows::Rows,
         value::{
             Kind::{Bool, Number, Text, Time},
             Value,
@@ -39,7 +39,7 @@ pub const DEPLOYMENTS: [Column; 6] = [
 ];
 
 /// Reads services.
-pub async fn read_services(api: &Api, loader: &mut Loader) -> Result<(), AdminError> {
+pub async fn read_services(api: &Api, rows: &Rows) -> Result<(), AdminError> {
     for name in api.host.services.names().await? {
         let (_, deployment) = api.host.services.of_service(&name).await?;
         let Some(service) = deployment.service(&name) else { continue };
@@ -48,29 +48,31 @@ pub async fn read_services(api: &Api, loader: &mut Loader) -> Result<(), AdminEr
             ServiceType::VirtualObject => "virtual_object",
             ServiceType::Workflow => "workflow",
         };
-        loader.offer(&Row::from([
+        rows.offer(Row::from([
             ("name", Value::Text(name)),
             ("revision", Value::Number(1)),
             ("public", Value::Bool(!service.ingress_private.unwrap_or_default())),
             ("ty", Value::Text(ty.to_owned())),
             ("deployment_id", Value::Text(deployment.id())),
-        ]))?;
+        ]))
+        .await?;
     }
     Ok(())
 }
 
 /// Reads deployments.
-pub async fn read_deployments(api: &Api, loader: &mut Loader) -> Result<(), AdminError> {
+pub async fn read_deployments(api: &Api, rows: &Rows) -> Result<(), AdminError> {
     for known in deployments::all(api).await? {
         let manifest = &known.deployment.manifest;
-        loader.offer(&Row::from([
+        rows.offer(Row::from([
             ("id", Value::Text(known.deployment.id())),
             ("ty", Value::Text("http".to_owned())),
             ("endpoint", Value::Text(known.deployment.uri.clone())),
             ("created_at", Value::Time(Timestamp(known.created_at_ms))),
             ("min_service_protocol_version", Value::count(manifest.min_protocol_version)),
             ("max_service_protocol_version", Value::count(manifest.max_protocol_version)),
-        ]))?;
+        ]))
+        .await?;
     }
     Ok(())
 }

@@ -2,8 +2,8 @@
 
 use super::{
     super::{
-        loader::Loader,
         row::Row,
+        rows::Rows,
         value::{
             Kind::{Number, Text},
             Value,
@@ -33,17 +33,17 @@ pub const COLUMNS: [Column; 7] = [
 ];
 
 /// Reads the tables.
-pub fn read_tables(loader: &mut Loader) -> Result<(), AdminError> {
+pub async fn read_tables(rows: &Rows) -> Result<(), AdminError> {
     for table in Table::ALL {
         let mut row = of(table);
         row.set("table_type", text("BASE TABLE"));
-        loader.offer(&row)?;
+        rows.offer(row).await?;
     }
     Ok(())
 }
 
 /// Reads their columns.
-pub fn read_columns(loader: &mut Loader) -> Result<(), AdminError> {
+pub async fn read_columns(rows: &Rows) -> Result<(), AdminError> {
     for table in Table::ALL {
         for (place, column) in table.columns().iter().enumerate() {
             let mut row = of(table);
@@ -51,7 +51,7 @@ pub fn read_columns(loader: &mut Loader) -> Result<(), AdminError> {
             row.set("ordinal_position", Value::count(place));
             row.set("is_nullable", text("YES"));
             row.set("data_type", text(column.kind.named()));
-            loader.offer(&row)?;
+            rows.offer(row).await?;
         }
     }
     Ok(())

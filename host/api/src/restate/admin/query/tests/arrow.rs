@@ -88,7 +88,7 @@ fn a_column_of_several_kinds_or_of_none_is_text() {
         ("SELECT NULL AS x", "Utf8"),
         ("SELECT 1 AS x UNION ALL SELECT 1.5", "FloatingPoint"),
         ("SELECT value AS x FROM state", "Binary"),
-        ("SELECT completed AS x FROM sys_journal", "Bool"),
+        ("SELECT completed AS x FROM sys_promise", "Bool"),
     ] {
         let messages = messages(&stream(&asked(sql).expect("an answer")));
         let schema = MessageRef::read_as_root(&messages[0].0).expect("a header");

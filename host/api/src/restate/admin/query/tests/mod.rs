@@ -2,7 +2,7 @@
 //!
 //! - `command`: what the released command of Restate asks;
 //! - `words`: what is understood and what is refused;
-//! - `narrow`: which rows are loaded;
+//! - `narrow`: which rows are read;
 //! - `bounds`: what ends a query;
 //! - `arrow`: streams.
 
@@ -12,17 +12,28 @@ mod command;
 mod narrow;
 mod words;
 
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use futures::future::BoxFuture;
 use segno_core::time::Timestamp;
 use serde_json::{Value as Json, json};
+use tokio::runtime::Builder;
 
 use super::{
     answer::Answer,
     database::Database,
     row::Row,
+    rows::{Reader, Rows},
     statement::Statement,
     tables::Table,
     value::{Kind, Value, instant},
+    view::Tables,
+    wanted::Wanted,
 };
+use crate::restate::error::AdminError;
 
 /// 2026-01-31T12:00:00Z.
 const NOW: Timestamp = Timestamp(1_769_860_800_000);
@@ -89,18 +100,51 @@ fn rows() -> Vec<(Table, Row)> {
     ]
 }
 
-fn asked(sql: &str) -> Result<Answer, String> {
-    let statement = Statement::read(sql, NOW).map_err(|refused| refused.to_string())?;
-    let said = |error| format!("{error:?}");
-    let database = Database::new(&statement).map_err(said)?;
-    for loaded in &statement.sources {
-        for (table, row) in rows() {
-            if table == loaded.source.table {
-                database.insert(&loaded.source.name, &row).map_err(said)?;
+/// Rows that are made by hand, and what was wanted of them.
+#[derive(Default)]
+struct ByHand {
+    rows: Vec<(Table, Row)>,
+    wanted: Mutex<Vec<(Table, Wanted)>>,
+    offered: AtomicUsize,
+}
+
+impl Reader for Arc<ByHand> {
+    fn read(
+        &self,
+        table: Table,
+        wanted: Wanted,
+        rows: Rows,
+    ) -> BoxFuture<'static, Result<(), AdminError>> {
+        self.wanted.lock().expect("no test panics with it").push((table, wanted.clone()));
+        let by_hand = Arc::clone(self);
+        let is_wanted = move |row: &Row| {
+            table.narrows().iter().all(|column| match row.get(column) {
+                Value::Text(text) => wanted.may_be(column, text),
+                _ => wanted.texts(column).is_none(),
+            })
+        };
+        Box::pin(async move {
+            let of_table = by_hand.rows.iter().filter(|(of, _)| *of == table);
+            for (_, row) in of_table.filter(|(_, row)| is_wanted(row)) {
+                rows.offer(row.clone()).await?;
+                by_hand.offered.fetch_add(1, Ordering::Relaxed);
             }
-        }
+            Ok(())
+        })
     }
-    database.answer(&statement).map_err(said)
+}
+
+/// Asks for rows.
+fn asked_of(by_hand: &Arc<ByHand>, sql: &str) -> Result<Answer, String> {
+    let statement = Statement::read(sql, NOW).map_err(|refused| refused.to_string())?;
+    let runtime = Builder::new_current_thread().build().expect("a runtime");
+    let tables = Tables::new(Arc::new(Arc::clone(by_hand)), runtime.handle().clone());
+    let said = |error| format!("{error:?}");
+    Database::new(tables).and_then(|database| database.answer(&statement)).map_err(said)
+}
+
+fn asked(sql: &str) -> Result<Answer, String> {
+    asked_of(&Arc::new(ByHand { rows: rows(), ..ByHand::default() }), sql)
 }
 
 /// The rows of an answer.

@@ -1,66 +1,133 @@
-use super::{NOW, Statement};
+use std::sync::{Arc, atomic::Ordering};
 
-/// The first table of a query.
-fn first(sql: &str) -> super::super::statement::Loaded {
-    let statement = Statement::read(sql, NOW).unwrap_or_else(|refused| panic!("{sql}: {refused}"));
-    statement.sources.into_iter().next().expect("a table")
+use serde_json::json;
+
+use super::{ByHand, Json, Table, Wanted, asked_of, row, rows};
+
+/// What a query wanted of each table that it read.
+fn wanted(sql: &str) -> Vec<(Table, Wanted)> {
+    let by_hand = Arc::new(ByHand { rows: rows(), ..ByHand::default() });
+    asked_of(&by_hand, sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+    let wanted = by_hand.wanted.lock().expect("no query panics with it");
+    wanted.clone()
 }
 
 #[test]
 fn what_a_query_says_of_a_table_narrows_it() {
-    let one =
-        first("SELECT inv.id FROM sys_invocation inv WHERE inv.id = 'a' AND status <> 'completed'");
-    assert_eq!(one.source.text("id").as_deref(), Some("a"));
-    assert!(one.source.may_be("status", "running") && !one.source.may_be("status", "completed"));
-    assert!(one.source.needs("status") && !one.source.needs("target"));
-    let two = "SELECT a.id FROM sys_invocation a LEFT JOIN sys_invocation b ON b.id = a.invoked_by_id WHERE b.id = 'x'";
-    let two = Statement::read(two, NOW).expect("a query").sources;
-    let texts: Vec<_> = two.iter().map(|loaded| loaded.source.texts("id")).collect();
-    assert_eq!(texts[1], Some(vec!["x".to_owned()]));
-    let all = first("SELECT * FROM sys_journal");
-    assert!(all.source.needs("raw") && all.source.texts("id").is_none());
-    // Of a table of the query itself nothing is loaded, and of one within another the inner condition counts.
-    let with = Statement::read(
-        "WITH mine AS (SELECT * FROM state WHERE service_name = 'Cell') SELECT * FROM mine WHERE key = 'n'",
-        NOW,
-    );
-    let with = with.expect("a query").sources;
-    assert_eq!(with.len(), 1);
-    assert_eq!(with[0].source.text("service_name").as_deref(), Some("Cell"));
-    assert_eq!(with[0].source.text("key"), None);
-}
-
-#[test]
-fn the_first_rows_are_enough_where_nothing_later_can_come_before_them() {
-    for (sql, rows) in [
-        ("SELECT id FROM sys_invocation LIMIT 5", Some(5)),
-        ("SELECT id FROM sys_invocation LIMIT 5 OFFSET 2", Some(7)),
+    let sql = "SELECT inv.id FROM sys_invocation inv WHERE inv.id = 'inv_1' AND status NOT IN ('paused', 'ready')";
+    let [(_, one)] = &wanted(sql)[..] else { panic!("one table is read") };
+    assert_eq!(one.text("id"), Some("inv_1"));
+    assert!(one.may_be("status", "running") && !one.may_be("status", "paused"));
+    assert!(one.needs("status") && !one.needs("target"));
+    for (sql, column, texts) in [
         (
-            "SELECT id FROM sys_invocation WHERE status = 'ready' ORDER BY created_at DESC LIMIT 5",
-            Some(5),
+            "SELECT id FROM sys_invocation WHERE id IN ('a', 'b') AND id <> 'c'",
+            "id",
+            vec!["a", "b"],
         ),
-        ("SELECT i.id FROM sys_invocation i ORDER BY i.created_at DESC, i.id LIMIT 5", Some(5)),
-        ("SELECT COUNT(*) FROM (SELECT * FROM sys_invocation LIMIT 5)", Some(5)),
-        ("SELECT id FROM sys_invocation", None),
-        ("SELECT id FROM sys_invocation ORDER BY created_at LIMIT 5", None),
-        ("SELECT id FROM sys_invocation ORDER BY id LIMIT 5", None),
-        ("SELECT id AS created_at FROM sys_invocation ORDER BY created_at DESC LIMIT 5", None),
-        ("SELECT COUNT(*) FROM sys_invocation LIMIT 5", None),
-        ("SELECT ROW_NUMBER() OVER () FROM sys_invocation LIMIT 5", None),
-        ("SELECT DISTINCT id FROM sys_invocation LIMIT 5", None),
-        ("SELECT status FROM sys_invocation GROUP BY status LIMIT 5", None),
-        ("SELECT id FROM sys_invocation JOIN sys_service ON true LIMIT 5", None),
-        ("SELECT key FROM state ORDER BY key DESC LIMIT 5", None),
-        ("SELECT id FROM sys_invocation UNION SELECT id FROM sys_inbox LIMIT 5", None),
+        (
+            "SELECT id FROM sys_invocation WHERE target_service_name IN (SELECT name FROM sys_service WHERE public)",
+            "target_service_name",
+            vec!["Plain"],
+        ),
+        (
+            "WITH mine AS (SELECT * FROM state WHERE service_name = 'Cell') SELECT * FROM mine WHERE key = 'n'",
+            "service_name",
+            vec!["Cell"],
+        ),
     ] {
-        assert_eq!(first(sql).enough.map(|enough| enough.rows), rows, "{sql}");
+        let all = wanted(sql);
+        let found = all.iter().find_map(|(_, wanted)| wanted.texts(column));
+        let found: Vec<_> = found.unwrap_or_else(|| panic!("{sql}: {all:?}")).iter().collect();
+        assert_eq!(found, texts, "{sql}");
+    }
+    for any in
+        ["id = 'a' OR retry_count = 1", "id > 'a'", "id IS NULL", "lower(id) = 'a'", "id = 7"]
+    {
+        let all = wanted(&format!("SELECT id FROM sys_invocation WHERE {any}"));
+        assert!(all.iter().any(|(_, wanted)| wanted.texts("id").is_none()), "{any}: {all:?}");
     }
 }
 
 #[test]
-fn tables_within_others_are_loaded_first() {
-    let sql = "SELECT id FROM sys_invocation WHERE target_service_name IN (SELECT name FROM sys_service) LIMIT 5";
-    let statement = Statement::read(sql, NOW).expect("a query");
-    let names = statement.sources.iter().map(|loaded| loaded.source.table.name());
-    assert_eq!(names.collect::<Vec<_>>(), ["sys_service", "sys_invocation"]);
+fn a_join_narrows_the_inner_table() {
+    let joined = "SELECT j.index FROM sys_invocation i LEFT JOIN sys_journal j ON i.id = j.id";
+    let journals = |condition: &str| {
+        let mut ids: Vec<_> = wanted(&format!("{joined} {condition}"))
+            .into_iter()
+            .filter(|(table, _)| *table == Table::Journal)
+            .map(|(_, wanted)| wanted.text("id").expect("an id").to_owned())
+            .collect();
+        ids.sort();
+        ids
+    };
+    assert_eq!(journals("WHERE i.id = 'inv_1'"), ["inv_1"]);
+    assert_eq!(journals("WHERE i.target_service_name = 'Plain'"), ["inv_1", "inv_2"]);
+    let by_hand = Arc::new(ByHand { rows: rows(), ..ByHand::default() });
+    let refused = asked_of(&by_hand, "SELECT * FROM sys_journal").expect_err("it names none");
+    assert!(refused.contains("say WHERE id = "), "{refused}");
+}
+
+/// So many invocations, the newest first, each called by another.
+fn many(count: usize) -> Arc<ByHand> {
+    let rows = (0..count).map(|number| {
+        row(
+            Table::Invocation,
+            &json!({
+                "id": format!("inv_{number:05}"), "status": "ready", "target": "Plain/calls",
+                "invoked_by_id": format!("inv_{:05}", count - 1 - number),
+                "created_at": "2026-01-31T11:00:00Z",
+            }),
+        )
+    });
+    Arc::new(ByHand { rows: rows.collect(), ..ByHand::default() })
+}
+
+#[test]
+fn no_more_rows_are_read_than_are_enough() {
+    for (order, is_enough) in [
+        ("LIMIT 5", true),
+        ("LIMIT 5 OFFSET 2", true),
+        ("WHERE status = 'ready' ORDER BY created_at DESC LIMIT 5", true),
+        ("i ORDER BY i.created_at DESC, i.id LIMIT 5", true),
+        ("LEFT JOIN sys_service ON true LIMIT 5", true),
+        ("ORDER BY created_at LIMIT 5", false),
+        ("ORDER BY id LIMIT 5", false),
+        ("GROUP BY status LIMIT 5", false),
+    ] {
+        let all = many(3_000);
+        let sql = format!("SELECT sys_invocation.id FROM sys_invocation {order}");
+        let sql =
+            sql.replace("sys_invocation.id FROM sys_invocation i ", "i.id FROM sys_invocation i ");
+        asked_of(&all, &sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        let offered = all.offered.load(Ordering::Relaxed);
+        assert_eq!(offered < 3_000, is_enough, "{sql}: {offered} rows");
+    }
+    let renamed =
+        "SELECT target AS created_at FROM sys_invocation ORDER BY created_at DESC LIMIT 5";
+    let all = many(3_000);
+    asked_of(&all, renamed).expect("rows");
+    assert_eq!(all.offered.load(Ordering::Relaxed), 3_000, "another column of this name");
+}
+
+#[test]
+fn a_table_that_is_joined_with_itself_is_read_twice_at_most() {
+    for column in ["id", "invoked_by_id"] {
+        let all = many(3_000);
+        let sql = format!(
+            "SELECT COUNT(*) AS n FROM sys_invocation child JOIN sys_invocation parent ON parent.invoked_by_id = child.{column}"
+        );
+        let answer = asked_of(&all, &sql).expect("fewer steps than a query may take");
+        assert_eq!(Json::from(answer.json()), json!([{ "n": 3_000 }]), "{column}");
+        assert!(all.offered.load(Ordering::Relaxed) <= 6_000, "{column}");
+    }
+}
+
+#[test]
+fn a_row_that_two_conditions_find_is_answered_once() {
+    let by_hand = Arc::new(ByHand { rows: rows(), ..ByHand::default() });
+    let sql = "SELECT id FROM sys_invocation WHERE target_service_name = 'Cell' OR status = 'running' OR id = 'inv_1' ORDER BY id";
+    let answer = asked_of(&by_hand, sql).expect("rows");
+    let ids = ["inv_1", "inv_3", "inv_4", "inv_5"].map(|id| json!({ "id": id }));
+    assert_eq!(answer.json(), ids);
 }

@@ -1,0 +1,105 @@
+//! The tables that a query names.
+
+use std::{collections::BTreeSet, ops::ControlFlow};
+
+use sqlparser::ast::{
+    Ident, Query, SetExpr, Statement, TableAlias, TableFactor, VisitMut as _, VisitorMut,
+};
+
+use super::{statement::Refused, tables::Table};
+
+/// The tables that a query names, each as often as it does. Tables within others get the names that their columns go
+/// by outside.
+///
+/// # Errors
+/// It names a table that is not there, or something else in place of one.
+pub fn check(query: &mut Query) -> Result<Vec<Table>, Refused> {
+    let mut given = Given::default();
+    let _ = query.visit(&mut given);
+    let mut names = Names { given: given.0, tables: Vec::new() };
+    match query.visit(&mut names) {
+        ControlFlow::Continue(()) => Ok(names.tables),
+        ControlFlow::Break(refused) => Err(refused),
+    }
+}
+
+/// Collects the names that a query gives to tables of its own (`WITH`).
+#[derive(Default)]
+struct Given(BTreeSet<String>);
+
+impl VisitorMut for Given {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        let given = query.with.iter().flat_map(|with| &with.cte_tables);
+        self.0.extend(given.map(|table| table.alias.name.value.to_ascii_lowercase()));
+        ControlFlow::Continue(())
+    }
+}
+
+struct Names {
+    given: BTreeSet<String>,
+    tables: Vec<Table>,
+}
+
+impl VisitorMut for Names {
+    type Break = Refused;
+
+    fn pre_visit_statement(&mut self, statement: &mut Statement) -> ControlFlow<Refused> {
+        ControlFlow::Break(Refused::not_a_question(statement))
+    }
+
+    fn post_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Refused> {
+        match self.factor(factor) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(refused) => ControlFlow::Break(refused),
+        }
+    }
+}
+
+impl Names {
+    fn factor(&mut self, factor: &mut TableFactor) -> Result<(), Refused> {
+        let whole = factor.to_string();
+        match factor {
+            TableFactor::NestedJoin { .. } => Ok(()),
+            TableFactor::Derived { subquery, alias, .. } => {
+                if alias.is_none() {
+                    *alias = name_within(subquery).map(named);
+                }
+                Ok(())
+            }
+            TableFactor::Table { name, args: None, .. } => {
+                let parts: Vec<_> = name.0.iter().filter_map(|part| part.as_ident()).collect();
+                let known = parts.iter().map(|part| part.value.to_ascii_lowercase());
+                let known = known.collect::<Vec<_>>().join(".");
+                if !self.given.contains(&known) {
+                    let table = Table::named(&known);
+                    self.tables.push(table.ok_or_else(|| Refused::Table(name.to_string()))?);
+                }
+                Ok(())
+            }
+            _ => Err(Refused::Unsupported(format!("`{whole}` in place of a table"))),
+        }
+    }
+}
+
+fn named(name: Ident) -> TableAlias {
+    TableAlias { explicit: true, name, columns: Vec::new(), at: None }
+}
+
+/// What the only table of a query is called.
+fn name_within(query: &Query) -> Option<Ident> {
+    let SetExpr::Select(select) = &*query.body else { return None };
+    let [from] = select.from.as_slice() else { return None };
+    if !from.joins.is_empty() {
+        return None;
+    }
+    match &from.relation {
+        TableFactor::Table { name, alias, .. } => match alias {
+            Some(alias) => Some(alias.name.clone()),
+            None => name.0.last().and_then(|part| part.as_ident()).cloned(),
+        },
+        TableFactor::Derived { alias, .. } => alias.as_ref().map(|alias| alias.name.clone()),
+        _ => None,
+    }
+}

@@ -1,0 +1,69 @@
+//! What a query wants of a table.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use segno_engine::services::ids::Called;
+
+use super::tables::service_scheme;
+
+/// The rows of a table that a query can use, and the columns that it reads. The database checks every row again, so more
+/// rows than these do no harm.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Wanted {
+    /// The names of the columns that are read.
+    columns: BTreeSet<&'static str>,
+    /// The texts that a column has one of.
+    only: BTreeMap<&'static str, BTreeSet<String>>,
+    /// The texts of which a column has none.
+    never: BTreeMap<&'static str, BTreeSet<String>>,
+}
+
+impl Wanted {
+    /// All rows, of which these columns are read.
+    pub fn of(columns: impl Iterator<Item = &'static str>) -> Self {
+        Self { columns: columns.collect(), ..Self::default() }
+    }
+
+    /// Only rows are wanted in which the column is one of these texts.
+    pub fn only(&mut self, column: &'static str, texts: BTreeSet<String>) {
+        let both = match self.only.get(column) {
+            Some(known) => known & &texts,
+            None => texts,
+        };
+        self.only.insert(column, both);
+    }
+
+    /// No row is wanted in which the column is this text.
+    pub fn never(&mut self, column: &'static str, text: String) {
+        self.never.entry(column).or_default().insert(text);
+    }
+
+    /// Whether the value of a column is read.
+    pub fn needs(&self, column: &str) -> bool {
+        self.columns.contains(column)
+    }
+
+    /// The texts that a column may have; none: any.
+    pub fn texts(&self, column: &str) -> Option<&BTreeSet<String>> {
+        self.only.get(column)
+    }
+
+    /// Whether a column may have this text.
+    pub fn may_be(&self, column: &str, text: &str) -> bool {
+        self.texts(column).is_none_or(|texts| texts.contains(text))
+            && self.never.get(column).is_none_or(|texts| !texts.contains(text))
+    }
+
+    /// The one text that a column may have; none: several, or any.
+    pub fn text(&self, column: &str) -> Option<&str> {
+        let texts = self.texts(column)?;
+        texts.first().filter(|_| texts.len() == 1).map(String::as_str)
+    }
+
+    /// The beginning of the names of the objects that are wanted: `service` and `key` name the columns of both.
+    pub fn object_prefix(&self, service: &str, key: &str) -> String {
+        let Some(service) = self.text(service) else { return service_scheme() };
+        let called = Called { service, key: Some(self.text(key).unwrap_or_default()), handler: "" };
+        called.object().map_or_else(service_scheme, |object| object.to_string())
+    }
+}
