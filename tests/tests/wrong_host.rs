@@ -156,10 +156,7 @@ impl Fixture {
             id: Some(id.clone()),
             target: "herald/relay".into(),
             input: json!(SENDERS * EACH),
-            timeout_ms: None,
-            start_at_ms: None,
-            labels: BTreeMap::new(),
-            wait_ms: None,
+            ..StartInvocation::default()
         };
         self.insist(async || self.clients[number % 3].start(&start).await).await;
         let senders = (0..SENDERS).map(|sender| self.send(&id, number, sender, pause));
