@@ -90,9 +90,10 @@ impl<'a> Target<'a> {
     /// As [`Target::resolve`].
     pub(super) async fn run(&self, api: &Api) -> Result<Option<PromiseId>, ApiError> {
         let run = match (self.service.map(Address::parse), Keyed::parse(self.path)) {
-            (Some(Ok(Address::Service { service, key: Some(key), handler })), _) => {
-                Called { service: &service, key: Some(&key), handler: &handler }.run()
-            }
+            (Some(Ok(address)), _) => match Called::of(&address) {
+                Some(called) if called.key.is_some() => called.run(),
+                _ => return Ok(None),
+            },
             (None, Some(Keyed { object, key, function })) => {
                 ObjectId::new(format!("{}/{object}@{key}", self.module)).run(function)
             }

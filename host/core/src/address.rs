@@ -8,6 +8,7 @@
 //! poll://any@GROUP, http(s)://…   a external worker, reached through the outbox
 //! restate://SERVICE/HANDLER       a handler of a registered service, which hosts call
 //! restate://OBJECT/KEY/HANDLER    the same of a virtual object or a workflow; the key may contain anything
+//! restate://SERVICE:SCOPE/…       either of them within a scope: another object, another workflow
 //! ```
 
 use std::{borrow::Cow, fmt};
@@ -33,6 +34,8 @@ pub enum Address {
     Service {
         /// The service.
         service: Text,
+        /// The scope that its objects, workflows and idempotency keys are looked up in.
+        scope: Option<Text>,
         /// Which of its objects, or of its workflows.
         key: Option<Text>,
         /// The handler.
@@ -95,6 +98,11 @@ const EXACT: &str = "sha256:";
 pub const SERVICE_SCHEME: &str = "restate://";
 /// Before the name of a service in the alias of the deployment that has it.
 const SERVICE_ALIAS: &str = "restate:";
+
+/// Between a service and its scope. No name of a service contains it, so an address with a scope is none without one.
+const SCOPE_MARK: char = ':';
+/// The most characters of a scope.
+const SCOPE_MAX: usize = 36;
 
 /// The longest address, in bytes. Stores look addresses up.
 pub const LONGEST: usize = 2_048;
@@ -159,6 +167,10 @@ impl Address {
     /// A handler, by what stands behind the scheme.
     fn of_service(path: &str) -> Result<Self, &'static str> {
         let (service, rest) = path.split_once('/').ok_or("the handler is missing")?;
+        let (service, scope) = match service.split_once(SCOPE_MARK) {
+            Some((service, scope)) => (service, Some(scope)),
+            None => (service, None),
+        };
         let (key, handler) = match rest.rsplit_once('/') {
             Some((key, handler)) => (Some(key), handler),
             None => (None, rest),
@@ -166,11 +178,15 @@ impl Address {
         if !is_name(service) || !is_name(handler) {
             return Err("the name of the service or of its handler is malformed");
         }
+        if scope.is_some_and(|scope| !is_scope(scope)) {
+            return Err("the scope has 1 to 36 letters, digits, `_`, `.` or `-`");
+        }
         if key == Some("") {
             return Err("the key of the object is empty");
         }
         let (service, handler) = (Text::from(service), Text::from(handler));
-        Ok(Self::Service { service, key: key.map(Text::from), handler })
+        let (scope, key) = (scope.map(Text::from), key.map(Text::from));
+        Ok(Self::Service { service, scope, key, handler })
     }
 
     /// The object whose function this is; none for other addresses, and where the module is not
@@ -186,8 +202,8 @@ impl Address {
                 };
                 (module, object, key)
             }
-            Self::Service { service, key: Some(key), .. } => {
-                (service_alias(service), service.as_str(), key)
+            Self::Service { service, scope, key: Some(key), .. } => {
+                return Some(object_of_service(service, scope.as_deref(), key));
             }
             _ => return None,
         };
@@ -265,6 +281,40 @@ impl<'a> Keyed<'a> {
     }
 }
 
+/// Whether this text is a scope: 1 to 36 letters, digits, `_`, `.` or `-`, as the SDKs of services have it.
+pub fn is_scope(text: &str) -> bool {
+    let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-');
+    (1..=SCOPE_MAX).contains(&text.len()) && text.bytes().all(is_letter)
+}
+
+/// A service within a scope, as addresses and names of objects write it.
+pub fn scoped(service: &str, scope: Option<&str>) -> String {
+    match scope {
+        Some(scope) => format!("{service}{SCOPE_MARK}{scope}"),
+        None => service.to_owned(),
+    }
+}
+
+/// The object of a service with this key: `restate:SERVICE/SERVICE@KEY`, in a scope `restate:SERVICE/SERVICE:SCOPE@KEY`.
+pub fn object_of_service(service: &str, scope: Option<&str>, key: &str) -> ObjectId {
+    ObjectId::new(format!("{}/{}@{key}", service_alias(service), scoped(service, scope)))
+}
+
+/// The service, the scope and the key of an object, if it is that of a service.
+pub fn service_of_object(object: &ObjectId) -> Option<(&str, Option<&str>, &str)> {
+    let (path, key) = object.as_str().split_once('@')?;
+    let (alias, name) = path.rsplit_once('/')?;
+    let service = service_of_alias(alias)?;
+    let scope = name.split_once(SCOPE_MARK).map(|(_, scope)| scope);
+    Some((service, scope, key))
+}
+
+/// The service whose handler an address names, if it names one.
+pub fn service_of(address: &str) -> Option<&str> {
+    let (named, _) = address.strip_prefix(SERVICE_SCHEME)?.split_once('/')?;
+    Some(named.split_once(SCOPE_MARK).map_or(named, |(service, _)| service))
+}
+
 /// The alias under which the deployment of a service is known.
 pub fn service_alias(service: &str) -> String {
     format!("{SERVICE_ALIAS}{service}")
@@ -290,9 +340,8 @@ pub fn path_of(address: &str) -> &str {
 /// The name of the function that an address names: its last part, or of an object's function
 /// `OBJECT/FUNCTION`.
 pub fn function_of(address: &str) -> Cow<'_, str> {
-    if let Some(rest) = address.strip_prefix(SERVICE_SCHEME) {
-        let service = rest.split_once('/').map_or(rest, |(service, _)| service);
-        return format!("{service}/{}", last_part(rest)).into();
+    if let Some(service) = service_of(address) {
+        return format!("{service}/{}", last_part(address)).into();
     }
     let path = match address.starts_with("wasm://") {
         true => path_of(address),
@@ -357,10 +406,13 @@ impl fmt::Display for Address {
                     _ => f.write_str(function),
                 }
             }
-            Self::Service { service, key, handler } => match key {
-                Some(key) => write!(f, "{SERVICE_SCHEME}{service}/{key}/{handler}"),
-                None => write!(f, "{SERVICE_SCHEME}{service}/{handler}"),
-            },
+            Self::Service { service, scope, key, handler } => {
+                let service = scoped(service, scope.as_deref());
+                match key {
+                    Some(key) => write!(f, "{SERVICE_SCHEME}{service}/{key}/{handler}"),
+                    None => write!(f, "{SERVICE_SCHEME}{service}/{handler}"),
+                }
+            }
             Self::BuiltIn(name) => write!(f, "segno:{name}"),
             Self::Poll(address) | Self::Http(address) => address.fmt(f),
         }
@@ -385,6 +437,7 @@ mod tests {
             ("segno:http", "segno:http", true),
             ("restate://Greeter/greet", "restate://Greeter/greet", true),
             ("restate://Cart/a/b@c/add", "restate://Cart/a/b@c/add", true),
+            ("restate://Cart:acme-1/a:b/add", "restate://Cart:acme-1/a:b/add", true),
             ("poll://workers@1", "poll://workers@1", false),
             ("https://example.org/run", "https://example.org/run", false),
         ] {
@@ -424,10 +477,38 @@ mod tests {
             ("poll://any@g/w", "w"),
             ("restate://Greeter/greet", "Greeter/greet"),
             ("restate://Cart/a/b@c/add", "Cart/add"),
+            ("restate://Cart:acme/a/add", "Cart/add"),
             ("https://example.org/a@b/run", "run"),
         ] {
             assert_eq!(function_of(address), function, "{address}");
         }
+    }
+
+    /// Stored: an object without a scope keeps the name that it has, and no key gives it that of a scope.
+    #[test]
+    fn an_object_in_a_scope_is_never_one_without_or_of_another_scope() {
+        let object = |address: &str| Address::parse(address).ok()?.object();
+        let places = [
+            ("restate://Cart/x/add", None, "x"),
+            ("restate://Cart:a/x/add", Some("a"), "x"),
+            ("restate://Cart:b/x/add", Some("b"), "x"),
+            ("restate://Cart/:a@x/add", None, ":a@x"),
+            ("restate://Cart/a/x/add", None, "a/x"),
+            ("restate://Cart:a/b@x/add", Some("a"), "b@x"),
+            ("restate://Cart:a.b/x/add", Some("a.b"), "x"),
+        ];
+        let objects = places.map(|(address, ..)| object(address).expect(address));
+        assert_eq!(objects[0].as_str(), "restate:Cart/Cart@x");
+        assert_eq!(objects[1].as_str(), "restate:Cart/Cart:a@x");
+        let ids: std::collections::BTreeSet<_> =
+            objects.iter().flat_map(|object| [object.promise("p"), object.run("run")]).collect();
+        assert_eq!(ids.len(), 2 * places.len());
+        for ((address, scope, key), object) in places.iter().zip(&objects) {
+            assert_eq!(service_of_object(object), Some(("Cart", *scope, *key)), "{address}");
+            assert_eq!(service_of(address), Some("Cart"), "{address}");
+        }
+        let longest = format!("restate://Cart:{}/x/add", "s".repeat(SCOPE_MAX));
+        assert!(object(&longest).is_some() && object(&longest.replace(":s", ":ss")).is_none());
     }
 
     #[test]
@@ -463,6 +544,11 @@ mod tests {
             "restate://Greeter",
             "restate:///greet",
             "restate://Cart//add",
+            "restate://Cart:/a/add",
+            "restate://Cart:a:b/a/add",
+            "restate://Cart:a@b/a/add",
+            "restate://Cart:a%/a/add",
+            "restate://:acme/a/add",
             "http:///x",
             "a b",
             "x://y",

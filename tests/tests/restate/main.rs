@@ -11,9 +11,10 @@
 mod host;
 mod original;
 
+use serde_json::{Value, json};
 use tests::restate::{
-    Endpoints, Played, Tool, faults, play_admin_scenes, play_command_scenes, play_long_scenes,
-    play_registrations, play_scenes, play_scenes_suspending, sdk,
+    Endpoints, Played, Stage, Tool, faults, play_admin_scenes, play_command_scenes,
+    play_long_scenes, play_registrations, play_scenes, play_scenes_suspending, sdk,
 };
 use throwaway_postgres::Cluster;
 
@@ -106,6 +107,27 @@ async fn played_disturbed(name: &str, arguments: &[&str]) {
         let line = format!("long-steps-1 {step}");
         assert!(ledger.contains(&line), "{line}");
     }
+}
+
+/// Tenants are kept apart: the original server refuses scopes of objects, so there is no transcript of it.
+#[tokio::test(flavor = "multi_thread")]
+async fn two_scopes_share_no_object() {
+    let Some(fixture) = Fixture::new(sdk("npm-1.17.2"), &[]).await else { return };
+    let stage = Stage::new(&fixture.runtime, fixture.service.url());
+    let add = async |scope: Option<&str>, amount: u64| {
+        let mut call = json!({ "service": "Cell", "key": "x", "handler": "add", "value": amount });
+        if let Some(scope) = scope {
+            call["scope"] = scope.into();
+        }
+        stage.call("/Plain/call", call).await.json()
+    };
+    for scope in ["tenant-a", "tenant-a", "tenant-a", "tenant-b"] {
+        add(Some(scope), 1).await;
+    }
+    let read = [add(Some("tenant-a"), 0).await, add(Some("tenant-b"), 0).await, add(None, 0).await];
+    assert_eq!(read, [3, 1, 0].map(Value::from), "{}", stage.transcript());
+    let outside = stage.call("/restate/scope/tenant-a/call/Cell/x/add", json!(4)).await;
+    assert_eq!(outside.json(), json!(7), "{}", stage.transcript());
 }
 
 #[tokio::test(flavor = "multi_thread")]

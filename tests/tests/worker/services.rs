@@ -40,6 +40,7 @@ fn manifest(version: u32) -> Json {
                 "handlers": [
                     handler("place"), handler("wait"), handler("fail"), handler("send"),
                     handler("unknown"), handler("cancels"), handler("echo"), handler("runs"),
+                    handler("scopes"), handler("limits"),
                     handler("races"), handler("naps"), handler("works"),
                 ],
                 "retryPolicyMaxAttempts": 3,
@@ -125,6 +126,23 @@ fn deployment() -> TestDeployment {
             Ok(done)
         })
         .with("Order/runs", async |ctx: HandlerContext| ctx.call("Sign/ada/run", &json!(1)).await)
+        .with("Order/scopes", async |ctx: HandlerContext| {
+            for scope in ["a", "a", "a", "b"] {
+                ctx.call_within((scope, None), "Stock/x/reserve", &json!(1)).await?;
+            }
+            let mut left = Vec::new();
+            for scope in ["a", "b", "", "."] {
+                left.push(ctx.call_within((scope, None), "Stock/x/left", &json!(null)).await?);
+            }
+            Ok(json!(left))
+        })
+        .with("Order/limits", async |ctx: HandlerContext| {
+            let (scope, limit_key) = match ctx.input().as_str() {
+                Some("limit") => ("a", Some("gold")),
+                _ => ("a/b", None),
+            };
+            ctx.call_within((scope, limit_key), "Order/echo", &json!(1)).await
+        })
         .with("Order/cancels", async |ctx: HandlerContext| {
             let waited = ctx.told(NotificationId::NamedSignal("go".to_owned())).await;
             ctx.run("clean", Ok(json!(1))).await.map(|_| json!(format!("{waited:?}")))
@@ -322,7 +340,7 @@ async fn a_workflow_runs_once_and_its_promise_is_there_before_and_after() {
 /// Also by the attempt after the one that called: what it finds is a run that another began.
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn who_calls_a_run_that_another_began_is_refused_whatever_fails() {
-    let key = Called { service: "Sign", key: Some("ada"), handler: "run" };
+    let key = Called { service: "Sign", scope: None, key: Some("ada"), handler: "run" };
     for fault in Fault::ALL {
         let mut number = 0;
         loop {
@@ -432,6 +450,42 @@ async fn what_cannot_be_done_fails_the_attempt_and_then_waits_for_a_person() {
     world.start("fails", "restate://Order/fail", &json!(null)).await;
     let (verdict, failure) = world.outcome("fails").await;
     assert_eq!((verdict, &failure["code"]), (Verdict::Rejected, &json!(402)));
+}
+
+/// Also a scope that no other has, and none.
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn two_scopes_share_no_object() {
+    let deployment = Arc::new(deployment());
+    let mut world = world(&deployment, 7, Faults::default()).await;
+    world.start("it", "restate://Order/scopes", &json!(null)).await;
+    let left = json!([3, 1, null, null]);
+    assert_eq!(world.outcome("it").await, (Verdict::Resolved, left));
+    // The promises of a workflow are those of its scope, and so is its run.
+    for scope in ["", ":a", ":b"] {
+        let run = format!("restate://Sign{scope}/ada/run");
+        world.start(&format!("run{scope}"), &run, &json!(null)).await;
+    }
+    world.start("sign", "restate://Sign:a/ada/sign", &json!("a")).await;
+    assert_eq!(world.outcome("run:a").await.1, json!("a"));
+    for scope in ["", ":b"] {
+        let status = format!("status{scope}");
+        world.start(&status, &format!("restate://Sign{scope}/ada/status"), &json!(null)).await;
+        assert_eq!(world.outcome(&status).await.1, json!("asked"), "{scope}");
+    }
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn what_is_no_scope_and_every_limit_key_is_refused_by_name() {
+    let deployment = Arc::new(deployment());
+    let mut world = world(&deployment, 7, Faults::default()).await;
+    for (input, why) in [("limit", "the limit key `gold`"), ("scope", "the scope `a/b`")] {
+        world.start(input, "restate://Order/limits", &json!(input)).await;
+        world.stands(input, TaskStatus::Halted).await;
+        let note = world.task(input).await.note.expect("it says why").message;
+        assert!(note.contains(why), "{note}");
+        let journal = world.history(input).await;
+        assert!(!journal.iter().any(|body| matches!(body, RecordBody::Command { .. })));
+    }
 }
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]

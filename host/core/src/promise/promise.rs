@@ -93,8 +93,8 @@ pub fn module_named(tags: &Tags) -> Option<String> {
     if target == GRAPH_RUN {
         return tags.get(tags::MODULE).cloned();
     }
-    if let Some(rest) = target.strip_prefix(address::SERVICE_SCHEME) {
-        return rest.split_once('/').map(|(service, _)| address::service_alias(service));
+    if target.starts_with(address::SERVICE_SCHEME) {
+        return address::service_of(target).map(address::service_alias);
     }
     let (module, _) = target.strip_prefix("wasm://")?.split_once('/')?;
     Some(module).filter(|module| !module.is_empty()).map(str::to_owned)

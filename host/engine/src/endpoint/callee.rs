@@ -67,7 +67,13 @@ impl Callee {
                 }
                 Ok(callee)
             }
-            Address::Service { service, key, handler } => Ok(Self {
+            Address::Service { scope: Some(scope), .. } => {
+                let message = format!(
+                    "`{function}` cannot be called from an endpoint: it calls in no scope; leave `:{scope}` out"
+                );
+                Err(failure(code::REFUSED, message))
+            }
+            Address::Service { service, scope: None, key, handler } => Ok(Self {
                 service: service.to_string(),
                 key: key.map(|key| key.to_string()).unwrap_or_default(),
                 handler: handler.to_string(),

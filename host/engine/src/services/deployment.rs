@@ -294,7 +294,7 @@ mod tests {
         let (service, handler) = before.handler("Cart", "add").expect("it is there");
         assert_eq!(Deployment::timeouts(service, handler).inactivity, Millis(7));
         assert_eq!(Deployment::timeouts_of(service).inactivity, Millis(1_000));
-        let called = Called { service: "Cart", key: Some("k"), handler: "add" };
+        let called = Called { service: "Cart", scope: None, key: Some("k"), handler: "add" };
         assert!(after.called(&called).expect("it is there").is_private);
         assert!(!before.called(&called).expect("it is there").is_private);
     }
@@ -305,7 +305,9 @@ mod tests {
         assert_eq!(facts.shared, [Text::from("Cart/total")].into());
         assert_eq!(facts.runs, [Text::from("Sign/sign")].into());
         let called = |service, key, handler| {
-            deployment().called(&Called { service, key, handler }).map(|facts| facts.runs_once)
+            deployment()
+                .called(&Called { service, scope: None, key, handler })
+                .map(|facts| facts.runs_once)
         };
         assert!(called("Sign", Some("k"), "sign").expect("it is there"));
         for (service, key, handler, says) in [

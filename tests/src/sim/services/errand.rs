@@ -108,5 +108,5 @@ impl Errand {
 
 /// The run of a key.
 fn run(key: &str) -> Called<'_> {
-    Called { service: "Sign", key: Some(key), handler: "run" }
+    Called { service: "Sign", scope: None, key: Some(key), handler: "run" }
 }

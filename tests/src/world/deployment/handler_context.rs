@@ -10,7 +10,7 @@ use segno::runtime::Runtime as _;
 use segno_core::time::Millis;
 use segno_restate::{
     deployment::StateRead,
-    immutable::{CANCEL_SIGNAL, ErrorMessage, NotificationId, NotificationResult},
+    immutable::{CANCEL_SIGNAL, Call, ErrorMessage, NotificationId, NotificationResult},
     wire::{Failure, Outcome},
 };
 use serde_json::Value as Json;
@@ -94,6 +94,22 @@ impl HandlerContext {
     /// Calls a handler: `SERVICE[/KEY]/HANDLER`.
     pub async fn call(&self, target: &str, input: &Json) -> Result<Json, Failure> {
         let told = self.begin_call(target, input).await;
+        self.value(told).await
+    }
+
+    /// The same within a scope, and under a limit; V7 has them.
+    pub async fn call_within(
+        &self,
+        (scope, limit_key): (&str, Option<&str>),
+        target: &str,
+        input: &Json,
+    ) -> Result<Json, Failure> {
+        let [service_name, key, handler_name] = parts(target);
+        let (scope, limit_key) = (Some(scope.to_owned()), limit_key.map(str::to_owned));
+        let parameter = bytes(input);
+        let rest = Call::default();
+        let call = Call { service_name, key, handler_name, parameter, scope, limit_key, ..rest };
+        let told = self.issue(|attempt| attempt.ask_for(call)).await;
         self.value(told).await
     }
 

@@ -201,6 +201,13 @@ impl Side {
         Ok(NotificationId::Completion(completion))
     }
 
+    /// A command of V5 to V7; its result.
+    pub fn ask_for(&mut self, call: Call) -> Asked<NotificationId> {
+        let Self::Commands(attempt) = self else { panic!("it is one of entries") };
+        let asked = attempt.call(call).map_err(|error| error.to_message())?;
+        Ok(NotificationId::Completion(asked.result))
+    }
+
     /// A call of this service, key and handler.
     pub fn call(&mut self, callee: [String; 3], parameter: Bytes) -> Asked<NotificationId> {
         let [service_name, key, handler_name] = callee;

@@ -350,7 +350,7 @@ fn is_callable(path: &str) -> bool {
     }
 }
 
-/// `restate://SERVICE/HANDLER` or `restate://SERVICE/KEY/HANDLER`.
+/// `restate://SERVICE/HANDLER` or `restate://SERVICE/KEY/HANDLER`, within a scope `restate://SERVICE:SCOPE/…`.
 fn is_service(text: &str) -> bool {
     let parts = text.strip_prefix("restate://").and_then(|rest| rest.split_once('/'));
     parts.is_some_and(|(service, rest)| {
@@ -358,7 +358,8 @@ fn is_service(text: &str) -> bool {
             Some((key, handler)) => (Some(key), handler),
             None => (None, rest),
         };
-        is_plain(service) && is_plain(handler) && key != Some("")
+        let (service, scope) = service.split_once(':').unwrap_or((service, "-"));
+        is_plain(service) && is_plain(scope) && is_plain(handler) && key != Some("")
     })
 }
 

@@ -11,7 +11,10 @@ use segno_core::{
     address::Address, command::Command, object::StateWrite, reply::Reply, value::Text,
 };
 use segno_engine::{
-    services::{ids::Called, outcome},
+    services::{
+        ids::{Called, scope},
+        outcome,
+    },
     values::journals,
 };
 use segno_restate::manifest::ServiceType;
@@ -24,6 +27,7 @@ use crate::{Api, state::unexpected};
 #[derive(Deserialize)]
 struct Write {
     object_key: String,
+    scope: Option<String>,
     new_state: BTreeMap<String, Vec<u8>>,
 }
 
@@ -34,7 +38,8 @@ pub async fn write(api: Api, request: Request, service: &str) -> Result<Response
     if deployment.service(service).is_none_or(|service| service.ty == ServiceType::Service) {
         return Err(AdminError::new(400, format!("`{service}` has no keys, and no state")));
     }
-    let called = Called { service, key: Some(&write.object_key), handler: "state" };
+    let scope = scope(write.scope.as_deref()).map_err(|refused| AdminError::new(400, refused))?;
+    let called = Called { service, scope, key: Some(&write.object_key), handler: "state" };
     let object = Address::parse(&called.address()).ok().and_then(|address| address.object());
     let object = object.ok_or_else(|| AdminError::new(400, "the key is empty"))?;
     let entries = write.new_state.iter().map(|(name, value)| {

@@ -33,12 +33,19 @@ use crate::{Api, ApiError, state::unexpected};
 
 /// The header under which calls are one.
 const IDEMPOTENCY: &str = "idempotency-key";
+/// The header with the limit under which a call counts.
+const LIMIT_KEY: &str = "x-restate-limit-key";
 /// Headers that concern the connection, and not the handler.
 const OWN: [&str; 5] = ["connection", "content-length", "host", "transfer-encoding", IDEMPOTENCY];
 
 /// Calls a handler, and answers with its result.
-pub async fn call(api: Api, request: Request, target: &[&str]) -> Result<Response, IngressError> {
-    let target = Target::of(&api, target).await?;
+pub async fn call(
+    api: Api,
+    request: Request,
+    scope: Option<&str>,
+    target: &[&str],
+) -> Result<Response, IngressError> {
+    let target = Target::of(&api, scope, target).await?;
     let query = request.uri().query().unwrap_or_default();
     if delay::is_named(query) {
         let message = "only a call that is not waited for may be delayed: use /send";
@@ -53,8 +60,13 @@ pub async fn call(api: Api, request: Request, target: &[&str]) -> Result<Respons
 }
 
 /// Calls a handler, and answers with the id of the invocation.
-pub async fn send(api: Api, request: Request, target: &[&str]) -> Result<Response, IngressError> {
-    let target = Target::of(&api, target).await?;
+pub async fn send(
+    api: Api,
+    request: Request,
+    scope: Option<&str>,
+    target: &[&str],
+) -> Result<Response, IngressError> {
+    let target = Target::of(&api, scope, target).await?;
     let query = request.uri().query().unwrap_or_default();
     let delay = delay::of_query(query).map_err(|message| IngressError::new(400, message))?;
     let now = api.host.env.clock.now();
@@ -88,6 +100,8 @@ async fn begin(
         return Err(IngressError::new(400, message));
     }
     let (parts, body) = request.into_parts();
+    let limit_key = parts.headers.get(LIMIT_KEY).map(|key| key.to_str().unwrap_or("?"));
+    ids::no_limit_key(limit_key).map_err(|refused| IngressError::new(400, refused))?;
     let entry = api.let_in(&parts.extensions).await?;
     let setting = "the limit of requests to services";
     let (bytes, room) = api.read(&parts.headers, body, Some(entry), LIMIT, setting).await?;

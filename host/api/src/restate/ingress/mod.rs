@@ -40,9 +40,6 @@ async fn routed(api: Api, request: Request) -> Result<Response, IngressError> {
     let segments = Segments::of(request.uri().path())
         .ok_or_else(|| IngressError::new(400, "the path is no UTF-8"))?;
     let (is_get, is_post) = (request.method() == Method::GET, request.method() == Method::POST);
-    // A handler that takes no body may be called by what only reads.
-    let may_call = is_get || is_post;
-    let wrong_method = || Err(IngressError::new(405, "this is no method of that route"));
     match segments.all().as_slice() {
         ["restate", "health"] | ["health"] => match is_get {
             true => health(&api).await,
@@ -72,37 +69,59 @@ async fn routed(api: Api, request: Request) -> Result<Response, IngressError> {
             true => awakeables::complete(api, request, id, *how == "resolve").await,
             false => wrong_method(),
         },
-        ["restate", "call", target @ ..] => match may_call {
-            true => call::call(api, request, target).await,
-            false => wrong_method(),
-        },
-        ["restate", "send", target @ ..] => match may_call {
-            true => call::send(api, request, target).await,
-            false => wrong_method(),
-        },
+        ["restate", "call", target @ ..] => called(api, request, None, Form::Call, target).await,
+        ["restate", "send", target @ ..] => called(api, request, None, Form::Send, target).await,
+        ["restate", "scope", scope, how @ ("call" | "send"), target @ ..] => {
+            let how = if *how == "call" { Form::Call } else { Form::Send };
+            called(api, request, Some(scope), how, target).await
+        }
         ["restate", "awakeables" | "a", _, _] => {
             Err(IngressError::new(404, "an awakeable is completed by /resolve or /reject"))
         }
-        ["restate", "invocation" | "workflow" | "awakeables" | "a", ..] | ["restate"] => {
+        ["restate", "invocation" | "workflow" | "awakeables" | "a" | "scope", ..] | ["restate"] => {
             Err(IngressError::new(400, "the path is too short, or too long"))
         }
         ["restate", ..] => Err(IngressError::new(404, "there is no such route")),
-        [target @ .., "send"] if target.len() >= 2 => match may_call {
-            true => call::send(api, request, target).await,
-            false => wrong_method(),
-        },
+        [target @ .., "send"] if target.len() >= 2 => {
+            called(api, request, None, Form::Send, target).await
+        }
         [_, _, _, _, ..] => {
             Err(IngressError::new(400, "the path is too long: a slash in a key is written %2F"))
         }
-        target if target.len() >= 2 => match may_call {
-            true => call::call(api, request, target).await,
-            false => wrong_method(),
-        },
+        target if target.len() >= 2 => called(api, request, None, Form::Call, target).await,
         _ => Err(IngressError::new(
             400,
             "the path names no handler: use /SERVICE/HANDLER or /OBJECT/KEY/HANDLER",
         )),
     }
+}
+
+/// How a handler is called.
+enum Form {
+    /// Its result is waited for.
+    Call,
+    /// It is not.
+    Send,
+}
+
+/// Calls the handler that these segments name.
+async fn called(
+    api: Api,
+    request: Request,
+    scope: Option<&str>,
+    form: Form,
+    target: &[&str],
+) -> Result<Response, IngressError> {
+    // A handler that takes no body may be called by what only reads.
+    match (form, request.method()) {
+        (Form::Call, &Method::GET | &Method::POST) => call::call(api, request, scope, target).await,
+        (Form::Send, &Method::GET | &Method::POST) => call::send(api, request, scope, target).await,
+        _ => wrong_method(),
+    }
+}
+
+fn wrong_method() -> Result<Response, IngressError> {
+    Err(IngressError::new(405, "this is no method of that route"))
 }
 
 async fn health(api: &Api) -> Result<Response, IngressError> {

@@ -7,7 +7,10 @@ use axum::{
 };
 use segno_core::{id::PromiseId, promise::Promise};
 use segno_engine::{
-    services::{ids::Called, outcome},
+    services::{
+        ids::{Called, scope},
+        outcome,
+    },
     values,
 };
 use segno_restate::{
@@ -33,8 +36,10 @@ pub async fn of_invocation(
     wait: bool,
 ) -> Result<Response, IngressError> {
     let by_key = match *named {
-        [service, handler, key] => Some((Called { service, key: None, handler }, key)),
-        [service, of, handler, key] => Some((Called { service, key: Some(of), handler }, key)),
+        [service, handler, key] => Some((Called { service, scope: None, key: None, handler }, key)),
+        [service, of, handler, key] => {
+            Some((Called { service, scope: None, key: Some(of), handler }, key))
+        }
         _ => None,
     };
     match by_key {
@@ -62,7 +67,7 @@ pub async fn of_workflow(
     wait: bool,
 ) -> Result<Response, IngressError> {
     let handler = api.host.services.run_handler(workflow);
-    let called = Called { service: workflow, key: Some(key), handler: &handler };
+    let called = Called { service: workflow, scope: None, key: Some(key), handler: &handler };
     result(api, &called.run(), wait).await
 }
 
@@ -128,6 +133,8 @@ enum Named {
         name: String,
         #[serde(alias = "workflowKey")]
         key: String,
+        #[serde(default)]
+        scope: Option<String>,
     },
     IdempotentInvocation {
         service: String,
@@ -136,6 +143,8 @@ enum Named {
         handler: String,
         #[serde(alias = "idempotency_key")]
         idempotency_key: String,
+        #[serde(default)]
+        scope: Option<String>,
     },
 }
 
@@ -150,13 +159,15 @@ pub async fn by_body(api: &Api, request: Request, how: &str) -> Result<Response,
     })?;
     let id = match named {
         Named::Invocation { invocation_id } => PromiseId::from(invocation_id.as_str()),
-        Named::Workflow { name, key } => {
+        Named::Workflow { name, key, scope: given } => {
             let handler = api.host.services.run_handler(&name);
-            Called { service: &name, key: Some(&key), handler: &handler }.run()
+            let scope = scope(given.as_deref()).map_err(|why| IngressError::new(400, why))?;
+            Called { service: &name, scope, key: Some(&key), handler: &handler }.run()
         }
-        Named::IdempotentInvocation { service, key, handler, idempotency_key } => {
+        Named::IdempotentInvocation { service, key, handler, idempotency_key, scope: given } => {
             let key = key.as_deref().filter(|key| !key.is_empty());
-            Called { service: &service, key, handler: &handler }.idempotent(&idempotency_key)
+            let scope = scope(given.as_deref()).map_err(|why| IngressError::new(400, why))?;
+            Called { service: &service, scope, key, handler: &handler }.idempotent(&idempotency_key)
         }
     };
     match how {

@@ -2,7 +2,10 @@
 
 use axum::http::{HeaderMap, header};
 use segno_core::id::Digest;
-use segno_engine::services::{HandlerFacts, ids::Called};
+use segno_engine::services::{
+    HandlerFacts,
+    ids::{self, Called},
+};
 
 use super::super::error::IngressError;
 use crate::Api;
@@ -22,14 +25,22 @@ pub struct Target<'a> {
 }
 
 impl<'a> Target<'a> {
-    /// The handler of these segments: `SERVICE, HANDLER`, or `OBJECT, KEY, HANDLER`.
+    /// The handler of these segments, `SERVICE, HANDLER` or `OBJECT, KEY, HANDLER`, within a scope.
     ///
     /// # Errors
     /// There is none.
-    pub async fn of(api: &Api, segments: &[&'a str]) -> Result<Self, IngressError> {
+    pub async fn of(
+        api: &Api,
+        scope: Option<&'a str>,
+        segments: &[&'a str],
+    ) -> Result<Self, IngressError> {
+        let scope = match scope {
+            Some("") => return Err(IngressError::new(400, "the path names no scope")),
+            given => ids::scope(given).map_err(|refused| IngressError::new(400, refused))?,
+        };
         let called = match *segments {
-            [service, handler] => Called { service, key: None, handler },
-            [service, key, handler] => Called { service, key: Some(key), handler },
+            [service, handler] => Called { service, scope, key: None, handler },
+            [service, key, handler] => Called { service, scope, key: Some(key), handler },
             _ => {
                 let message =
                     "the path names no handler: use /SERVICE/HANDLER or /OBJECT/KEY/HANDLER";

@@ -4,6 +4,7 @@
 mod control;
 mod query;
 mod registered;
+mod scopes;
 
 use std::sync::Arc;
 
@@ -253,14 +254,26 @@ async fn ask(
     path: &str,
     body: Option<Value>,
 ) -> (StatusCode, Value) {
+    ask_with(router, method, path, &[("content-type", "application/json")], body).await
+}
+
+async fn ask_with(
+    router: &Router,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: Option<Value>,
+) -> (StatusCode, Value) {
     let method: Method = method.parse().expect("a method");
-    let request = Request::builder()
+    let mut request = Request::builder()
         .method(method)
         .uri(path)
         .header(header::HOST, "localhost")
-        .header(header::ACCEPT, "application/json")
-        .header(header::CONTENT_TYPE, "application/json")
-        .body(body.map_or_else(Body::empty, |body| Body::from(body.to_string())));
+        .header(header::ACCEPT, "application/json");
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    let request = request.body(body.map_or_else(Body::empty, |body| Body::from(body.to_string())));
     let response = router.clone().oneshot(request.expect("a request")).await.expect("an answer");
     let status = response.status();
     let bytes = axum::body::to_bytes(response.into_body(), usize::MAX).await.expect("a body");

@@ -143,9 +143,9 @@ impl ServiceRun {
             retry_count: if self.journal.has_grown() { 0 } else { self.failed },
             since_last_entry_ms: u64::try_from(since).unwrap_or_default(),
             random_seed: self.journal.random_seed(),
-            scope: None,
+            scope: handler.scope.clone(),
             limit_key: None,
-            idempotency_key: None,
+            idempotency_key: handler.idempotency_key.clone(),
         };
         let version = self.journal.version();
         let (machine, first) = Machine::open(version, start, self.journal.frames())?;

@@ -227,10 +227,8 @@ fn failed(code: u32, message: impl Into<String>) -> NotificationResult {
 
 /// Whether an invocation is the run of a key, by its id.
 fn is_run(id: &PromiseId, target: &str) -> bool {
-    let Ok(Address::Service { service, key: Some(key), handler }) = Address::parse(target) else {
-        return false;
-    };
-    Called { service: &service, key: Some(&key), handler: &handler }.run() == *id
+    let Ok(address) = Address::parse(target) else { return false };
+    Called::of(&address).is_some_and(|called| called.key.is_some() && called.run() == *id)
 }
 
 fn refused(refusal: &Refusal) -> NotificationResult {

@@ -17,7 +17,7 @@ use super::{
     journal::{Called, Journal, Started},
 };
 use crate::{
-    services::{Deployment, HEADER, UnknownHandler, outcome},
+    services::{Deployment, HEADER, IDEMPOTENCY, UnknownHandler, outcome},
     values::{self, code},
     worker::{
         claims::ActiveClaim,
@@ -101,7 +101,7 @@ async fn handler(
         return Err(HaltReport::new("damaged", message).into());
     };
     let object = address.object();
-    let Address::Service { service, key, handler: name } = address else { unreachable!() };
+    let Address::Service { service, scope, key, handler: name } = address else { unreachable!() };
     let deployment = match worker.host.services.deployment(digest).await {
         Ok(deployment) => deployment,
         Err(UnknownHandler::Store(error)) => return Err(error.into()),
@@ -120,7 +120,9 @@ async fn handler(
         timeouts: Deployment::timeouts(known, handler),
         service: service.to_string(),
         name: name.to_string(),
+        scope: scope.map(|scope| scope.to_string()),
         key: key.map(|key| key.to_string()),
+        idempotency_key: promise.spec.param.headers.get(IDEMPOTENCY).cloned(),
         object,
         deployment,
     })

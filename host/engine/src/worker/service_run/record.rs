@@ -227,6 +227,8 @@ impl Site<'_> {
                     parameter: &it.parameter,
                     headers: &it.headers,
                     idempotency_key: it.idempotency_key.as_deref(),
+                    scope: scope(it.scope.as_deref())?,
+                    limit_key: it.limit_key.as_deref(),
                     begins_at: None,
                 };
                 let (recorded, id) = self.call(CommandKind::Call, &call, index).await?;
@@ -242,6 +244,8 @@ impl Site<'_> {
                     parameter: &it.parameter,
                     headers: &it.headers,
                     idempotency_key: it.idempotency_key.as_deref(),
+                    scope: scope(it.scope.as_deref())?,
+                    limit_key: it.limit_key.as_deref(),
                     begins_at: begins_at.map(Timestamp),
                 };
                 let (recorded, id) = self.call(CommandKind::Send, &call, index).await?;
@@ -322,9 +326,16 @@ impl Site<'_> {
         callee: &Callee<'_>,
         index: CommandIndex,
     ) -> Result<(String, PromiseId), NotRecorded> {
-        let Callee { service, handler, key, idempotency_key, .. } = *callee;
+        let Callee { service, handler, key, idempotency_key, scope, .. } = *callee;
         let key = Some(key).filter(|key| !key.is_empty());
+        ids::no_limit_key(callee.limit_key).map_err(NotRecorded::Invalid)?;
         if service.contains("://") {
+            if let Some(scope) = scope {
+                let message = format!(
+                    "`{service}` is no service, and has no scope `{scope}`: call it without one"
+                );
+                return Err(NotRecorded::Invalid(message));
+            }
             let target = match (service.strip_prefix("poll://"), key) {
                 (Some(_), _) => service.to_owned(),
                 (None, Some(key)) => format!("{service}@{key}/{handler}"),
@@ -336,7 +347,7 @@ impl Site<'_> {
             };
             return Ok((target, id));
         }
-        let called = Called { service, key, handler };
+        let called = Called { service, scope, key, handler };
         let known = self.services.handler(&called).await;
         let known = known.map_err(|refused| NotRecorded::Unknown(refused.to_string()))?;
         let id = match idempotency_key {
@@ -364,22 +375,30 @@ impl Site<'_> {
     }
 
     fn target(&self, target: Option<&InvocationTarget>) -> Result<PromiseId, NotRecorded> {
-        let called = |service, key, handler| Called { service, key, handler };
         Ok(match target {
             Some(InvocationTarget::InvocationId(id)) => PromiseId::from(id.as_str()),
             Some(InvocationTarget::IdempotentRequest(it)) => {
                 let key = it.service_key.as_deref().filter(|key| !key.is_empty());
-                called(&it.service_name, key, &it.handler_name).idempotent(&it.idempotency_key)
+                let (service, handler) = (it.service_name.as_str(), it.handler_name.as_str());
+                let called = Called { service, scope: scope(it.scope.as_deref())?, key, handler };
+                called.idempotent(&it.idempotency_key)
             }
             Some(InvocationTarget::Workflow(it)) => {
                 let run = self.services.run_handler(&it.workflow_name);
-                called(&it.workflow_name, Some(&it.workflow_key), &run).run()
+                let (service, key) = (it.workflow_name.as_str(), Some(it.workflow_key.as_str()));
+                let scope = scope(it.scope.as_deref())?;
+                Called { service, scope, key, handler: &run }.run()
             }
             None => {
                 return Err(NotRecorded::Invalid("the command names no invocation".to_owned()));
             }
         })
     }
+}
+
+/// The scope that a command names: an empty one is none.
+fn scope(given: Option<&str>) -> Result<Option<&str>, NotRecorded> {
+    ids::scope(given).map_err(NotRecorded::Invalid)
 }
 
 /// A wait for another invocation.
@@ -396,6 +415,8 @@ struct Callee<'a> {
     parameter: &'a [u8],
     headers: &'a [Header],
     idempotency_key: Option<&'a str>,
+    scope: Option<&'a str>,
+    limit_key: Option<&'a str>,
     begins_at: Option<Timestamp>,
 }
 

@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use segno_engine::services::ids::Called;
+use segno_core::{
+    address::{object_of_service, scoped, service_alias},
+    id::ObjectId,
+};
 
 use super::tables::service_scheme;
 
@@ -60,10 +63,42 @@ impl Wanted {
         texts.first().filter(|_| texts.len() == 1).map(String::as_str)
     }
 
-    /// The beginning of the names of the objects that are wanted: `service` and `key` name the columns of both.
-    pub fn object_prefix(&self, service: &str, key: &str) -> String {
-        let Some(service) = self.text(service) else { return service_scheme() };
-        let called = Called { service, key: Some(self.text(key).unwrap_or_default()), handler: "" };
-        called.object().map_or_else(service_scheme, |object| object.to_string())
+    /// The objects that are wanted by their service, their scope and their key.
+    pub fn objects(&self) -> Objects {
+        let Some(service) = self.text("service_name") else {
+            return Objects::Beginning(service_scheme());
+        };
+        let named = |scope: Option<&str>, key: &str| object_of_service(service, scope, key);
+        match (self.text("scope"), self.text("service_key")) {
+            (Some(scope), Some(key)) => Objects::One(named(Some(scope), key)),
+            (Some(scope), None) => Objects::Beginning(named(Some(scope), "").to_string()),
+            (None, Some(key)) => {
+                let others = format!("{}/{}", service_alias(service), scoped(service, Some("")));
+                Objects::InEveryScope(named(None, key), others)
+            }
+            (None, None) => Objects::Beginning(format!("{}/", service_alias(service))),
+        }
+    }
+}
+
+/// Objects that a query wants.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Objects {
+    /// This one.
+    One(ObjectId),
+    /// This one, which is in no scope, and those in scopes, whose names begin so.
+    InEveryScope(ObjectId, String),
+    /// Those whose names begin so.
+    Beginning(String),
+}
+
+impl Objects {
+    /// Beginnings of the names of them and of what belongs to them; `of_one` is that of what belongs to one.
+    pub fn prefixes(self, of_one: impl Fn(&ObjectId) -> String) -> Vec<String> {
+        match self {
+            Self::One(object) => vec![of_one(&object)],
+            Self::InEveryScope(object, others) => vec![others, of_one(&object)],
+            Self::Beginning(names) => vec![names],
+        }
     }
 }

@@ -6,7 +6,6 @@ use std::{
 };
 
 use segno_core::{
-    address::SERVICE_SCHEME,
     command::Command,
     id::PromiseId,
     promise::{Promise, Task, TaskState},
@@ -33,13 +32,15 @@ use super::{
 use crate::{Api, restart::RESTART_OF, restate::error::AdminError, view};
 
 /// The columns of `sys_invocation`. Of those that are never set no host knows anything; tools name them.
-pub const COLUMNS: [Column; 49] = [
+pub const COLUMNS: [Column; 51] = [
     Column::new("id", Text),
     Column::new("target", Text),
     Column::new("target_service_name", Text),
     Column::new("target_service_key", Text),
     Column::new("target_handler_name", Text),
     Column::new("target_service_ty", Text),
+    Column::new("scope", Text),
+    Column::new("limit_key", Text),
     Column::new("idempotency_key", Text),
     Column::new("invoked_by", Text),
     Column::new("invoked_by_service_name", Text),
@@ -86,8 +87,9 @@ pub const COLUMNS: [Column; 49] = [
 ];
 
 /// The columns of `sys_inbox`.
-pub const INBOX: [Column; 7] = [
+pub const INBOX: [Column; 8] = [
     Column::new("service_name", Text),
+    Column::new("scope", Text),
     Column::new("service_key", Text),
     Column::new("id", Text),
     Column::new("target", Text),
@@ -180,20 +182,22 @@ async fn offer(
 pub async fn read_inbox(api: &Api, wanted: &Wanted, rows: &Rows) -> Result<(), AdminError> {
     let now = api.host.env.clock.now();
     let mut pages = Pages::of(InvocationFilter {
-        function: wanted.text("target").map(|target| format!("{SERVICE_SCHEME}{target}")),
+        function: wanted.text("target").map(ending).map(str::to_owned),
         state: Some("suspended".to_owned()),
         ..InvocationFilter::default()
     });
     while pages.first(api, rows).await?.is_some() {
         for stored in std::mem::take(&mut pages.page) {
-            let Some((service, key, _)) = called(&stored.promise) else { continue };
+            let Some(address) = called(&stored.promise) else { continue };
+            let Some(called) = Called::of(&address) else { continue };
             if status(&stored, now) != "pending" {
                 continue;
             }
             rows.offer(Row::from([
                 ("id", Value::Text(stored.promise.id().to_string())),
-                ("service_name", Value::Text(service)),
-                ("service_key", Value::text(key)),
+                ("service_name", Value::Text(called.service.to_owned())),
+                ("scope", Value::text(called.scope.map(str::to_owned))),
+                ("service_key", Value::text(called.key.map(str::to_owned))),
                 ("target", Value::text(path(&stored.promise))),
                 ("created_at", Value::Time(stored.promise.spec.created_at)),
             ]))
@@ -254,15 +258,19 @@ pub async fn one(api: &Api, id: PromiseId) -> Result<Option<Stored>, AdminError>
 /// The target, or the end of the targets, of invocations that are asked for.
 fn function(wanted: &Wanted) -> Option<String> {
     if let Some(target) = wanted.text("target") {
-        return Some(format!("{SERVICE_SCHEME}{target}"));
+        return Some(ending(target).to_owned());
     }
     let handler = wanted.text("target_handler_name")?;
-    let service = wanted.text("target_service_name");
-    let key = wanted.text("target_service_key");
-    Some(match (service, key) {
-        (Some(service), Some(key)) => Called { service, key: Some(key), handler }.address(),
-        _ => handler.to_owned(),
+    // Whichever its service and its scope are: the end of its target has the key and the handler.
+    Some(match wanted.text("target_service_key") {
+        Some(key) => format!("{key}/{handler}"),
+        None => handler.to_owned(),
     })
+}
+
+/// The end of the addresses of a target: the service before it may have a scope.
+fn ending(target: &str) -> &str {
+    target.split_once('/').map_or(target, |(_, ending)| ending)
 }
 
 /// The states in the store of invocations that are asked for; none: all.
@@ -298,9 +306,10 @@ fn stands(status: &str) -> &str {
     }
 }
 
-/// What an invocation calls, without the scheme.
+/// What an invocation calls, without the scheme and the scope.
 fn path(promise: &Promise) -> Option<String> {
-    promise.target()?.strip_prefix(SERVICE_SCHEME).map(str::to_owned)
+    let address = called(promise)?;
+    Some(Called { scope: None, ..Called::of(&address)? }.path())
 }
 
 /// Where an invocation stands, as tools call it.
@@ -328,7 +337,8 @@ fn status(stored: &Stored, now: Timestamp) -> &'static str {
 /// The row of an invocation; none: it is none of a service.
 async fn row(api: &Api, stored: &Stored, now: Timestamp) -> Result<Option<Row>, AdminError> {
     let Stored { promise, task, journal_len } = stored;
-    let Some((service, key, handler)) = called(promise) else { return Ok(None) };
+    let Some(address) = called(promise) else { return Ok(None) };
+    let Some(called) = Called::of(&address) else { return Ok(None) };
     let spec = &promise.spec;
     let text = |text: &str| Value::Text(text.to_owned());
     let status = status(stored, now);
@@ -336,9 +346,10 @@ async fn row(api: &Api, stored: &Stored, now: Timestamp) -> Result<Option<Row>, 
         ("id", text(spec.id.as_str())),
         ("target", Value::text(path(promise))),
         ("idempotency_key", Value::text(spec.param.headers.get(IDEMPOTENCY).cloned())),
-        ("target_service_name", text(&service)),
-        ("target_service_key", Value::text(key)),
-        ("target_handler_name", text(&handler)),
+        ("target_service_name", text(called.service)),
+        ("scope", Value::text(called.scope.map(str::to_owned))),
+        ("target_service_key", Value::text(called.key.map(str::to_owned))),
+        ("target_handler_name", text(called.handler)),
         ("status", text(status)),
         ("journal_size", Value::count(*journal_len)),
         ("created_at", Value::Time(spec.created_at)),
@@ -355,7 +366,7 @@ async fn row(api: &Api, stored: &Stored, now: Timestamp) -> Result<Option<Row>, 
                 row.set("last_attempt_deployment_id", id);
                 row.set("last_attempt_server", Value::text(deployment.sdk.clone()));
             }
-            let ty = deployment.service(&service).map(|service| match service.ty {
+            let ty = deployment.service(called.service).map(|service| match service.ty {
                 ServiceType::Service => "service",
                 ServiceType::VirtualObject => "virtual_object",
                 ServiceType::Workflow => "workflow",

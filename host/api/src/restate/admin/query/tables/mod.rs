@@ -12,13 +12,14 @@ mod schema;
 use futures::future::BoxFuture;
 
 use super::{
+    row::Row,
     rows::{Reader, Rows},
     value::{Kind, Value},
     wanted::Wanted,
 };
 use crate::{Api, restate::error::AdminError};
 use segno_core::{
-    address::{Address, SERVICE_SCHEME, service_of_alias},
+    address::{Address, SERVICE_SCHEME, service_of_object},
     id::ObjectId,
     promise::Promise,
 };
@@ -144,8 +145,8 @@ impl Table {
                 "status",
             ],
             Self::Journal | Self::JournalEvents => &["id"],
-            Self::State | Self::Promise => &["service_name", "service_key", "key"],
-            Self::KeyedServiceStatus => &["service_name", "service_key"],
+            Self::State | Self::Promise => &["service_name", "scope", "service_key", "key"],
+            Self::KeyedServiceStatus => &["service_name", "scope", "service_key"],
             Self::Inbox => &["target"],
             Self::Service | Self::Deployment | Self::Tables | Self::Columns => &[],
         }
@@ -224,22 +225,20 @@ pub fn service_scheme() -> String {
     segno_core::address::service_alias("")
 }
 
-/// The service and the key of an object; none: it is no object of a service.
-fn service_and_key(object: &ObjectId) -> Option<(&str, &str)> {
-    let (path, key) = object.as_str().split_once('@')?;
-    let (alias, _) = path.rsplit_once('/')?;
-    Some((service_of_alias(alias)?, key))
+/// The service, the scope and the key of an object, as columns; none: it is no object of a service.
+fn of_object(object: &ObjectId) -> Option<Row> {
+    let (service, scope, key) = service_of_object(object)?;
+    Some(Row::from([
+        ("service_name", Value::Text(service.to_owned())),
+        ("scope", Value::text(scope.map(str::to_owned))),
+        ("service_key", Value::Text(key.to_owned())),
+    ]))
 }
 
-/// The service, the key and the handler that an invocation calls; none: it calls no service.
-fn called(promise: &Promise) -> Option<(String, Option<String>, String)> {
+/// The address that an invocation calls; none: it calls no service.
+fn called(promise: &Promise) -> Option<Address> {
     let target = promise.target().filter(|target| target.starts_with(SERVICE_SCHEME))?;
-    match Address::parse(target).ok()? {
-        Address::Service { service, key, handler } => {
-            Some((service.to_string(), key.map(|key| key.to_string()), handler.to_string()))
-        }
-        _ => None,
-    }
+    Address::parse(target).ok()
 }
 
 /// Bytes as text, where they are.

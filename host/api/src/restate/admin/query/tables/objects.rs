@@ -5,7 +5,6 @@ use segno_store::{ObjectFilter, ObjectRow};
 
 use super::{
     super::{
-        row::Row,
         rows::Rows,
         value::{
             Kind::{Bytes, Number, Text},
@@ -13,13 +12,14 @@ use super::{
         },
         wanted::Wanted,
     },
-    Column, PAGE, service_and_key, utf8,
+    Column, PAGE, of_object, utf8,
 };
 use crate::{Api, objects::held, restate::error::AdminError};
 
 /// The columns of `state`.
-pub const STATE: [Column; 8] = [
+pub const STATE: [Column; 9] = [
     Column::new("service_name", Text),
+    Column::new("scope", Text),
     Column::new("service_key", Text),
     Column::new("key", Text),
     Column::new("key_length", Number),
@@ -30,8 +30,9 @@ pub const STATE: [Column; 8] = [
 ];
 
 /// The columns of `sys_keyed_service_status`.
-pub const TURNS: [Column; 4] = [
+pub const TURNS: [Column; 5] = [
     Column::new("service_name", Text),
+    Column::new("scope", Text),
     Column::new("service_key", Text),
     Column::new("invocation_id", Text),
     Column::new("partition_key", Number),
@@ -42,19 +43,19 @@ pub async fn read_state(api: &Api, wanted: &Wanted, rows: &Rows) -> Result<(), A
     let mut pages = Pages::of(wanted);
     while let Some(page) = pages.next(api, rows).await? {
         for row in page.into_iter().filter(|row| row.names > 0) {
-            of_object(api, wanted, &row.object, rows).await?;
+            entries(api, wanted, &row.object, rows).await?;
         }
     }
     Ok(())
 }
 
-async fn of_object(
+async fn entries(
     api: &Api,
     wanted: &Wanted,
     object: &ObjectId,
     rows: &Rows,
 ) -> Result<(), AdminError> {
-    let Some((service, key)) = service_and_key(object) else { return Ok(()) };
+    let Some(of) = of_object(object) else { return Ok(()) };
     let reads = wanted.needs("value") || wanted.needs("value_utf8");
     let store = api.look().await?;
     let mut sizes = store.read().object_names(object).await?;
@@ -69,12 +70,9 @@ async fn of_object(
     }
     drop(store);
     for size in sizes {
-        let mut row = Row::from([
-            ("service_name", Value::Text(service.to_owned())),
-            ("service_key", Value::Text(key.to_owned())),
-            ("key_length", Value::count(size.name.len())),
-            ("value_length", Value::count(size.bytes)),
-        ]);
+        let mut row = of.clone();
+        row.set("key_length", Value::count(size.name.len()));
+        row.set("value_length", Value::count(size.bytes));
         if let Some(value) = values.get(&size.name) {
             row.set("value_utf8", utf8(value.as_bytes()));
             row.set("value", Value::Bytes(value.as_bytes().to_vec()));
@@ -95,13 +93,9 @@ pub async fn read_turns(api: &Api, wanted: &Wanted, rows: &Rows) -> Result<(), A
         drop(store);
         for row in &page {
             let holder = row.holder().filter(|id| held.get(*id) == Some(&row.object));
-            if let (Some(holder), Some((service, key))) = (holder, service_and_key(&row.object)) {
-                rows.offer(Row::from([
-                    ("service_name", Value::Text(service.to_owned())),
-                    ("service_key", Value::Text(key.to_owned())),
-                    ("invocation_id", Value::Text(holder.to_string())),
-                ]))
-                .await?;
+            if let (Some(holder), Some(mut of)) = (holder, of_object(&row.object)) {
+                of.set("invocation_id", Value::Text(holder.to_string()));
+                rows.offer(of).await?;
             }
         }
     }
@@ -111,13 +105,16 @@ pub async fn read_turns(api: &Api, wanted: &Wanted, rows: &Rows) -> Result<(), A
 /// The pages of the objects of services that are asked for.
 struct Pages {
     filter: ObjectFilter,
+    /// The beginnings of names that come after this one.
+    prefixes: Vec<String>,
     is_over: bool,
 }
 
 impl Pages {
     fn of(wanted: &Wanted) -> Self {
-        let prefix = Some(wanted.object_prefix("service_name", "service_key"));
-        Self { filter: ObjectFilter { prefix, after: None, limit: PAGE }, is_over: false }
+        let mut prefixes = wanted.objects().prefixes(ToString::to_string);
+        let filter = ObjectFilter { prefix: prefixes.pop(), after: None, limit: PAGE };
+        Self { filter, prefixes, is_over: false }
     }
 
     /// The next page, if there is one.
@@ -129,7 +126,12 @@ impl Pages {
         let page = store.read().objects(&self.filter).await?;
         drop(store);
         rows.looked_at(page.items.len())?;
-        self.is_over = page.next.is_none();
+        if page.next.is_none() {
+            match self.prefixes.pop() {
+                Some(prefix) => self.filter.prefix = Some(prefix),
+                None => self.is_over = true,
+            }
+        }
         self.filter.after = page.next;
         Ok(Some(page.items))
     }

@@ -15,13 +15,14 @@ use super::{
         },
         wanted::Wanted,
     },
-    Column, PAGE, service_and_key, service_scheme, utf8,
+    Column, PAGE, of_object, utf8,
 };
 use crate::{Api, restate::error::AdminError};
 
 /// The columns.
-pub const COLUMNS: [Column; 8] = [
+pub const COLUMNS: [Column; 9] = [
     Column::new("service_name", Text),
+    Column::new("scope", Text),
     Column::new("service_key", Text),
     Column::new("key", Text),
     Column::new("completed", Bool),
@@ -33,8 +34,10 @@ pub const COLUMNS: [Column; 8] = [
 
 /// Reads promises of workflows.
 pub async fn read(api: &Api, wanted: &Wanted, rows: &Rows) -> Result<(), AdminError> {
-    let mut filter =
-        PromiseFilter { prefix: Some(prefix(wanted)), limit: PAGE, ..PromiseFilter::default() };
+    let key = wanted.text("key").unwrap_or_default();
+    let mut prefixes = wanted.objects().prefixes(|object| object.promise(key).to_string());
+    let prefix = prefixes.pop();
+    let mut filter = PromiseFilter { prefix, limit: PAGE, ..PromiseFilter::default() };
     loop {
         let store = api.look().await?;
         let page = store.read().find(&filter).await?;
@@ -45,35 +48,20 @@ pub async fn read(api: &Api, wanted: &Wanted, rows: &Rows) -> Result<(), AdminEr
                 rows.offer(row).await?;
             }
         }
-        match page.next {
-            Some(next) => filter.after = Some(next),
-            None => return Ok(()),
+        if page.next.is_none() {
+            let Some(prefix) = prefixes.pop() else { return Ok(()) };
+            filter.prefix = Some(prefix);
         }
-    }
-}
-
-/// What the ids of the promises begin with that are asked for.
-fn prefix(wanted: &Wanted) -> String {
-    match (wanted.text("service_name"), wanted.text("service_key")) {
-        (Some(_), Some(_)) => {
-            let object = ObjectId::new(wanted.object_prefix("service_name", "service_key"));
-            object.promise(wanted.text("key").unwrap_or_default()).to_string()
-        }
-        (Some(_), None) => wanted.object_prefix("service_name", "service_key"),
-        (None, _) => service_scheme(),
+        filter.after = page.next;
     }
 }
 
 /// The row of a promise; none: it is none of a workflow.
 fn row(promise: &Promise) -> Option<Row> {
     let object = ObjectId::from(tags::object(&promise.spec.tags)?);
-    let (service, key) = service_and_key(&object)?;
-    let mut row = Row::from([
-        ("service_name", Value::Text(service.to_owned())),
-        ("service_key", Value::Text(key.to_owned())),
-        ("key", Value::text(object.name_of(promise.id()))),
-        ("completed", Value::Bool(!promise.is_pending())),
-    ]);
+    let mut row = of_object(&object)?;
+    row.set("key", Value::text(object.name_of(promise.id())));
+    row.set("completed", Value::Bool(!promise.is_pending()));
     match values::told(promise).map(|told| outcome::of_guest(&told)) {
         None => {}
         Some(Outcome::Success(value)) => {
