@@ -165,9 +165,9 @@ impl World {
     }
 
     /// What commands alone leave behind is never taken for damage, but for a child that no command
-    /// of a journal accounts for: scripts make such, and hosts do not.
+    /// of a journal accounts for: scripts make such, and hosts do not. A look at a promise that is overdue settles it first.
     fn check_nothing_looks_damaged(&self, command: &Command) {
-        for promise in self.model.promises() {
+        for promise in self.model.promises().filter(|promise| !promise.is_overdue(self.now)) {
             let look = Command::Reconcile { id: promise.id().clone() };
             let reply = self.model.decide(&look, self.now, &self.config).reply;
             let Reply::Reconciled { mut orphans } = reply else { panic!("{reply:?}") };
