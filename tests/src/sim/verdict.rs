@@ -77,6 +77,9 @@ fn told(rows: &Snapshot) -> Vec<String> {
                     if kinds.get(index) == Some(&CommandKind::Call) =>
                 {
                     let promise = rows.promises.get(&id.command(*index));
+                    if promise.is_none() && is_refused(outcome) && was_killed(rows, id) {
+                        continue;
+                    }
                     if let Some(difference) = differs(outcome, promise) {
                         wrong
                             .push(format!("history: `{id}` was told of {}: {difference}", index.0));
@@ -87,6 +90,17 @@ fn told(rows: &Snapshot) -> Vec<String> {
         }
     }
     wrong
+}
+
+/// Whether a call was refused, and nothing was made for it.
+fn is_refused(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Inline(StepResult::Failure { code: 409, .. }))
+}
+
+/// Whether the root of the tree of an execution was killed: nothing is made there any more.
+fn was_killed(rows: &Snapshot, id: &PromiseId) -> bool {
+    let root = rows.promises.get(id).map(Promise::scope);
+    root.and_then(|root| rows.tree_counts.get(&root)).is_some_and(|count| count.killed)
 }
 
 fn differs(outcome: &Outcome, promise: Option<&Promise>) -> Option<String> {
