@@ -12,7 +12,7 @@ use crate::{
     id::PromiseId,
     limit::LimitName,
     promise::{Message, OutboxKey, Promise},
-    transition::{Leaving, Left, has_count, turn_in},
+    transition::{Leaving, Left, callee_page, has_count, turn_in},
     update,
     view::View,
 };
@@ -132,6 +132,15 @@ pub fn widen(view: &View, command: &Command, named: &Footprint, config: &Config)
                     wider.settles(view, child);
                 }
                 wider.children.insert(parent.clone(), page);
+                if view.promise(parent).is_some_and(Promise::ends_callees) {
+                    wider.tails.insert(parent.clone(), 0);
+                }
+                for callee in callee_page(view, parent, after.as_ref()) {
+                    let newest = wider.newest(view, &callee);
+                    wider.settles(view, &newest);
+                    wider.tree_counts.insert(callee.clone());
+                    wider.composites.insert(callee);
+                }
             }
         }
         Command::OutboxDue { key: key @ OutboxKey::LeaveLimit(id, name) } => {

@@ -1,6 +1,7 @@
 //! One run of a function: its journal, how it is written, and how it is replayed. Nothing here
 //! knows of promises' rows or of tasks.
 
+mod callees;
 mod codec;
 mod cursor;
 mod divergence;
@@ -10,6 +11,7 @@ mod record;
 mod request;
 mod seed;
 
+pub use callees::{PROMISE_FIELD, open_callees};
 pub use codec::{CodecError, FORMAT, decode_records, encode_records, join_records};
 pub use cursor::{Answer, Asked, CursorError, Ending, NextEvent, ReplayCursor};
 pub use divergence::{Difference, Divergence, Step};

@@ -152,6 +152,12 @@ impl Promise {
         value.is_some_and(|value| value.headers.contains_key(tags::KILLED_HEADER))
     }
 
+    /// Whether its end ends those that it called and waits for: it is an invocation of a service that was killed.
+    pub fn ends_callees(&self) -> bool {
+        let target = self.target().unwrap_or_default();
+        target.starts_with(address::SERVICE_SCHEME) && self.was_killed()
+    }
+
     /// The address of the function that produces the value.
     pub fn target(&self) -> Option<&str> {
         tags::target(&self.spec.tags)

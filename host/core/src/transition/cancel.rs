@@ -47,6 +47,17 @@ impl Draft<'_> {
         }
     }
 
+    /// Kills what an execution called that was killed, which its maker would outlive otherwise.
+    pub(super) fn kill_callee(&mut self, id: &PromiseId) {
+        self.touch(id);
+        let newest = self.newest(id);
+        self.touch(&newest);
+        if self.is_pending(&newest) {
+            self.kill_too(id);
+            self.stop_births(id);
+        }
+    }
+
     /// Asks an execution to stop; whatever cannot be told is settled as cancelled at once.
     pub(super) fn ask_to_stop(&mut self, id: &PromiseId) {
         let id = &self.newest(id);

@@ -63,6 +63,7 @@ pub(crate) use succession::unread_signals;
 
 pub(crate) use objects::Left;
 pub use objects::turn_in;
+pub(crate) use outbox::callee_page;
 
 pub(crate) use trees::has_count;
 

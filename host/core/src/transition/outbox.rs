@@ -5,10 +5,12 @@ use crate::{
     effect::Effect,
     footprint::CHILD_PAGE,
     id::{PromiseId, Version},
+    invocation::open_callees,
     promise::{Deferral, Delivery, Message, OutboxKey, OutboxRow, Promise, backoff},
     reply::{Refusal, Reply},
     time::{Millis, Timestamp},
     value::Text,
+    view::View,
 };
 
 pub(super) fn due(draft: &mut Draft<'_>, key: &OutboxKey) -> Result<Reply, Refusal> {
@@ -112,6 +114,20 @@ pub(super) fn defer(
     Ok(Reply::Done)
 }
 
+/// The next page of those that an invocation of a service called and waited for when it was killed, by id.
+pub(crate) fn callee_page(
+    view: &View,
+    killed: &PromiseId,
+    after: Option<&PromiseId>,
+) -> Vec<PromiseId> {
+    if !view.promise(killed).is_some_and(Promise::ends_callees) {
+        return Vec::new();
+    }
+    let callees = open_callees(view.tail(killed)).into_iter();
+    let rest = callees.filter(|callee| after.is_none_or(|after| callee > after));
+    rest.take(CHILD_PAGE as usize).collect()
+}
+
 impl Draft<'_> {
     fn execution(&self, id: &PromiseId, version: Version) -> Option<Delivery> {
         let target = Text::from(self.promise(id)?.target()?);
@@ -149,11 +165,16 @@ impl Draft<'_> {
                 false => self.ask_to_stop(child),
             }
         }
+        let callees = callee_page(self.view, parent, after);
+        callees.iter().for_each(|callee| self.kill_callee(callee));
         let key = OutboxKey::CancelChildren(parent.clone());
         // Children whose rows cannot be read have their places in the page all the same.
         let unreadable = self.view.unreadable_promises().filter(|id| id.is_minted_by(parent));
         let whole_page = children.len() + unreadable.count() >= page;
-        match children.last().filter(|_| whole_page) {
+        let last_child = children.last().filter(|_| whole_page);
+        let last_callee = callees.last().filter(|_| callees.len() >= page);
+        // Of two pages the lower end counts: what comes again has ended.
+        match last_child.into_iter().chain(last_callee).min() {
             Some(last) => {
                 let message = Message::CancelChildren { after: Some(last.clone()) };
                 self.put_outbox(key, OutboxRow::new(message, self.now));

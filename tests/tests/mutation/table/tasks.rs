@@ -44,6 +44,14 @@ pub const MUTATIONS: &[Mutation] = &[
         killer: "version_rises_only_when_a_claim_changes_hands",
     },
     Mutation {
+        what: "a kill does not reach whom a service called",
+        file: "transition/outbox.rs",
+        says: "callees.iter().for_each(|callee| self.kill_callee(callee));",
+        would_say: "",
+        tests: "a_kill_reaches_whom_a_service_called",
+        killer: "a_kill_reaches_whom_a_service_called_and_waits_for",
+    },
+    Mutation {
         what: "a halted task is still offered",
         file: "transition/requeue.rs",
         says: "self.withdraw(&task.id);",

@@ -9,6 +9,7 @@ use crate::{
     graph,
     id::{CommandIndex, PromiseId, ScheduleId},
     invariants::{Found, each, unless},
+    invocation::open_callees,
     limit::PlaceState,
     promise::{NewPromise, OutboxKey, Promise, Schedule, Task, TaskState, TaskStatus},
     snapshot::Snapshot,
@@ -70,7 +71,11 @@ pub(super) fn linear_chain(step: &StepView<'_>) -> Found {
                 let first = tags::continues(&after.spec.tags).map(PromiseId::from);
                 let first = first.and_then(|first| step.before.promises.get(&first));
                 // Of a child that has handed over, the newest generation is meant.
-                after.attached_to() == Some(parent)
+                let of_killed = step.before.promises.get(parent).filter(|it| it.ends_callees());
+                let journal = of_killed.and_then(|_| step.before.journals.get(parent));
+                let mut callees = journal.map(|it| open_callees(&it.records)).into_iter().flatten();
+                callees.any(|callee| newest(&callee) == *id)
+                    || after.attached_to() == Some(parent)
                     || first.is_some_and(|first| first.attached_to() == Some(parent))
             }
             Command::Cancel { invocation } | Command::Kill { invocation } => {

@@ -2,12 +2,14 @@
 
 use crate::{
     command::{Command, FenceAct},
-    id::{Claim, PromiseId},
+    id::{Claim, CommandIndex, PromiseId},
+    invocation::{CommandKind, Record, RecordBody, Request},
     promise::{OutboxKey, TaskStatus},
     reply::{Refusal, Reply},
     tags,
     time::Timestamp,
     tree::{TreeBounds, TreeStop},
+    value::Text,
     world::{self, World},
 };
 
@@ -94,6 +96,42 @@ fn a_tree_grows_as_fast_as_its_bound() {
     assert_eq!([one(0), one(1), one(2)].concat(), [None, None, too_fast]);
     world.wait(500);
     assert_eq!(make(&mut world, &claim, vec![call("w/3")]), [None]);
+}
+
+/// The record of a call of a service, as its host writes it.
+fn called(seq: u32, index: u32, callee: &str) -> Record {
+    let request = Request::verbatim(&[("frame", b"call"), ("promise", callee.as_bytes())]);
+    let (kind, name) = (CommandKind::Call, Text::from("Order/place"));
+    let body = RecordBody::Command { index: CommandIndex(index), kind, name, request };
+    Record { body, ..world::asked(seq, index) }
+}
+
+#[test]
+fn a_kill_reaches_whom_a_service_called_and_waits_for() {
+    let mut world = World::new();
+    let (alias, module) = ("restate:Order".into(), world::MODULE);
+    world.done(Command::Deploy { alias, module });
+    let service = [(tags::TARGET, "restate://Order/place"), (tags::DETACHED, "true")];
+    world.done(world::create("w", &service[..1]));
+    let claim = world.acquire("w", 1);
+    let make = |id: &str| FenceAct::Create { new: world::new(id, &service, Timestamp::NEVER) };
+    let records = vec![world::started(), called(1, 0, "a"), called(2, 1, "b"), called(3, 2, "c")];
+    let acts = ["a", "b", "c", "sent"].map(make).to_vec();
+    world.done(world::fence(claim.clone(), records, acts));
+    // It was told the result of one, and its callees call others.
+    world.done(world::fence(claim.clone(), vec![world::notified(4, 2)], vec![]));
+    let callee = world.acquire("a", 2);
+    let records = vec![world::started(), called(1, 0, "deep")];
+    world.done(world::fence(callee, records, vec![make("deep")]));
+    world.done(Command::Kill { invocation: claim.id });
+    for id in ["w", "a"] {
+        world.done(Command::OutboxDue { key: OutboxKey::CancelChildren(PromiseId::from(id)) });
+    }
+    for (id, is_killed) in [("a", true), ("b", true), ("deep", true), ("c", false), ("sent", false)]
+    {
+        let promise = world.model.promise(&PromiseId::from(id)).expect("it was made");
+        assert_eq!(promise.was_killed(), is_killed, "{id}");
+    }
 }
 
 #[test]

@@ -3,15 +3,12 @@
 use bytes::Bytes;
 use segno_core::{
     id::{CommandIndex, PromiseId},
-    invocation::{FieldValue, Request},
+    invocation::{FieldValue, PROMISE_FIELD, Request},
 };
 use segno_restate::version::ProtocolVersion;
 
 use super::super::wish::Wish;
 use crate::services::frames::FRAME;
-
-/// The field of a request with the promise whose settlement is the result, beside the frame.
-const PROMISE: &str = "promise";
 
 /// A command as its request keeps it.
 pub struct Asked {
@@ -26,7 +23,7 @@ pub struct Asked {
 impl Asked {
     /// The request that keeps it.
     pub fn request(&self) -> Request {
-        let promise = self.awaits.as_ref().map(|id| (PROMISE, id.as_str().as_bytes()));
+        let promise = self.awaits.as_ref().map(|id| (PROMISE_FIELD, id.as_str().as_bytes()));
         let fields: Vec<_> = [(FRAME, &self.frame[..])].into_iter().chain(promise).collect();
         Request::verbatim(&fields)
     }
@@ -43,7 +40,7 @@ impl Asked {
         };
         let frame = Bytes::copy_from_slice(field(FRAME)?);
         let wish = Wish::of(&frame, version, place)?;
-        let awaits = field(PROMISE).and_then(|id| std::str::from_utf8(id).ok());
+        let awaits = field(PROMISE_FIELD).and_then(|id| std::str::from_utf8(id).ok());
         Some(Self { frame, wish, awaits: awaits.map(PromiseId::from) })
     }
 }
