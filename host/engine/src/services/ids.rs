@@ -169,6 +169,6 @@ mod tests {
         assert_eq!(scoped.address(), "restate://Cart:a/x/add");
         assert_eq!(scoped.object().expect("a key").as_str(), "restate:Cart/Cart:a@x");
         assert_eq!(scoped.run().as_str(), "inv_11iPeRnwW1yj4dqllqwYMfr834umRxJh5D");
-        assert_eq!(scoped.idempotent("once").as_str(), "STORED-IDEMPOTENT");
+        assert_eq!(scoped.idempotent("once").as_str(), "inv_1kpWAld7JDBB22IXS3F90k16ktqdQaNIlC");
     }
 }

@@ -16,7 +16,7 @@ async fn columns<const N: usize>(
     names: [&str; N],
     from: &str,
 ) -> Vec<[Value; N]> {
-    let sql = format!("SELECT {} FROM {from} ORDER BY {}", names.join(", "), names[0]);
+    let sql = format!("SELECT {} FROM {from} ORDER BY {} NULLS FIRST", names.join(", "), names[0]);
     let rows = services.rows(&sql).await;
     let rows = rows.as_array().expect("rows").iter();
     rows.map(|row| names.map(|name| row[name].clone())).collect()
