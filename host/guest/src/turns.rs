@@ -342,7 +342,7 @@ mod tests {
     #[tokio::test]
     async fn one_too_many_is_put_off_until_another_has_ended() {
         let turns = Turns::new(1, 2);
-        let guests = [(); 3].map(|()| Turn::new(Some(turns.clone()), module(1)));
+        let guests = [1, 2, 3].map(|number| Turn::new(Some(turns.clone()), module(number)));
         for _ in 0..3 {
             assert!(
                 guests[0].next(1).is_ok() && guests[1].next(1).is_ok(),
