@@ -37,12 +37,15 @@ const MANY: f64 = 100_000.0;
 /// The part of them that one condition leaves.
 const PART: f64 = 0.01;
 
+/// Rows that several cursors walk through.
+type SharedScan = Arc<Mutex<Scan>>;
+
 /// What was read for one query.
 pub struct Tables {
     reader: Arc<dyn Reader>,
     runtime: Handle,
     spent: Arc<Spent>,
-    scans: Mutex<BTreeMap<(Table, Wanted), Arc<Mutex<Scan>>>>,
+    scans: Mutex<BTreeMap<(Table, Wanted), SharedScan>>,
     /// Why a reader failed.
     failure: Mutex<Option<AdminError>>,
 }
@@ -64,7 +67,7 @@ impl Tables {
         lock(&self.failure).take()
     }
 
-    fn scan(&self, table: Table, wanted: Wanted) -> Arc<Mutex<Scan>> {
+    fn scan(&self, table: Table, wanted: Wanted) -> SharedScan {
         let mut scans = lock(&self.scans);
         let scan = scans.entry((table, wanted)).or_insert_with_key(|(_, wanted)| {
             let (rows, offered) = Rows::new(table, Arc::clone(&self.spent), ROOM);
@@ -228,7 +231,7 @@ pub struct Cursor {
 
 /// A row on the way.
 struct At {
-    scan: Arc<Mutex<Scan>>,
+    scan: SharedScan,
     /// The places of the rows; none: all.
     places: Option<Arc<Vec<usize>>>,
     /// How many rows came before.
@@ -322,7 +325,7 @@ impl Cursor {
 
     fn go_to(
         &mut self,
-        scan: Arc<Mutex<Scan>>,
+        scan: SharedScan,
         places: Option<Arc<Vec<usize>>>,
         passed: usize,
     ) -> Result<()> {
