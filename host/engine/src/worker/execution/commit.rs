@@ -123,7 +123,7 @@ impl Execution {
 
     /// Takes the signals out of a batch that their receivers do not take. Their commands complete with
     /// the reasons.
-    async fn check_signals(
+    pub(super) async fn check_signals(
         &mut self,
         actions: &mut Vec<FenceAction>,
     ) -> Result<(), ExecutionError> {

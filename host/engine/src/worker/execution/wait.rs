@@ -78,10 +78,12 @@ impl Execution {
         awaits: Vec<PromiseId>,
     ) -> Result<Option<LiveEnd>, ExecutionError> {
         if self.recorder().batch().sends_signals() {
-            // A signal may be refused, of which the guest is told before it is suspended.
-            let batch = self.recorder().take_batch();
-            self.commit_batch(writer, batch).await?;
+            // The guest is told of a refused signal before it is suspended.
+            let mut batch = self.recorder().take_batch();
+            self.check_signals(&mut batch.actions).await?;
+            self.recorder().restore(batch);
             if !self.ready.is_empty() {
+                self.commit(writer).await?;
                 return Ok(None);
             }
         }

@@ -241,6 +241,11 @@ impl Recorder {
         std::mem::take(&mut self.batch)
     }
 
+    /// Takes back a batch that was not committed. Nothing was recorded since it was taken.
+    pub fn restore(&mut self, batch: Batch) {
+        self.batch = batch;
+    }
+
     /// Takes back records of the last batch that were not stored: the next batch begins with them.
     pub fn put_back(&mut self, records: Vec<Record>) {
         self.batch.records.splice(0..0, records);
