@@ -70,7 +70,10 @@ async fn no_signal_is_lost_between_generations() {
         assert_eq!((&*generation.of, generation.number), ("sum", number));
         assert_eq!(generation.next, (number < 11).then(|| format!("sum/g/{}", number + 1)));
         replays(&host, &id).await;
+        assert!(!host.client().kill(&id).await.expect("it is there").changed, "{id} has ended");
     }
+    let first = host.client().wait("sum/g/1", Duration::ZERO).await.expect("it is there");
+    assert_eq!(first.output, Some(json!(210)), "the first generation lasts to the end");
     assert_eq!(
         signal(&host, "sum", "add", json!(3), "k3").await,
         third,

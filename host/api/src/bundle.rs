@@ -18,7 +18,6 @@ use super::{
     body::{Query, Segment},
     model::BundleQuery,
     openapi::Refusals,
-    state::promise_id,
 };
 
 /// The media type of a bundle.
@@ -41,7 +40,7 @@ pub async fn of_invocation(
     Segment(id): Segment,
     Query(query): Query<BundleQuery>,
 ) -> Result<Response, ApiError> {
-    let id = promise_id(id)?;
+    let id = api.stored_id(id).await?;
     api.invocation(&id).await?;
     made(&api, Asked::Ids(vec![id]), &query).await
 }

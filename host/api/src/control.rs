@@ -16,7 +16,7 @@ use super::{
     model::{Accepted, ReleaseTask, SendSignal, SignalAccepted, StartInvocation},
     openapi::Refusals,
     start,
-    state::{bad_name, new_id, promise_id, refused, unexpected},
+    state::{bad_name, new_id, refused, unexpected},
     target::Target,
     values::stored,
     wait::outcome,
@@ -38,7 +38,7 @@ pub async fn cancel(
     Segment(id): Segment,
     Body(Nothing {}, _room): Body<Nothing>,
 ) -> Result<Json<Accepted>, ApiError> {
-    let id = promise_id(id)?;
+    let id = api.stored_id(id).await?;
     end(&api, id.clone(), Command::Cancel { invocation: id }).await
 }
 
@@ -53,7 +53,7 @@ pub async fn kill(
     Segment(id): Segment,
     Body(Nothing {}, _room): Body<Nothing>,
 ) -> Result<Json<Accepted>, ApiError> {
-    let id = promise_id(id)?;
+    let id = api.stored_id(id).await?;
     end(&api, id.clone(), Command::Kill { invocation: id }).await
 }
 
@@ -129,7 +129,7 @@ pub async fn signal(
     Segment(id): Segment,
     Body(signal, _room): Body<SendSignal>,
 ) -> Result<Json<SignalAccepted>, ApiError> {
-    let id = promise_id(id)?;
+    let id = api.stored_id(id).await?;
     check_name("the name of the signal", &signal.name).map_err(|bad| bad_name("name", &bad))?;
     let start = match signal.start {
         // One that is there is told, whatever it was started with.

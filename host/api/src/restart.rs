@@ -17,7 +17,6 @@ use super::{
     model::{RestartInvocation, StartInvocation, Started},
     openapi::Refusals,
     start,
-    state::promise_id,
 };
 
 /// The label of a new invocation that says which one it was started in place of.
@@ -43,7 +42,7 @@ pub async fn restart(
     Segment(id): Segment,
     Body(request, room): Body<RestartInvocation>,
 ) -> Result<(StatusCode, Json<Started>), ApiError> {
-    let id = promise_id(id)?;
+    let id = api.stored_id(id).await?;
     let row = api.invocation(&id).await?;
     let new = match request.id {
         Some(new) => new,

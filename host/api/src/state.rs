@@ -157,18 +157,27 @@ impl Api {
     /// The generation of an invocation that is meant by an id: the newest one, unless another one is named
     /// (`ID/g/1` is the first).
     pub(super) async fn generation(&self, id: String) -> Result<PromiseId, ApiError> {
+        let stored = self.stored_id(id.clone()).await?;
+        if stored.as_str() != id {
+            return Ok(stored);
+        }
+        let newest = self.task(&stored).await?.as_ref().and_then(Task::newest);
+        Ok(newest.unwrap_or(stored))
+    }
+
+    /// The id under which an invocation is stored: that of its first generation, `ID/g/1`, is `ID`.
+    pub(super) async fn stored_id(&self, id: String) -> Result<PromiseId, ApiError> {
         let id = promise_id(id)?;
-        let task = async |id: &PromiseId| {
-            let row = self.host.store.read().promise(id).await?;
-            Ok::<_, ApiError>(row.and_then(|row| row.task))
-        };
         if let Some(first) = id.as_str().strip_suffix("/g/1").map(PromiseId::from)
-            && task(&first).await?.is_some_and(|task| task.successors > 0)
+            && self.task(&first).await?.is_some_and(|task| task.successors > 0)
         {
             return Ok(first);
         }
-        let newest = task(&id).await?.as_ref().and_then(Task::newest);
-        Ok(newest.unwrap_or(id))
+        Ok(id)
+    }
+
+    async fn task(&self, id: &PromiseId) -> Result<Option<Task>, ApiError> {
+        Ok(self.host.store.read().promise(id).await?.and_then(|row| row.task))
     }
 
     /// Reads an invocation: a promise that a function produces.

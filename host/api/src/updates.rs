@@ -28,7 +28,7 @@ use super::{
     },
     openapi::Refusals,
     promises, start,
-    state::{promise_id, refused, unexpected},
+    state::{refused, unexpected},
     target::Target,
     view,
     wait::{self, DEFAULT_WAIT_MS},
@@ -54,7 +54,7 @@ pub async fn send(
     headers: HeaderMap,
     Body(update, room): Body<SendUpdate>,
 ) -> Result<Json<UpdateAnswer>, ApiError> {
-    let id = promise_id(id)?;
+    let id = api.stored_id(id).await?;
     if let Some(first) = update.start {
         start_first(&api, &id, first, (&name, &update.input), headers, room).await?;
     }

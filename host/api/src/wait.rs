@@ -9,7 +9,6 @@ use super::{
     body::{Query, Segment},
     model::{InvocationOutcome, WaitQuery},
     openapi::Refusals,
-    state::promise_id,
     view,
 };
 
@@ -29,7 +28,7 @@ pub async fn wait(
     Segment(id): Segment,
     Query(query): Query<WaitQuery>,
 ) -> Result<Json<InvocationOutcome>, ApiError> {
-    let id = promise_id(id)?;
+    let id = api.stored_id(id).await?;
     let row = settled(&api, &id, query.timeout_ms.unwrap_or(DEFAULT_WAIT_MS)).await?;
     outcome(&row).map(Json)
 }

@@ -21,7 +21,6 @@ use super::{
     model::{InvocationState, NodeKind, PromiseState, TreeNode, TreePage, TreeQuery},
     openapi::Refusals,
     page::PageSize,
-    state::promise_id,
     view,
 };
 use walk::{Bounds, Place, Seen, Walk};
@@ -48,7 +47,7 @@ pub async fn tree(
     Segment(id): Segment,
     Query(query): Query<TreeQuery>,
 ) -> Result<Json<TreePage>, ApiError> {
-    let id = promise_id(id)?;
+    let id = api.stored_id(id).await?;
     let bounds = bounds(&query)?;
     let store = api.look().await?;
     let base = store.read().promise(&id).await?;
