@@ -318,7 +318,7 @@ impl Reader {
     }
 }
 
-/// Whether a service or a worker runs what is called.
+/// A service or a worker runs the callee: its attempts are not the host's.
 fn is_elsewhere(call: &Tree) -> bool {
     let Tree::Text(text) = call else { return false };
     is_service(text) || WORKERS.into_iter().any(|scheme| text.starts_with(scheme))
@@ -359,8 +359,14 @@ fn is_service(text: &str) -> bool {
             None => (None, rest),
         };
         let (service, scope) = service.split_once(':').unwrap_or((service, "-"));
-        is_plain(service) && is_plain(scope) && is_plain(handler) && key != Some("")
+        is_plain(service) && is_scope(scope) && is_plain(handler) && key != Some("")
     })
+}
+
+/// 1 to 36 letters, digits, `_`, `.` or `-`: the host's rule of scopes.
+fn is_scope(text: &str) -> bool {
+    let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-');
+    (1..=36).contains(&text.len()) && text.bytes().all(is_letter)
 }
 
 /// A name of a function or a graph.
