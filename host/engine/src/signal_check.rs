@@ -27,7 +27,7 @@ const MODULES: usize = 512;
 
 /// Why a workflow does not take a signal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum NotTaken {
+pub enum SignalNotTaken {
     /// It takes no signal of this name; these are those that it takes.
     Unknown(Vec<String>),
     /// The payload does not match the schema.
@@ -37,23 +37,23 @@ pub enum NotTaken {
 /// Checks a signal to `function`.
 ///
 /// # Errors
-/// [`NotTaken`].
+/// [`SignalNotTaken`].
 pub fn check(
     schemas: &Schemas,
     module: Digest,
     function: &Function,
     name: &str,
     payload: &Json,
-) -> Result<(), NotTaken> {
+) -> Result<(), SignalNotTaken> {
     let known = || function.messages.iter().filter(|known| known.kind == MessageKind::Signal);
     let message = known().find(|known| known.name == name);
     if !function.signals || (message.is_none() && known().next().is_some()) {
-        return Err(NotTaken::Unknown(known().map(|known| known.name.clone()).collect()));
+        return Err(SignalNotTaken::Unknown(known().map(|known| known.name.clone()).collect()));
     }
     let Some(message) = message else { return Ok(()) };
     let of = SchemaOf::Sent(message.kind.as_str(), &message.name);
     let errors = schemas.misfits(module, &function.name, of, &message.schema, payload);
-    if errors.is_empty() { Ok(()) } else { Err(NotTaken::Misfits(errors)) }
+    if errors.is_empty() { Ok(()) } else { Err(SignalNotTaken::Misfits(errors)) }
 }
 
 /// The descriptions of modules, which never change.
@@ -85,14 +85,14 @@ impl Host {
         };
         let (called, of) = (&function.name, invocation);
         let message = match not_taken {
-            NotTaken::Unknown(known) if known.is_empty() => {
+            SignalNotTaken::Unknown(known) if known.is_empty() => {
                 format!("`{called}` of `{of}` does not take the signal `{name}`: it takes none")
             }
-            NotTaken::Unknown(known) => format!(
+            SignalNotTaken::Unknown(known) => format!(
                 "`{called}` of `{of}` does not take the signal `{name}`: it takes {}",
                 known.join(", ")
             ),
-            NotTaken::Misfits(errors) => format!(
+            SignalNotTaken::Misfits(errors) => format!(
                 "the signal `{name}` to `{called}` of `{of}` does not fit its schema: {}",
                 misfit_words(&errors)
             ),

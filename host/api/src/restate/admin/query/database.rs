@@ -1,4 +1,4 @@
-//! A database of one query, in memory. Its tables have no rows of their own: each is a [`View`].
+//! A database of one query, in memory. Its tables have no rows of their own: each is a [`TableView`].
 //!
 //! A query may do nothing there but read those tables, for a bounded number of steps, and make a bounded answer.
 
@@ -20,7 +20,7 @@ use super::{
     statement::Statement,
     tables::Table,
     value::BOOLEAN,
-    view::{Tables, View},
+    view::{TableView, Tables},
 };
 use crate::restate::error::AdminError;
 
@@ -60,7 +60,7 @@ impl Database {
         connection.pragma_update(None, "case_sensitive_like", true)?;
         connection.create_module(
             "rows",
-            read_only_module::<View>(),
+            read_only_module::<TableView>(),
             Some(Arc::clone(&self.tables)),
         )?;
         connection.execute_batch("ATTACH ':memory:' AS information_schema")?;

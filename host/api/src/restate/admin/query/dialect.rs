@@ -254,7 +254,7 @@ impl VisitorMut for Dialect {
     }
 }
 
-/// Whether a query is of one table, and its columns keep their names.
+/// A query reads one table, and its columns keep their names.
 fn is_plain(body: &SetExpr) -> bool {
     let SetExpr::Select(select) = body else { return false };
     let is_of_one_table = match select.from.as_slice() {
@@ -271,7 +271,7 @@ fn is_plain(body: &SetExpr) -> bool {
         })
 }
 
-/// Whether an expression is a column that has a value in every row.
+/// An expression is a column that has a value in every row.
 fn never_nothing(expr: &Expr) -> bool {
     column_name(expr).is_some_and(|name| NEVER_NOTHING.contains(&name))
 }

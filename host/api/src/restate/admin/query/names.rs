@@ -15,6 +15,7 @@ use super::{statement::Refused, tables::Table};
 /// It names a table that is not there, or something else in place of one.
 pub fn check(query: &mut Query) -> Result<Vec<Table>, Refused> {
     let mut given = Given::default();
+    // It collects, and never breaks off.
     let _ = query.visit(&mut given);
     let mut names = Names { given: given.0, tables: Vec::new() };
     match query.visit(&mut names) {
@@ -87,7 +88,7 @@ fn named(name: Ident) -> TableAlias {
     TableAlias { explicit: true, name, columns: Vec::new(), at: None }
 }
 
-/// What the only table of a query is called.
+/// The name of the only table of a query; `None` if it has several.
 fn name_within(query: &Query) -> Option<Ident> {
     let SetExpr::Select(select) = &*query.body else { return None };
     let [from] = select.from.as_slice() else { return None };

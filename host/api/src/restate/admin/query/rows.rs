@@ -8,7 +8,7 @@ use std::sync::{
 use futures::future::BoxFuture;
 use tokio::sync::mpsc;
 
-use super::{row::Row, tables::Table, wanted::Wanted};
+use super::{row::Row, tables::Table, wanted::WantedRows};
 use crate::restate::error::AdminError;
 
 /// The most rows that are looked at for one query. Fewer in tests, which would have to make them.
@@ -17,12 +17,12 @@ pub const LOOKED_AT: usize = if cfg!(test) { 2_000 } else { 100_000 };
 const BYTES: usize = 64 << 20;
 
 /// Reads tables.
-pub trait Reader: Send + Sync + 'static {
+pub trait TableReader: Send + Sync + 'static {
     /// Reads the rows that are wanted of a table, in the order of the table, and maybe others.
     fn read(
         &self,
         table: Table,
-        wanted: Wanted,
+        wanted: WantedRows,
         rows: Rows,
     ) -> BoxFuture<'static, Result<(), AdminError>>;
 }
@@ -42,7 +42,7 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// With room for so many rows; the other end takes them.
+    /// A channel that holds `room` rows: its two ends.
     pub fn new(table: Table, spent: Arc<Spent>, room: usize) -> (Self, mpsc::Receiver<Row>) {
         let (to, from) = mpsc::channel(room);
         (Self { table, spent, to }, from)
@@ -54,7 +54,7 @@ impl Rows {
     /// The values are larger than one query reads.
     pub async fn offer(&self, row: Row) -> Result<(), AdminError> {
         self.weighs(row.weight())?;
-        // The other end is only gone when nobody waits for this any more.
+        // A query that has its answer drops the receiver together with this reader.
         self.to.send(row).await.ok();
         Ok(())
     }

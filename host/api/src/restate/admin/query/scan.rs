@@ -10,7 +10,7 @@ use crate::restate::error::AdminError;
 
 /// Rows that were read, and a reader that goes on where they end. A table that is read again, by a join, is not asked
 /// of the store again.
-pub struct Scan {
+pub struct TableScan {
     rows: Vec<Arc<Row>>,
     /// The places of rows by the text of a column.
     indexes: HashMap<&'static str, HashMap<String, Arc<Vec<usize>>>>,
@@ -19,7 +19,7 @@ pub struct Scan {
     reader: Option<BoxFuture<'static, Result<(), AdminError>>>,
 }
 
-impl Scan {
+impl TableScan {
     /// From the first row on that the reader offers.
     pub fn new(
         reader: BoxFuture<'static, Result<(), AdminError>>,

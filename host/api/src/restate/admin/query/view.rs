@@ -22,11 +22,11 @@ use tokio::runtime::Handle;
 
 use super::{
     row::Row,
-    rows::{Reader, Rows, Spent},
-    scan::Scan,
+    rows::{Rows, Spent, TableReader},
+    scan::TableScan,
     tables::Table,
     value::{Kind, Value},
-    wanted::Wanted,
+    wanted::WantedRows,
 };
 use crate::restate::error::AdminError;
 
@@ -38,21 +38,21 @@ const MANY: f64 = 100_000.0;
 const PART: f64 = 0.01;
 
 /// Rows that several cursors walk through.
-type SharedScan = Arc<Mutex<Scan>>;
+type SharedScan = Arc<Mutex<TableScan>>;
 
 /// What was read for one query.
 pub struct Tables {
-    reader: Arc<dyn Reader>,
+    reader: Arc<dyn TableReader>,
     runtime: Handle,
     spent: Arc<Spent>,
-    scans: Mutex<BTreeMap<(Table, Wanted), SharedScan>>,
+    scans: Mutex<BTreeMap<(Table, WantedRows), SharedScan>>,
     /// Why a reader failed.
     failure: Mutex<Option<AdminError>>,
 }
 
 impl Tables {
     /// With nothing read yet. Readers run on the threads that ask, with the clocks and sockets of this runtime.
-    pub fn new(reader: Arc<dyn Reader>, runtime: Handle) -> Self {
+    pub fn new(reader: Arc<dyn TableReader>, runtime: Handle) -> Self {
         Self {
             reader,
             runtime,
@@ -67,12 +67,12 @@ impl Tables {
         lock(&self.failure).take()
     }
 
-    fn scan(&self, table: Table, wanted: Wanted) -> SharedScan {
+    fn scan(&self, table: Table, wanted: WantedRows) -> SharedScan {
         let mut scans = lock(&self.scans);
         let scan = scans.entry((table, wanted)).or_insert_with_key(|(_, wanted)| {
             let (rows, offered) = Rows::new(table, Arc::clone(&self.spent), ROOM);
             let reader = self.reader.read(table, wanted.clone(), rows);
-            Arc::new(Mutex::new(Scan::new(reader, offered)))
+            Arc::new(Mutex::new(TableScan::new(reader, offered)))
         });
         Arc::clone(scan)
     }
@@ -86,14 +86,14 @@ impl Tables {
 
 /// A table of a query.
 #[repr(C)]
-pub struct View {
+pub struct TableView {
     base: sqlite3_vtab,
     table: Table,
     tables: Arc<Tables>,
 }
 
 // SAFETY: it begins with what SQLite keeps of a table, and has the layout of C.
-unsafe impl VTab<'_> for View {
+unsafe impl VTab<'_> for TableView {
     type Aux = Arc<Tables>;
     type Cursor = Cursor;
 
@@ -184,11 +184,11 @@ unsafe impl VTab<'_> for View {
     }
 }
 
-impl CreateVTab<'_> for View {
+impl CreateVTab<'_> for TableView {
     const KIND: VTabKind = VTabKind::Default;
 }
 
-impl View {
+impl TableView {
     /// Whether rows come in the order that a query asks for: the newest first, and those of one time by their ids.
     fn is_ordered(&self, info: &IndexInfo) -> bool {
         let Some(newest) = self.table.newest_first() else { return false };
@@ -291,11 +291,11 @@ type Matched = Option<(&'static str, String)>;
 impl Cursor {
     /// What the conditions of a plan want with these values; none: no row can be right. Of the conditions that readers
     /// know nothing about, one is answered as well.
-    fn wanted(&self, plan: &Plan, values: &Filters<'_>) -> Result<Option<(Wanted, Matched)>> {
+    fn wanted(&self, plan: &Plan, values: &Filters<'_>) -> Result<Option<(WantedRows, Matched)>> {
         let columns = self.table.columns();
         let is_read = |place: usize| place >= 63 || plan.columns & (1 << place) != 0;
         let read = columns.iter().enumerate().filter(|(place, _)| is_read(*place));
-        let mut wanted = Wanted::of(read.map(|(_, column)| column.name));
+        let mut wanted = WantedRows::of(read.map(|(_, column)| column.name));
         let mut matched = None;
         for (place, ((column, condition), value)) in
             plan.conditions.iter().zip(values.iter()).enumerate()

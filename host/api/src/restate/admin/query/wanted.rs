@@ -12,7 +12,7 @@ use super::tables::service_scheme;
 /// The rows of a table that a query can use, and the columns that it reads. The database checks every row again, so more
 /// rows than these do no harm.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Wanted {
+pub struct WantedRows {
     /// The names of the columns that are read.
     columns: BTreeSet<&'static str>,
     /// The texts that a column has one of.
@@ -21,7 +21,7 @@ pub struct Wanted {
     never: BTreeMap<&'static str, BTreeSet<String>>,
 }
 
-impl Wanted {
+impl WantedRows {
     /// All rows, of which these columns are read.
     pub fn of(columns: impl Iterator<Item = &'static str>) -> Self {
         Self { columns: columns.collect(), ..Self::default() }
@@ -46,7 +46,7 @@ impl Wanted {
         self.columns.contains(column)
     }
 
-    /// The texts that a column may have; none: any.
+    /// The texts that a column may have; `None` if any.
     pub fn texts(&self, column: &str) -> Option<&BTreeSet<String>> {
         self.only.get(column)
     }
@@ -57,33 +57,33 @@ impl Wanted {
             && self.never.get(column).is_none_or(|texts| !texts.contains(text))
     }
 
-    /// The one text that a column may have; none: several, or any.
+    /// The one text that a column may have; `None` if several, or any.
     pub fn text(&self, column: &str) -> Option<&str> {
         let texts = self.texts(column)?;
         texts.first().filter(|_| texts.len() == 1).map(String::as_str)
     }
 
     /// The objects that are wanted by their service, their scope and their key.
-    pub fn objects(&self) -> Objects {
+    pub fn objects(&self) -> WantedObjects {
         let Some(service) = self.text("service_name") else {
-            return Objects::Beginning(service_scheme());
+            return WantedObjects::Beginning(service_scheme());
         };
         let named = |scope: Option<&str>, key: &str| object_of_service(service, scope, key);
         match (self.text("scope"), self.text("service_key")) {
-            (Some(scope), Some(key)) => Objects::One(named(Some(scope), key)),
-            (Some(scope), None) => Objects::Beginning(named(Some(scope), "").to_string()),
+            (Some(scope), Some(key)) => WantedObjects::One(named(Some(scope), key)),
+            (Some(scope), None) => WantedObjects::Beginning(named(Some(scope), "").to_string()),
             (None, Some(key)) => {
                 let others = format!("{}/{}", service_alias(service), scoped(service, Some("")));
-                Objects::InEveryScope(named(None, key), others)
+                WantedObjects::InEveryScope(named(None, key), others)
             }
-            (None, None) => Objects::Beginning(format!("{}/", service_alias(service))),
+            (None, None) => WantedObjects::Beginning(format!("{}/", service_alias(service))),
         }
     }
 }
 
-/// Objects that a query wants.
+/// The objects that a query wants.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Objects {
+pub enum WantedObjects {
     /// This one.
     One(ObjectId),
     /// This one, which is in no scope, and those in scopes, whose names begin so.
@@ -92,7 +92,7 @@ pub enum Objects {
     Beginning(String),
 }
 
-impl Objects {
+impl WantedObjects {
     /// Beginnings of the names of them and of what belongs to them; `of_one` is that of what belongs to one.
     pub fn prefixes(self, of_one: impl Fn(&ObjectId) -> String) -> Vec<String> {
         match self {

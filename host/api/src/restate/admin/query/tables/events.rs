@@ -2,7 +2,7 @@
 //! and that an invocation is paused, so there are two events of an invocation at most.
 
 use segno_core::{id::PromiseId, promise::TaskState};
-use serde_json::json;
+use serde_json::{Value as Json, json};
 
 use super::{
     super::{
@@ -12,7 +12,7 @@ use super::{
             Kind::{Number, Text, Time},
             Value,
         },
-        wanted::Wanted,
+        wanted::WantedRows,
     },
     Column, called, invocations,
 };
@@ -29,7 +29,7 @@ pub const COLUMNS: [Column; 6] = [
 ];
 
 /// Reads the events of the invocations that are named.
-pub async fn read(api: &Api, wanted: &Wanted, rows: &Rows) -> Result<(), AdminError> {
+pub async fn read(api: &Api, wanted: &WantedRows, rows: &Rows) -> Result<(), AdminError> {
     let Some(ids) = wanted.texts("id") else { return Ok(()) };
     rows.looked_at(ids.len())?;
     for id in ids {
@@ -38,8 +38,7 @@ pub async fn read(api: &Api, wanted: &Wanted, rows: &Rows) -> Result<(), AdminEr
             continue;
         };
         let (task, failure) = (&stored.task, stored.task.note.as_ref());
-        let message = failure.map(|note| note.message.to_string()).unwrap_or_default();
-        let failed = json!({ "ty": "TransientError", "error_code": 500, "error_message": message });
+        let failed = failure.map(|note| transient(&note.message)).unwrap_or_default();
         let paused = json!({ "ty": "Paused", "last_failure": failure.map(|_| &failed) });
         let mut events = Vec::new();
         if failure.is_some() {
@@ -60,4 +59,31 @@ pub async fn read(api: &Api, wanted: &Wanted, rows: &Rows) -> Result<(), AdminEr
         }
     }
     Ok(())
+}
+
+/// The event of a failed attempt. The engine writes the code behind the message; other failures have none.
+fn transient(message: &str) -> Json {
+    let coded = message.strip_suffix(')').and_then(|rest| rest.rsplit_once(" (code "));
+    let coded = coded.and_then(|(said, code)| Some((said, code.parse::<u32>().ok()?)));
+    match coded {
+        Some((said, code)) => {
+            json!({ "ty": "TransientError", "error_code": code, "error_message": said })
+        }
+        None => json!({ "ty": "TransientError", "error_message": message }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_code_of_a_failed_attempt_is_that_of_its_message() {
+        let event = transient("`book`: no (code 7) room (code 503)");
+        assert_eq!(
+            (&event["error_code"], &event["error_message"]),
+            (&json!(503), &json!("`book`: no (code 7) room"))
+        );
+        assert_eq!(transient("no answer")["error_code"], Json::Null);
+    }
 }

@@ -25,7 +25,7 @@ use super::{
             Kind::{Number, Text, Time},
             Value,
         },
-        wanted::Wanted,
+        wanted::WantedRows,
     },
     Column, PAGE, Table, called,
 };
@@ -99,7 +99,7 @@ pub const INBOX: [Column; 8] = [
 ];
 
 /// An invocation as it is stored.
-pub struct Stored {
+pub struct StoredInvocation {
     /// Its promise.
     pub promise: Promise,
     /// Its task.
@@ -109,7 +109,12 @@ pub struct Stored {
 }
 
 /// Reads invocations, the newest first.
-pub async fn read(api: &Api, table: Table, wanted: &Wanted, rows: &Rows) -> Result<(), AdminError> {
+pub async fn read(
+    api: &Api,
+    table: Table,
+    wanted: &WantedRows,
+    rows: &Rows,
+) -> Result<(), AdminError> {
     let now = api.host.env.clock.now();
     if let Some(ids) = wanted.texts("id") {
         rows.looked_at(ids.len())?;
@@ -157,8 +162,8 @@ pub async fn read(api: &Api, table: Table, wanted: &Wanted, rows: &Rows) -> Resu
 async fn offer(
     api: &Api,
     table: Table,
-    wanted: &Wanted,
-    stored: &Stored,
+    wanted: &WantedRows,
+    stored: &StoredInvocation,
     now: Timestamp,
     rows: &Rows,
 ) -> Result<(), AdminError> {
@@ -179,7 +184,7 @@ async fn offer(
 }
 
 /// Reads invocations that wait for their turn.
-pub async fn read_inbox(api: &Api, wanted: &Wanted, rows: &Rows) -> Result<(), AdminError> {
+pub async fn read_inbox(api: &Api, wanted: &WantedRows, rows: &Rows) -> Result<(), AdminError> {
     let now = api.host.env.clock.now();
     let mut pages = Pages::of(InvocationFilter {
         function: wanted.text("target").map(ending).map(str::to_owned),
@@ -210,7 +215,7 @@ pub async fn read_inbox(api: &Api, wanted: &Wanted, rows: &Rows) -> Result<(), A
 /// A listing, the newest first, page by page.
 struct Pages {
     filter: InvocationFilter,
-    page: VecDeque<Stored>,
+    page: VecDeque<StoredInvocation>,
     is_over: bool,
 }
 
@@ -231,7 +236,7 @@ impl Pages {
             rows.looked_at(if is_short { PAGE as usize } else { page.items.len() })?;
             self.is_over = page.next.is_none();
             self.filter.after = page.next;
-            self.page.extend(page.items.into_iter().map(|row| Stored {
+            self.page.extend(page.items.into_iter().map(|row| StoredInvocation {
                 promise: row.promise,
                 task: row.task,
                 journal_len: row.journal_len,
@@ -245,18 +250,18 @@ impl Pages {
 ///
 /// # Errors
 /// The store did not answer.
-pub async fn one(api: &Api, id: PromiseId) -> Result<Option<Stored>, AdminError> {
+pub async fn one(api: &Api, id: PromiseId) -> Result<Option<StoredInvocation>, AdminError> {
     Ok(match api.execute(Command::TaskGet { id }).await? {
         Reply::Task(found) => {
             let journal_len = found.head.len;
-            Some(Stored { promise: found.promise, task: found.task, journal_len })
+            Some(StoredInvocation { promise: found.promise, task: found.task, journal_len })
         }
         _ => None,
     })
 }
 
 /// The target, or the end of the targets, of invocations that are asked for.
-fn function(wanted: &Wanted) -> Option<String> {
+fn function(wanted: &WantedRows) -> Option<String> {
     if let Some(target) = wanted.text("target") {
         return Some(ending(target).to_owned());
     }
@@ -274,7 +279,7 @@ fn ending(target: &str) -> &str {
 }
 
 /// The states in the store of invocations that are asked for; none: all.
-fn states(table: Table, wanted: &Wanted) -> Vec<Option<String>> {
+fn states(table: Table, wanted: &WantedRows) -> Vec<Option<String>> {
     let is_wanted = |name: &str| {
         let known = if table == Table::InvocationStatus { stands(name) } else { name };
         wanted.may_be("status", known)
@@ -313,8 +318,8 @@ fn path(promise: &Promise) -> Option<String> {
 }
 
 /// Where an invocation stands, as tools call it.
-fn status(stored: &Stored, now: Timestamp) -> &'static str {
-    let Stored { promise, task, journal_len } = stored;
+fn status(stored: &StoredInvocation, now: Timestamp) -> &'static str {
+    let StoredInvocation { promise, task, journal_len } = stored;
     if !promise.is_pending() {
         return "completed";
     }
@@ -335,8 +340,12 @@ fn status(stored: &Stored, now: Timestamp) -> &'static str {
 }
 
 /// The row of an invocation; none: it is none of a service.
-async fn row(api: &Api, stored: &Stored, now: Timestamp) -> Result<Option<Row>, AdminError> {
-    let Stored { promise, task, journal_len } = stored;
+async fn row(
+    api: &Api,
+    stored: &StoredInvocation,
+    now: Timestamp,
+) -> Result<Option<Row>, AdminError> {
+    let StoredInvocation { promise, task, journal_len } = stored;
     let Some(address) = called(promise) else { return Ok(None) };
     let Some(called) = Called::of(&address) else { return Ok(None) };
     let spec = &promise.spec;

@@ -27,7 +27,7 @@ use super::{
             Kind::{Bool, Bytes, Number, Text, Time},
             Value,
         },
-        wanted::Wanted,
+        wanted::WantedRows,
     },
     Column, PAGE, called, entry,
 };
@@ -56,7 +56,7 @@ pub const COLUMNS: [Column; 15] = [
 ];
 
 /// Reads the journals of the invocations that are named.
-pub async fn read(api: &Api, wanted: &Wanted, rows: &Rows) -> Result<(), AdminError> {
+pub async fn read(api: &Api, wanted: &WantedRows, rows: &Rows) -> Result<(), AdminError> {
     let Some(ids) = wanted.texts("id") else { return Ok(()) };
     rows.looked_at(ids.len())?;
     for id in ids {

@@ -13,9 +13,9 @@ use futures::future::BoxFuture;
 
 use super::{
     row::Row,
-    rows::{Reader, Rows},
+    rows::{Rows, TableReader},
     value::{Kind, Value},
-    wanted::Wanted,
+    wanted::WantedRows,
 };
 use crate::{Api, restate::error::AdminError};
 use segno_core::{
@@ -190,11 +190,11 @@ impl Table {
 /// Reads what the store has now.
 pub struct Live(pub Api);
 
-impl Reader for Live {
+impl TableReader for Live {
     fn read(
         &self,
         table: Table,
-        wanted: Wanted,
+        wanted: WantedRows,
         rows: Rows,
     ) -> BoxFuture<'static, Result<(), AdminError>> {
         let api = self.0.clone();
@@ -202,7 +202,7 @@ impl Reader for Live {
     }
 }
 
-async fn read(api: &Api, table: Table, wanted: &Wanted, rows: &Rows) -> Result<(), AdminError> {
+async fn read(api: &Api, table: Table, wanted: &WantedRows, rows: &Rows) -> Result<(), AdminError> {
     match table {
         Table::Invocation | Table::InvocationStatus => {
             invocations::read(api, table, wanted, rows).await

@@ -10,7 +10,7 @@ use super::{
             Kind::{Bytes, Number, Text},
             Value,
         },
-        wanted::Wanted,
+        wanted::WantedRows,
     },
     Column, PAGE, of_object, utf8,
 };
@@ -39,7 +39,7 @@ pub const TURNS: [Column; 5] = [
 ];
 
 /// Reads the state of objects.
-pub async fn read_state(api: &Api, wanted: &Wanted, rows: &Rows) -> Result<(), AdminError> {
+pub async fn read_state(api: &Api, wanted: &WantedRows, rows: &Rows) -> Result<(), AdminError> {
     let mut pages = Pages::of(wanted);
     while let Some(page) = pages.next(api, rows).await? {
         for row in page.into_iter().filter(|row| row.names > 0) {
@@ -51,7 +51,7 @@ pub async fn read_state(api: &Api, wanted: &Wanted, rows: &Rows) -> Result<(), A
 
 async fn entries(
     api: &Api,
-    wanted: &Wanted,
+    wanted: &WantedRows,
     object: &ObjectId,
     rows: &Rows,
 ) -> Result<(), AdminError> {
@@ -84,7 +84,7 @@ async fn entries(
 }
 
 /// Reads whose turn it is.
-pub async fn read_turns(api: &Api, wanted: &Wanted, rows: &Rows) -> Result<(), AdminError> {
+pub async fn read_turns(api: &Api, wanted: &WantedRows, rows: &Rows) -> Result<(), AdminError> {
     let mut pages = Pages::of(wanted);
     while let Some(page) = pages.next(api, rows).await? {
         let holders: Vec<_> = page.iter().filter_map(|row| row.holder().cloned()).collect();
@@ -111,7 +111,7 @@ struct Pages {
 }
 
 impl Pages {
-    fn of(wanted: &Wanted) -> Self {
+    fn of(wanted: &WantedRows) -> Self {
         let mut prefixes = wanted.objects().prefixes(ToString::to_string);
         let filter = ObjectFilter { prefix: prefixes.pop(), after: None, limit: PAGE };
         Self { filter, prefixes, is_over: false }

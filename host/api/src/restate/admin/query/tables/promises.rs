@@ -13,7 +13,7 @@ use super::{
             Kind::{Bool, Bytes, Number, Text},
             Value,
         },
-        wanted::Wanted,
+        wanted::WantedRows,
     },
     Column, PAGE, of_object, utf8,
 };
@@ -33,7 +33,7 @@ pub const COLUMNS: [Column; 9] = [
 ];
 
 /// Reads promises of workflows.
-pub async fn read(api: &Api, wanted: &Wanted, rows: &Rows) -> Result<(), AdminError> {
+pub async fn read(api: &Api, wanted: &WantedRows, rows: &Rows) -> Result<(), AdminError> {
     let key = wanted.text("key").unwrap_or_default();
     let mut prefixes = wanted.objects().prefixes(|object| object.promise(key).to_string());
     let prefix = prefixes.pop();

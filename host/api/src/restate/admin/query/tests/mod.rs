@@ -26,12 +26,12 @@ use super::{
     answer::Answer,
     database::Database,
     row::Row,
-    rows::{Reader, Rows},
+    rows::{Rows, TableReader},
     statement::Statement,
     tables::Table,
     value::{Kind, Value, instant},
     view::Tables,
-    wanted::Wanted,
+    wanted::WantedRows,
 };
 use crate::restate::error::AdminError;
 
@@ -104,15 +104,15 @@ fn rows() -> Vec<(Table, Row)> {
 #[derive(Default)]
 struct ByHand {
     rows: Vec<(Table, Row)>,
-    wanted: Mutex<Vec<(Table, Wanted)>>,
+    wanted: Mutex<Vec<(Table, WantedRows)>>,
     offered: AtomicUsize,
 }
 
-impl Reader for Arc<ByHand> {
+impl TableReader for Arc<ByHand> {
     fn read(
         &self,
         table: Table,
-        wanted: Wanted,
+        wanted: WantedRows,
         rows: Rows,
     ) -> BoxFuture<'static, Result<(), AdminError>> {
         self.wanted.lock().expect("no test panics with it").push((table, wanted.clone()));

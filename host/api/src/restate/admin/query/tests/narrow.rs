@@ -2,10 +2,10 @@ use std::sync::{Arc, atomic::Ordering};
 
 use serde_json::json;
 
-use super::{ByHand, Json, Table, Wanted, asked_of, row, rows};
+use super::{ByHand, Json, Table, WantedRows, asked_of, row, rows};
 
 /// What a query wanted of each table that it read.
-fn wanted(sql: &str) -> Vec<(Table, Wanted)> {
+fn wanted(sql: &str) -> Vec<(Table, WantedRows)> {
     let by_hand = Arc::new(ByHand { rows: rows(), ..ByHand::default() });
     asked_of(&by_hand, sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
     let wanted = by_hand.wanted.lock().expect("no query panics with it");
