@@ -28,7 +28,7 @@ pub struct Wanted {
     /// From 0 to 9: the highest goes first.
     #[serde(default)]
     pub urgency: u8,
-    /// The address of the warehouse, such as `https://warehouse.example.com`; none: it is made up.
+    /// The address of the warehouse, such as `https://warehouse.example.com`. Without one, the example makes the data up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warehouse: Option<String>,
 }
