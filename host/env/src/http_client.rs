@@ -88,7 +88,7 @@ mod tests {
         ("guest/src/activity/wasi.rs", "the operator: the policy, asked before each request"),
         ("guest/src/http.rs", "the operator: the policy, asked before each request"),
         ("store/src/postgres/archive.rs", "the operator: the store"),
-        ("store/src/postgres/connections.rs", "the operator: the store"),
+        ("store/src/postgres/connection_pool.rs", "the operator: the store"),
         ("store/src/postgres/held.rs", "the operator: the store"),
         ("store/src/postgres/notify.rs", "the operator: the store"),
         ("store/src/postgres/open.rs", "the operator: the store"),

@@ -2,6 +2,7 @@
 
 use axum::{Json, extract::State};
 use segno_core::graph::{NodeEvent, NodeState, Reset};
+use segno_graph::Topology;
 
 use super::look::found;
 use crate::{
@@ -35,16 +36,20 @@ pub async fn history(
     let store = api.look().await?;
     let mut events = store.read().graph_history(&id).await?;
     drop(store);
-    // Facts of one moment in the order in which one follows from the other.
-    let topology = start.plan.topology();
-    let depths = topology.depths();
-    let depth = |event: &NodeEvent| topology.index_of(&event.node).map(|node| depths[node.at()]);
-    events.sort_by_key(|event| (event.fact.at, depth(event)));
+    sort(&mut events, &start.plan.topology());
     let first = usize::try_from(query.after.unwrap_or_default()).unwrap_or(usize::MAX);
     let last = first.saturating_add(limit as usize);
     let next = (events.len() > last).then_some(last as u64);
     let page = events.into_iter().skip(first).take(limit as usize);
     Ok(Json(GraphHistory { id: id.to_string(), facts: page.map(fact).collect(), next }))
+}
+
+/// Puts facts into the order in which they were written: those of one claim have times of one clock,
+/// and of those of one moment, one that follows from another comes after it.
+fn sort(events: &mut [NodeEvent], topology: &Topology) {
+    let depths = topology.depths();
+    let depth = |event: &NodeEvent| topology.index_of(&event.node).map(|node| depths[node.at()]);
+    events.sort_by_key(|event| (event.fact.claim, event.fact.at, depth(event)));
 }
 
 fn fact(event: NodeEvent) -> GraphFact {
@@ -66,5 +71,33 @@ fn fact(event: NodeEvent) -> GraphFact {
             Reset::Failed { .. } => GraphReset::Failed,
         }),
         begins_at_ms: fact.reset.and_then(Reset::begins_at).map(|begins_at| begins_at.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use segno_core::{
+        graph::{NodeFact, NodeRow},
+        id::Version,
+        time::Timestamp,
+    };
+    use segno_graph::plan::Plan;
+
+    use super::*;
+
+    #[test]
+    fn a_clock_that_was_set_back_between_two_claims_changes_no_order() {
+        let plan = r#"{"nodes": {"b": {"call": "x"}, "a": {"call": "x", "needs": ["b"]}}}"#;
+        let plan = Plan::from_json(plan).and_then(|plan| plan.check()).expect("a plan");
+        let event = |node: &str, claim, at| NodeEvent {
+            node: node.into(),
+            row: NodeRow { state: NodeState::Running, attempt: 0 },
+            fact: NodeFact { claim: Version(claim), at: Timestamp(at), reset: None },
+        };
+        let written = [event("b", 1, 9), event("a", 1, 9), event("a", 2, 4), event("b", 2, 5)];
+        let mut sorted = written.clone();
+        sorted.reverse();
+        sort(&mut sorted, plan.topology());
+        assert_eq!(sorted, written);
     }
 }

@@ -5,7 +5,11 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{NodeRow, NodeState};
-use crate::{id::PromiseId, time::Timestamp, value::Text};
+use crate::{
+    id::{PromiseId, Version},
+    time::Timestamp,
+    value::Text,
+};
 
 /// The key of a fact: the run, the node, the attempt and the state that it came to.
 pub type NodeFactKey = (PromiseId, Text, u32, NodeState);
@@ -13,6 +17,9 @@ pub type NodeFactKey = (PromiseId, Text, u32, NodeState);
 /// A fact: a node came to a state. The first one of a key stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeFact {
+    /// The claim on the run under which it was written. The clock may be set back between two claims,
+    /// and never within one.
+    pub claim: Version,
     /// When it was written.
     pub at: Timestamp,
     /// Of a node that is begun again, why.

@@ -194,7 +194,7 @@ impl Draft<'_> {
                 }
                 self.delta.put_graph_node((task.id.clone(), node.clone()), *row);
                 let key = (task.id.clone(), node.clone(), row.attempt, row.state);
-                let fact = NodeFact { at: self.now, reset: *reset };
+                let fact = NodeFact { claim: task.version, at: self.now, reset: *reset };
                 self.delta.graph_facts.entry(key).or_insert(fact);
                 Ok(Acted::Done)
             }

@@ -152,6 +152,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (17, "counts of trees", include_str!("../../migrations/postgres/0017_tree_counts.sql")),
     (19, "zones", include_str!("../../migrations/postgres/0019_zones.sql")),
     (22, "graph facts", include_str!("../../migrations/postgres/0022_graph_facts.sql")),
+    (23, "claims of facts", include_str!("../../migrations/postgres/0023_claims_of_facts.sql")),
 ];
 
 /// Hosts that start together look one after the other, so that none sees tables half made. "Segn";

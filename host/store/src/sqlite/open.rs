@@ -140,6 +140,7 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
     (17, "counts of trees", include_str!("../../migrations/sqlite/0017_tree_counts.sql")),
     (19, "zones", include_str!("../../migrations/sqlite/0019_zones.sql")),
     (22, "graph facts", include_str!("../../migrations/sqlite/0022_graph_facts.sql")),
+    (23, "claims of facts", include_str!("../../migrations/sqlite/0023_claims_of_facts.sql")),
 ];
 
 /// What every connection is told. Times are in milliseconds, sizes in bytes. The time is

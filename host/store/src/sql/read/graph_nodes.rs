@@ -20,7 +20,7 @@ const NODES: Select = Select::common(
 
 const FACTS: Select = Select::common(
     "SELECT promises.id, graph_facts.node, graph_facts.attempt, graph_facts.state, graph_facts.at,
-            graph_facts.reset, graph_facts.begins_at
+            graph_facts.reset, graph_facts.begins_at, graph_facts.claim
      FROM promises JOIN graph_facts ON graph_facts.run = promises.n
      WHERE promises.id = $1",
 );

@@ -1,7 +1,7 @@
 //! The history of graph runs: rows that are only ever added. One that is there stays.
 
 use segno_core::graph::{NodeEvent, NodeFact, NodeRow, NodeState, Reset};
-use segno_core::id::PromiseId;
+use segno_core::id::{PromiseId, Version};
 
 use super::{
     Again,
@@ -11,14 +11,14 @@ use super::{
 };
 use crate::sql::{
     Failure, Fields,
-    rows::{at, id, needed, small, text},
+    rows::{at, id, needed, number, small, text},
 };
 
 pub(super) const ROWS: Owned = Owned {
     table: Table {
         name: "graph_facts",
-        columns: "run, node, attempt, state, at, reset, begins_at",
-        kinds: &[Int, Word, Int, Int, Int, Int, Int],
+        columns: "run, node, attempt, state, at, reset, begins_at, claim",
+        kinds: &[Int, Word, Int, Int, Int, Int, Int, Int],
         key: 4,
         again: Again::Stays,
     },
@@ -43,6 +43,7 @@ pub(super) const ROWS: Owned = Owned {
                 fact.at.0.into(),
                 fact.reset.map(|reset| i64::from(reset.number())).into(),
                 begins_at.map(|begins_at| begins_at.0).into(),
+                fact.claim.0.into(),
             ]
         });
         cells.collect()
@@ -69,7 +70,11 @@ pub(crate) fn graph_fact(
             state: needed(state, &run, "state")?,
             attempt: small(row, first + 2, &run, "attempt")?,
         },
-        fact: NodeFact { at: needed(at(row, first + 4)?, &run, "at")?, reset },
+        fact: NodeFact {
+            claim: Version(number(row, first + 7, &run, "claim")?.cast_unsigned()),
+            at: needed(at(row, first + 4)?, &run, "at")?,
+            reset,
+        },
     };
     Ok((run, event))
 }
