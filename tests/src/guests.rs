@@ -20,14 +20,21 @@ use segno_core::id::Digest;
 /// # Panics
 /// There is no such guest, or they cannot be built; the message says why.
 pub fn component(name: &str) -> Vec<u8> {
+    all().get(name).unwrap_or_else(|| panic!("there is no guest `{name}`")).to_vec()
+}
+
+/// The components of all guests of this repository, by the names of their packages.
+///
+/// # Panics
+/// They cannot be built; the message says why.
+pub fn all() -> &'static BTreeMap<String, Arc<[u8]>> {
     static BUILT: OnceLock<BTreeMap<String, Arc<[u8]>>> = OnceLock::new();
-    let built = BUILT.get_or_init(|| {
+    BUILT.get_or_init(|| {
         let repository = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
         let crates = crate_build::members(&repository).unwrap_or_else(|error| panic!("{error}"));
         let names: Vec<String> = crates.iter().map(|one| one.package.clone()).collect();
         names.into_iter().zip(compile(&crates, None)).collect()
-    });
-    built.get(name).unwrap_or_else(|| panic!("there is no guest `{name}`")).to_vec()
+    })
 }
 
 /// Crates of one workspace as components, in their order, compiled into the target folder `target`.

@@ -1,16 +1,19 @@
 //! Runs a workflow again from a prefix of its journal, telling it the rest of the recorded events
 //! at their recorded times: interrupting an execution at any place changes nothing.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use segno::{
-    guest::{Completion, Event, GuestError, Guests, Outcome, Signal, Stop},
+    guest::{
+        Completion, Event, GuestError, Guests, Memory, MemoryChange, Outcome, Signal, Stop,
+        Workflow,
+    },
     target,
     values::journals,
     worker::{
         commands::Identity,
-        recording::{Recorder, SharedRecorder},
+        recording::{Place, Recorder, SharedRecorder},
         replay::{JournalSource, NotRead, ReplayStopped, Replayer, Start},
     },
 };
@@ -38,6 +41,32 @@ impl JournalSource for InMemory<'_> {
     }
 }
 
+/// Another engine, in which an instance goes on from a snapshot.
+#[derive(Clone, Copy)]
+pub struct NewEngine<'a> {
+    /// The modules in it.
+    pub guests: &'a dyn Guests,
+    /// All that a new instance of the module keeps.
+    pub base: &'a Memory,
+}
+
+/// Why there is no journal of an execution that goes on from a snapshot.
+#[derive(Debug)]
+pub enum NotResumed {
+    /// The guest has not come to rest there.
+    Busy,
+    /// The instance keeps something that cannot be read, as this error says.
+    Refused(GuestError),
+    /// It goes on in another way.
+    Wrong(anyhow::Error),
+}
+
+impl<E: Into<anyhow::Error>> From<E> for NotResumed {
+    fn from(error: E) -> Self {
+        Self::Wrong(error.into())
+    }
+}
+
 /// The journal that results when an execution is interrupted after `cut` records of `journal` and
 /// goes on with the same outcomes at the same times.
 ///
@@ -50,10 +79,41 @@ pub async fn rerun(
     cut: usize,
     own: OwnValues<'_>,
 ) -> anyhow::Result<Vec<Record>> {
+    match resumed(guests, promise, journal, cut, own, None).await {
+        Ok(journal) => Ok(journal),
+        Err(NotResumed::Wrong(error)) => Err(error),
+        Err(other) => anyhow::bail!("nothing was to be saved: {other:?}"),
+    }
+}
+
+/// The same, but that what goes on is an instance of `new`, restored from a snapshot that is taken
+/// after `cut` records, which are one or more.
+///
+/// # Errors
+/// [`NotResumed`].
+pub async fn rerun_in_new_engine(
+    guests: &dyn Guests,
+    new: NewEngine<'_>,
+    promise: &Promise,
+    journal: &[Record],
+    cut: usize,
+    own: OwnValues<'_>,
+) -> Result<Vec<Record>, NotResumed> {
+    resumed(guests, promise, journal, cut, own, Some(new)).await
+}
+
+async fn resumed(
+    guests: &dyn Guests,
+    promise: &Promise,
+    journal: &[Record],
+    cut: usize,
+    own: OwnValues<'_>,
+    new: Option<NewEngine<'_>>,
+) -> Result<Vec<Record>, NotResumed> {
     let id = promise.id().clone();
     let first = journal.first();
     let Some(Record { at, body: started @ RecordBody::Started { module, .. }, .. }) = first else {
-        anyhow::bail!("the journal of `{id}` does not begin with `started`");
+        return Err(anyhow::anyhow!("the journal of `{id}` does not begin with `started`").into());
     };
     let start = first.and_then(|record| Start::recorded(promise, record));
     let start = start.expect("it is the record of a start");
@@ -79,15 +139,25 @@ pub async fn rerun(
         }
     };
     let facts = recorder.engine_facts();
-    let recorder = Arc::new(Mutex::new(recorder));
-    let lock = || recorder.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut instance = guests.instantiate(*module, facts).await?;
+    let identity = recorder.identity().clone();
+    let mut recorder = Arc::new(Mutex::new(recorder));
+    let mut instance = match new {
+        None => guests.instantiate(*module, facts).await?,
+        Some(_) => guests.accessible(*module, facts).await.map_err(NotResumed::Refused)?,
+    };
     let source = InMemory(own);
     let replayer = Replayer { recorder: &recorder, source: &source };
     replayer.run(&mut *instance, start, || {}).await.map_err(|stopped| match stopped {
         ReplayStopped::Guest(error) => anyhow::Error::from(error),
         ReplayStopped::Unread(not_read) => anyhow::anyhow!("{not_read:?}"),
     })?;
+    if let Some(new) = new {
+        let place = lock(&recorder).place(Outline::of(prefix)?).ok_or(NotResumed::Busy)?;
+        let (restored, place) = moved(new, &mut *instance, place).await?;
+        instance = restored;
+        recorder = Arc::new(Mutex::new(Recorder::resumed_at(identity, place, false)));
+    }
+    let lock = || lock(&recorder);
     for record in rest {
         let event = match &record.body {
             RecordBody::Notified { index, outcome } => {
@@ -134,4 +204,29 @@ pub async fn rerun(
         None => written.extend(lock().take_batch().records),
     }
     Ok(written)
+}
+
+fn lock(recorder: &Mutex<Recorder>) -> MutexGuard<'_, Recorder> {
+    recorder.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// An instance of another engine that keeps what this one keeps, and where it stands. Both went
+/// through bytes.
+async fn moved(
+    new: NewEngine<'_>,
+    instance: &mut dyn Workflow,
+    place: Place,
+) -> Result<(Box<dyn Workflow>, Place), NotResumed> {
+    let kept = instance.save().await.map_err(NotResumed::Refused)?;
+    let bytes = postcard::to_stdvec(&(place, kept.since(new.base)))?;
+    let (place, change): (Place, MemoryChange) = postcard::from_bytes(&bytes)?;
+    let started = place.outline().started().map(|record| record.body.clone());
+    let Some(RecordBody::Started { function, seed, module, engine, .. }) = started else {
+        return Err(anyhow::anyhow!("the snapshot is of no invocation").into());
+    };
+    let mut restored = new.guests.accessible(module, Some(engine)).await?;
+    restored.restore(&function, &seed.0, &change).await?;
+    let same = restored.save().await? == kept;
+    let differs = || anyhow::anyhow!("what was put back is not what was read");
+    same.then_some((restored, place)).ok_or_else(|| differs().into())
 }

@@ -1,4 +1,4 @@
-//! A guest that makes handles of a resource of its own, by hand.
+//! Guests that are written by hand: one that makes handles of a resource of its own.
 
 use std::{path::Path, sync::Arc};
 
@@ -58,12 +58,25 @@ pub fn component(keeps: bool) -> Arc<[u8]> {
           (func (export "segno:workflow/functions@0.2.0#perform") (param i32) (result i32)
             unreachable))"#
     );
+    wrapped(&text, Some(("resources.wit", WORLD)), "guest")
+}
+
+/// The example of the whole contract.
+pub fn by_hand() -> Arc<[u8]> {
+    let text = include_str!("../../../examples/other-languages/wat/module.wat");
+    wrapped(text, None, "module")
+}
+
+/// A module as a component of this world, which is one of the contract or of `more`.
+fn wrapped(text: &str, more: Option<(&str, &str)>, world: &str) -> Arc<[u8]> {
     let mut core = wat::parse_str(text).expect("the module is well formed");
     let mut resolve = Resolve::default();
     let wit = Path::new(env!("CARGO_MANIFEST_DIR")).join("../guest-sdk/wit");
-    resolve.push_dir(wit).expect("the contract is well formed");
-    let package = resolve.push_source("resources.wit", WORLD).expect("the world is well formed");
-    let world = resolve.select_world(&[package], Some("guest")).expect("it has one world");
+    let (mut package, _) = resolve.push_dir(wit).expect("the contract is well formed");
+    if let Some((name, of)) = more {
+        package = resolve.push_source(name, of).expect("the world is well formed");
+    }
+    let world = resolve.select_world(&[package], Some(world)).expect("it has one world");
     embed_component_metadata(&mut core, &resolve, world, StringEncoding::UTF8)
         .expect("the world can be embedded");
     let mut encoder = ComponentEncoder::default();

@@ -1,8 +1,11 @@
 //! Workflows that go on from a snapshot of their instance: as they would without, in Rust and in
 //! JavaScript; and from nothing that is damaged, of another journal, or not proved.
 
+mod differential;
 mod engine;
+mod flows;
 mod handles;
+mod killed;
 mod lossy;
 
 use std::{fs, path::PathBuf, sync::Arc};
@@ -11,7 +14,7 @@ use segno::{guest::Guests as _, worker};
 use segno_bundle::{BundleReader, Item};
 use segno_core::{promise::Verdict, time::Millis};
 use serde_json::{Value as Json, json};
-use tests::{guests, world::World};
+use tests::world::World;
 
 use self::{
     engine::{Counted, Engine},
@@ -172,114 +175,6 @@ async fn javascript_goes_on_where_it_was() {
     }
     assert_eq!(ends[0], ends[1]);
     assert_eq!(ends[0].1["total"], json!(830));
-}
-
-/// An example, its function and its input, and the promise that a person resolves.
-struct Example {
-    name: &'static str,
-    function: &'static str,
-    input: Json,
-    decides: Option<(&'static str, Json)>,
-    /// Whether something happens before a wait: only then is a snapshot of it made.
-    goes_on: bool,
-}
-
-/// Runs an example, killing the host whenever a snapshot was made. Answers its end, and from how many
-/// snapshots it went on.
-async fn played(example: &Example, snapshot_records: u32) -> ((Verdict, Json), u64) {
-    let Example { name, function, input, decides, .. } = example;
-    let engine = Engine::new(guests::component(name).into(), snapshot_records);
-    let mut world = engine.world().await;
-    world.start("it", &format!("wasm://m/{function}"), input).await;
-    let mut decides = decides.as_ref().map(|(promise, value)| (format!("it/p/{promise}"), value));
-    let mut total = 0;
-    loop {
-        let has_ended = async |world: &World| {
-            world.promise("it").await.is_some_and(|promise| !promise.is_pending())
-        };
-        let is_waited_for = async |world: &World, decides: &Option<(String, &Json)>| match decides {
-            Some((id, _)) => world.promise(id).await.is_some(),
-            None => false,
-        };
-        world
-            .until("something happens", async |world| {
-                has_ended(world).await
-                    || is_waited_for(world, &decides).await
-                    || Counted::of(world).made > 0
-            })
-            .await;
-        world.pass(Millis(500)).await;
-        let counted = Counted::of(&world);
-        assert_eq!((counted.unequal, counted.refused, counted.discarded), (0, 0, 0));
-        total += counted.restored;
-        if has_ended(&world).await {
-            let (verdict, value, ..) = ended(&mut world).await;
-            return ((verdict, value), total);
-        }
-        world.boot().await;
-        if is_waited_for(&world, &decides).await
-            && let Some((id, value)) = decides.take()
-        {
-            world.resolve(&id, value).await;
-        }
-    }
-}
-
-#[tokio::test(flavor = "current_thread", start_paused = true)]
-async fn the_examples_go_on_from_their_waits() {
-    let item = |sku: &str| json!({ "sku": sku, "quantity": 1, "price_cents": 1250 });
-    let items = [item("tea"), item("cup"), item("pot")];
-    let examples = [
-        Example {
-            name: "order",
-            function: "order",
-            input: json!({ "id": "o-1", "items": items, "payments": "http://payments" }),
-            decides: Some(("approval", json!(true))),
-            goes_on: true,
-        },
-        Example {
-            name: "approval",
-            function: "approval",
-            input: json!({ "title": "Annual report", "approver": "Ada" }),
-            decides: Some(("decision", json!("approve"))),
-            goes_on: false,
-        },
-        Example {
-            name: "fan-out",
-            function: "fan_out",
-            input: json!({ "children": 8 }),
-            decides: None,
-            goes_on: false,
-        },
-    ];
-    for example in examples {
-        let (end, restored) = played(&example, 1).await;
-        let (plain, none) = played(&example, 0).await;
-        assert_eq!((restored > 0, none), (example.goes_on, 0), "{}: {restored}", example.name);
-        assert_eq!(end, plain, "{}", example.name);
-    }
-}
-
-#[tokio::test(flavor = "current_thread", start_paused = true)]
-async fn guests_that_are_killed_after_each_snapshot_end_as_without() {
-    let trip =
-        json!({ "traveller": "Ada", "city": "Oslo", "nights": 3, "payments": "http://payments" });
-    let flows = [
-        ("trip", "trip", trip),
-        ("parts", "chain", json!({ "children": 6 })),
-        ("planted", "two_children", json!(null)),
-        ("planted", "in_order", json!(["a", "b", "c"])),
-        ("herald", "announce", json!([3, 1_000])),
-    ];
-    let mut total = 0;
-    for (name, function, input) in flows {
-        let example = Example { name, function, input, decides: None, goes_on: false };
-        let (end, restored) = played(&example, 1).await;
-        let (plain, none) = played(&example, 0).await;
-        assert_eq!((end, none), (plain, 0), "{name}/{function}");
-        total += restored;
-    }
-    assert!(total > 0, "they go on from {total} snapshots");
 }
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]

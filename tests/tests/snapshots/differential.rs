@@ -1,0 +1,320 @@
+//! Each flow of the table three times: without snapshots; with one after each record and a host that
+//! dies when it was made; and from a snapshot after each of its records, in another engine.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    sync::Arc,
+};
+
+use segno::{
+    api::ComponentInspector,
+    guest::{Compiler, Guests as _, Limits, Outcome, Payload, PolicySource, Wasm, WasmConfig},
+    runtime::Clock as _,
+    store::{InvocationFilter, Store as _},
+    worker::{self, Question},
+};
+use segno_core::{
+    command::Command,
+    id::{Digest, PromiseId},
+    promise::{TaskStatus, Verdict},
+    reply::{Conflict, Refusal, Reply},
+    time::Millis,
+    value::Text,
+};
+use serde_json::Value as Json;
+use tests::{
+    guests,
+    replaying::SnapshotTally,
+    world::{Plan, World},
+};
+
+use super::{
+    engine::Counted,
+    flows::{Echo, REFUSING, WITHOUT_WAITS, flows, others},
+    flows::{End, Flow, Happening},
+};
+
+/// Three engines over all guests, which share what they compile.
+struct Engines {
+    components: BTreeMap<&'static str, Arc<[u8]>>,
+    /// It makes no snapshots.
+    plain: Arc<Wasm>,
+    /// It makes one after each record.
+    saving: Arc<Wasm>,
+    /// It goes on from those that the other makes.
+    new: Arc<Wasm>,
+    folder: tempfile::TempDir,
+}
+
+impl Engines {
+    fn new(components: BTreeMap<&'static str, Arc<[u8]>>) -> Self {
+        let folder = tempfile::tempdir().expect("there is room");
+        let source: BTreeMap<_, _> = components
+            .values()
+            .map(|component| (Digest::of(component), component.clone()))
+            .collect();
+        let source = Arc::new(source);
+        let engine = |snapshot_records| {
+            let limits = Limits {
+                instances: 64,
+                memory_bytes: 64 << 20,
+                snapshot_records,
+                ..Limits::default()
+            };
+            let config = WasmConfig {
+                limits,
+                policy: PolicySource::default(),
+                cache_dir: Some(folder.path().to_owned()),
+                compiler: Compiler::Thread,
+                fair: false,
+                counts: false,
+                source: source.clone(),
+            };
+            Arc::new(Wasm::new(config).expect("the engine can be set up"))
+        };
+        let (plain, saving, new) = (engine(0), engine(1), engine(1));
+        Self { components, plain, saving, new, folder }
+    }
+
+    /// Removes all snapshots: executions of other flows have the same names.
+    fn forget(&self) {
+        let configurations = fs::read_dir(self.folder.path().join("snapshots"));
+        for entry in configurations.into_iter().flatten().flatten() {
+            for file in fs::read_dir(entry.path()).into_iter().flatten().flatten() {
+                fs::remove_file(file.path()).expect("it is a file");
+            }
+        }
+    }
+
+    /// A world with the flow's guest as `m`, whose host runs it on `wasm`.
+    async fn world(&self, flow: &Flow, wasm: &Arc<Wasm>) -> World {
+        let component = self.components[flow.guest].clone();
+        let described = ComponentInspector::inspect(&**wasm, component.clone()).await;
+        let described = described.unwrap_or_else(|error| panic!("{}: {error:?}", flow.guest));
+        // Compiled before time begins, which does not wait for it.
+        let _ = wasm.accessible(Digest::of(&component), None).await;
+        let outbound = Some(Arc::new(Echo) as _);
+        let plan = Plan { facts: described.facts(), outbound, ..Plan::default() };
+        World::planned(plan, wasm.clone(), "m", component).await
+    }
+}
+
+/// The end of every invocation, by id.
+type Ends = BTreeMap<String, Option<(Verdict, Json)>>;
+
+/// A flow under way.
+struct Run {
+    world: World,
+    /// Whether the host dies whenever it made a snapshot.
+    dies: bool,
+    restored: u64,
+    updates: u32,
+}
+
+impl Run {
+    /// Runs until `done`.
+    async fn until(&mut self, what: &str, done: impl AsyncFn(&World) -> bool) {
+        let dies = self.dies;
+        loop {
+            let has_made = |world: &World| dies && Counted::of(world).made > 0;
+            self.world.until(what, async |world| has_made(world) || done(world).await).await;
+            if !has_made(&self.world) {
+                return;
+            }
+            self.note();
+            self.world.boot().await;
+        }
+    }
+
+    /// Takes what this life counted.
+    fn note(&mut self) {
+        let counted = Counted::of(&self.world);
+        assert_eq!((counted.unequal, counted.discarded), (0, 0), "{counted:?}");
+        self.restored += counted.restored;
+    }
+
+    async fn settled(&mut self, id: &str) {
+        self.until(id, async |world| {
+            world.promise(id).await.is_some_and(|promise| !promise.is_pending())
+        })
+        .await;
+    }
+
+    async fn happens(&mut self, happening: &Happening) {
+        match happening {
+            Happening::Before(function, input) => {
+                self.world.start("before", &format!("wasm://m/{function}"), input).await;
+                self.settled("before").await;
+            }
+            Happening::Resolve(id, value) => {
+                self.until(id, async |world| world.promise(id).await.is_some()).await;
+                self.world.resolve(id, value).await;
+            }
+            Happening::Signal(name, payload) => {
+                let reply = self.world.signal("it", name, payload).await;
+                assert!(!matches!(reply, Reply::Refused(_)), "{reply:?}");
+            }
+            Happening::Update(name, input) => self.update(name, input).await,
+            Happening::Cancel => {
+                let invocation = "it".into();
+                self.world.client(Command::Cancel { invocation }).await;
+            }
+            Happening::Pass(length) => {
+                let end = self.world.clock.now() + Millis(*length);
+                self.until("time passes", async |world| world.clock.now() >= end).await;
+            }
+        }
+    }
+
+    async fn update(&mut self, name: &str, input: &Json) {
+        let invocation = PromiseId::from("it");
+        self.until("it begins", async |world| !world.journal("it").await.is_empty()).await;
+        let input = input.to_string();
+        loop {
+            let payload = Payload::Json(input.clone());
+            let question = Question { validates: true, name: name.to_owned(), input: payload };
+            let asked = worker::ask(&self.world.host(), &invocation, question, None).await;
+            let asked = asked.expect("an answer");
+            assert!(matches!(asked.outcome, Outcome::Success(_)), "{:?}", asked.outcome);
+            let command = Command::Update {
+                invocation: invocation.clone(),
+                name: Text::from(name),
+                input: Text::from(input.clone()),
+                key: None,
+                records: asked.records,
+                signals: asked.signals,
+            };
+            match self.world.client(command).await {
+                // It went on meanwhile, and is asked again.
+                Reply::Refused(Refusal::Conflict(Conflict::JournalGrew { .. })) => {
+                    let end = self.world.clock.now() + Millis(50);
+                    let has_passed = async |world: &World| world.clock.now() >= end;
+                    self.until("a moment passes", has_passed).await;
+                }
+                Reply::Refused(refusal) => panic!("{refusal}"),
+                _ => break,
+            }
+        }
+        self.settled(&format!("it/a/{}", self.updates)).await;
+        self.updates += 1;
+    }
+}
+
+/// All invocations, and how each stands.
+async fn standing(world: &World) -> Vec<(String, TaskStatus, Option<(Verdict, Json)>)> {
+    let filter = InvocationFilter { limit: 1_000, ..InvocationFilter::default() };
+    let rows = world.memory.read().list(&filter).await.expect("memory answers").items;
+    rows.into_iter()
+        .map(|row| {
+            let end = row.promise.settlement().map(|settlement| {
+                let value = settlement.value.as_ref().filter(|value| !value.data.is_empty());
+                let value = value.map_or(Json::Null, |value| {
+                    serde_json::from_slice(&value.data).expect("values are JSON")
+                });
+                (settlement.verdict, value)
+            });
+            (row.promise.id().to_string(), row.task.status(), end)
+        })
+        .collect()
+}
+
+/// Runs a flow to its end.
+async fn run(engines: &Engines, wasm: &Arc<Wasm>, flow: &Flow, dies: bool) -> (Run, Ends) {
+    let world = engines.world(flow, wasm).await;
+    let mut run = Run { world, dies, restored: 0, updates: 0 };
+    let (before, after): (Vec<_>, Vec<_>) =
+        flow.happens.iter().partition(|happening| matches!(happening, Happening::Before(..)));
+    for happening in before {
+        run.happens(happening).await;
+    }
+    run.world.start("it", &format!("wasm://m/{}", flow.function), &flow.input).await;
+    for happening in after {
+        run.happens(happening).await;
+    }
+    let what = format!("{}/{}", flow.guest, flow.function);
+    run.until(&what, async |world| {
+        let standing = standing(world).await;
+        let it = standing.iter().find(|(id, ..)| id == "it").map(|(_, status, _)| *status);
+        match flow.end {
+            End::Settles => standing.iter().all(|(_, _, end)| end.is_some()),
+            End::Halts => matches!(it, Some(TaskStatus::Halted | TaskStatus::Fulfilled)),
+            End::Waits => it == Some(TaskStatus::Suspended),
+        }
+    })
+    .await;
+    run.note();
+    let mut ends = Ends::new();
+    for (id, _, mut end) in standing(&run.world).await {
+        // The time at which it was made differs with every pause.
+        let value = end.as_mut().and_then(|(_, value)| value.as_object_mut());
+        value.and_then(|value| value.remove("made_at"));
+        ends.insert(id, end);
+    }
+    (run, ends)
+}
+
+/// Runs a flow in all three ways. Answers from how many snapshots it went on, and why others were
+/// refused.
+async fn compared(engines: &Engines, flow: &Flow) -> (u64, SnapshotTally) {
+    let what = format!("{}/{}", flow.guest, flow.function);
+    engines.forget();
+    let (_, plain) = run(engines, &engines.plain, flow, false).await;
+    let (killed, ends) = run(engines, &engines.saving, flow, true).await;
+    assert_eq!(ends, plain, "{what}");
+    let mut tally = SnapshotTally::default();
+    for id in ends.keys() {
+        let records = killed.world.journal(id).await.len();
+        if records == 0 {
+            continue;
+        }
+        if ends[id].is_some() {
+            let id = PromiseId::from(id.as_str());
+            let report = worker::replay(&killed.world.host(), &id, None).await;
+            let report = report.unwrap_or_else(|error| panic!("{what}: {error}"));
+            assert!(report.is_identical() && report.finished, "{what}: {report:?}");
+        }
+        tally.add(&*engines.saving, &*engines.new, &killed.world, id).await;
+    }
+    (killed.restored, tally)
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn every_guest_goes_on_from_a_snapshot_after_each_record_as_its_journal_says() {
+    let packages = guests::all();
+    let table = flows();
+    let tried: BTreeSet<&str> = table.iter().map(|flow| flow.guest).collect();
+    let mut components: BTreeMap<&'static str, Arc<[u8]>> = others().into_iter().collect();
+    for (name, component) in packages {
+        let name = *tried
+            .get(name.as_str())
+            .unwrap_or_else(|| panic!("`{name}` has no flow in the table"));
+        components.insert(name, component.clone());
+    }
+    let engines = Engines::new(components);
+    let mut seen: BTreeMap<&str, (u64, SnapshotTally)> = BTreeMap::new();
+    // In the short form, the first flow of each guest.
+    let every = std::env::var_os("SEGNO_EVERY").is_some();
+    let mut chosen = BTreeSet::new();
+    for flow in table.iter().filter(|flow| every || chosen.insert(flow.guest)) {
+        eprintln!("{}/{}", flow.guest, flow.function);
+        let (restored, tally) = compared(&engines, flow).await;
+        let sum = seen.entry(flow.guest).or_default();
+        sum.0 += restored;
+        sum.1.resumed += tally.resumed;
+        sum.1.refused.extend(tally.refused);
+    }
+    for (guest, (restored, tally)) in seen {
+        eprintln!("{guest}: {restored} times by a host, {} by hand", tally.resumed);
+        let words = REFUSING.iter().find(|(refuses, _)| *refuses == guest).map(|(_, words)| *words);
+        match words {
+            Some(words) => {
+                let says = |reason: &String| reason.contains(words);
+                assert!(tally.refused.iter().any(says), "{guest}: {:?}", tally.refused);
+            }
+            None => assert_eq!(tally.refused, BTreeSet::new(), "{guest}"),
+        }
+        let waits = !WITHOUT_WAITS.contains(&guest) && words.is_none();
+        assert_eq!(tally.resumed > 0, waits, "{guest} went on {} times", tally.resumed);
+    }
+}

@@ -1,0 +1,301 @@
+//! Flows of every guest that the tests and the examples build, and what happens to each on its way.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use segno::guest::{Failure, HttpRequest, HttpResponse, Outbound, Payload};
+use serde_json::{Value as Json, json};
+
+use super::handles;
+
+/// The address of the service outside.
+const PAYMENTS: &str = "http://payments";
+
+/// An execution `it` of a function.
+pub struct Flow {
+    /// The guest: the name of a package, or of one of [`others`].
+    pub guest: &'static str,
+    /// The function.
+    pub function: &'static str,
+    /// The input.
+    pub input: Json,
+    /// What happens to it from outside, in this order.
+    pub happens: Vec<Happening>,
+    /// What becomes of it.
+    pub end: End,
+}
+
+/// What becomes of an execution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// It settles.
+    Settles,
+    /// The host stops it.
+    Halts,
+    /// It waits for ever.
+    Waits,
+}
+
+/// Something that happens to an execution.
+pub enum Happening {
+    /// Another execution, which ends before this one begins.
+    Before(&'static str, Json),
+    /// A promise is resolved, once it is there.
+    Resolve(&'static str, Json),
+    /// A signal comes.
+    Signal(&'static str, Json),
+    /// An update comes, and is taken.
+    Update(&'static str, Json),
+    /// It is asked to end.
+    Cancel,
+    /// Milliseconds pass.
+    Pass(i64),
+}
+
+use Happening::{Before, Cancel, Pass, Resolve, Signal, Update};
+
+fn flow(
+    guest: &'static str,
+    function: &'static str,
+    input: Json,
+    happens: impl Into<Vec<Happening>>,
+) -> Flow {
+    Flow { guest, function, input, happens: happens.into(), end: End::Settles }
+}
+
+impl Flow {
+    fn halts(self) -> Self {
+        Self { end: End::Halts, ..self }
+    }
+
+    fn waits(self) -> Self {
+        Self { end: End::Waits, ..self }
+    }
+}
+
+/// Guests that refuse snapshots, and words of the reason.
+pub const REFUSING: [(&str, &str); 1] = [("keeps a handle", "open handles of resources")];
+
+/// Guests whose executions never wait.
+pub const WITHOUT_WAITS: [&str; 1] = ["hello"];
+
+/// Guests that are no packages.
+pub fn others() -> Vec<(&'static str, Arc<[u8]>)> {
+    vec![
+        ("gives back handles", handles::component(false)),
+        ("keeps a handle", handles::component(true)),
+        ("bench", include_bytes!("../../../host/bench/guest/bench.wasm").as_slice().into()),
+        ("contract 0.1.0", include_bytes!("../../contract/0.1.0.wasm").as_slice().into()),
+        ("contract 0.2.0", include_bytes!("../../contract/0.2.0.wasm").as_slice().into()),
+        ("runs of 0.2.0", include_bytes!("../../contract/0.2.0-runs.wasm").as_slice().into()),
+        ("by hand", handles::by_hand()),
+        ("javascript 0.1.0", super::javascript()),
+    ]
+}
+
+/// The table.
+#[expect(clippy::too_many_lines, reason = "it is a table")]
+pub fn flows() -> Vec<Flow> {
+    let item = |sku: &str| json!({ "sku": sku, "quantity": 1, "price_cents": 1250 });
+    let order = json!({ "id": "o-1", "items": [item("tea"), item("cup")], "payments": PAYMENTS });
+    let document = json!({ "title": "Report", "approver": "Ada", "remind_after_s": 2 });
+    let lot = json!({ "name": "a clock", "least": 100, "open_s": 3 });
+    let bid = |bidder: &str, amount: u64| json!({ "bidder": bidder, "amount": amount });
+    let transfer = json!({ "from": "1", "to": "2", "amount": 30 });
+    let wanted = json!({ "customer": "ada", "days": 2, "urgency": 1 });
+    let plan = json!({
+        "customer": "ada", "price_cents": 900, "payments": PAYMENTS, "trial_s": 1, "period_s": 2,
+    });
+    let invoice = json!({ "number": 1, "plan": plan.clone() });
+    let trip = |nights: u32| json!({ "traveller": "Ada", "city": "Oslo", "nights": nights, "payments": PAYMENTS });
+    let effects = json!({ "ledger": PAYMENTS, "flow": "f", "effects": 3 });
+    let leg = |name: &str, goes: &str| json!({ "name": name, "goes": goes });
+    let lost = json!({ "name": "c", "goes": "Silently", "doubtful": true });
+    let legs = [leg("a", "Well"), leg("b", "ByRequest"), lost];
+    let job = json!({ "customer": "ada", "takes_ms": 500 });
+    let visit = json!({ "guest": "ada", "urgency": 1 });
+    let turns = json!({ "steps": 3, "turns": 3 });
+    let resolves = ["it/p/turn-0", "it/p/turn-1", "it/p/turn-2"].map(|id| (id, json!(null)));
+    let all = || resolves.clone().map(|(id, value)| Resolve(id, value));
+    let offer = json!({ "goods": ["apple", "cheese", "gold"], "pause_ms": 2_000 });
+    vec![
+        flow(
+            "approval",
+            "approval",
+            document,
+            [
+                Signal("comment", json!("page 3 is empty")),
+                Pass(3_000),
+                Signal("comment", json!("fixed")),
+                Resolve("it/p/decision", json!("approve")),
+            ],
+        ),
+        flow(
+            "auction",
+            "auction",
+            lot.clone(),
+            [Update("bid", bid("ada", 100)), Update("bid", bid("bob", 150))],
+        ),
+        flow(
+            "auction",
+            "auction",
+            lot,
+            [Update("bid", bid("ada", 120)), Update("close", json!(null))],
+        ),
+        flow("bank", "transfer", transfer, [Before("Account@1/deposit", json!(100))]),
+        flow("fan-out", "fan_out", json!({ "children": 8 }), []),
+        flow("hello", "hello", json!("Ada"), []),
+        flow("order", "order", order.clone(), [Resolve("it/p/approval", json!(true))]),
+        flow("order", "order", order, [Resolve("it/p/approval", json!(false))]),
+        // There are no such files, and nothing allows them.
+        flow("prices", "prices", json!({ "north": "/in/n.csv", "south": "/in/s.csv" }), []),
+        flow(
+            "reminder",
+            "remind",
+            json!({ "who": "Ada", "what": "water", "days": 1 }),
+            [Pass(300), Cancel],
+        ),
+        flow("reports", "report", wanted, []),
+        flow(
+            "signup",
+            "Signup@ada/run",
+            json!("ada@example.org"),
+            [Resolve("m/Signup@ada/p/confirmed", json!("support"))],
+        ),
+        flow("subscription", "subscription", plan, [Pass(500), Signal("cancel", json!(null))]),
+        flow("subscription", "invoice", invoice, []),
+        flow("trip", "trip", trip(3), []),
+        flow("trip", "trip", trip(31), []),
+        flow("ambient", "abstain", json!(null), []),
+        flow("ambient", "read", json!("/etc/hosts"), []).halts(),
+        flow("bridge", "nap", json!(500), []),
+        flow("bridge", "remote_sum", json!([1, 2]), [Resolve("it/0", json!(3))]),
+        flow("bridge", "remote_deadline", json!(700), []),
+        flow("bridge", "remote_cancelled", json!(300), []),
+        flow("configured", "pay", json!(PAYMENTS), []),
+        flow("flows", "effects", effects.clone(), []),
+        flow("flows", "fan", effects.clone(), []),
+        flow("flows", "collect", json!(2), [Signal("note", json!(1)), Signal("note", json!(2))]),
+        flow("flows", "ask", json!(null), [Resolve("it/p/answer", json!(7))]),
+        flow("flows", "announce", json!(3), []),
+        flow("flows", "hold", effects, [Pass(300), Cancel]),
+        flow("gaps", "reach", json!("HashMap"), []),
+        flow("gaps", "stumble_later", json!("expect"), []).halts(),
+        flow("gaps", "idle", json!(null), []).halts(),
+        flow("gaps", "chatter", json!(10), []).halts(),
+        flow("herald", "announce", json!([3, 100]), []),
+        flow(
+            "herald",
+            "relay",
+            json!(2),
+            [
+                Signal("text", json!("one")),
+                Pass(300),
+                Signal("text", json!("two")),
+                Resolve("it/p/done", json!(1)),
+            ],
+        ),
+        flow(
+            "herald",
+            "tally",
+            json!([2, 0, null]),
+            [
+                Signal("add", json!(1)),
+                Signal("add", json!(2)),
+                Pass(1_000),
+                Signal("end", json!(null)),
+            ],
+        ),
+        flow(
+            "hostile",
+            "behave",
+            json!({ "name": "Ada", "times": 2 }),
+            [Resolve("it/p/go", json!("sings"))],
+        ),
+        flow("hostile", "decline", json!(null), []),
+        flow("hostile", "stumble", json!(null), []).halts(),
+        flow("journey", "journey", json!({ "steps": legs, "aborts": true }), []),
+        flow(
+            "journey",
+            "journey",
+            json!({ "steps": [leg("a", "Well"), leg("b", "Badly")], "aborts": false }),
+            [],
+        ),
+        flow("keys", "Visit@ada/run", json!("ada"), [Resolve("m/Visit@ada/p/confirmed", json!(5))]),
+        flow("keys", "visits_twice", json!("eve"), []),
+        flow("narrow", "job", job.clone(), []),
+        flow("narrow", "mail", job, []),
+        flow("narrow", "stays", json!(null), [Resolve("it/p/go", json!(null))]),
+        flow("parts", "chain", json!({ "children": 4 }), []),
+        flow("parts", "turns", turns.clone(), all()),
+        flow("parts", "calls", json!("a"), []),
+        flow(
+            "parts",
+            "collects",
+            json!(null),
+            ["one", "two", "three"].map(|word| Update("add_word", json!(word))),
+        ),
+        flow("parts", "visits", visit, [Resolve("it/p/go", json!(null))]),
+        flow("planted", "counts_in_results", json!(null), []),
+        flow("planted", "first_come", json!(["a", "b", "c"]), []),
+        flow("planted", "in_order", json!(["a", "b", "c"]), []),
+        flow("planted", "gives_up", json!(null), []),
+        flow("planted", "gives_up_carefully", json!(null), []),
+        flow("planted", "keeps_the_booking", json!("bad"), []),
+        flow("planted", "undoes_everything", json!("bad"), []),
+        flow("planted", "two_children", json!(null), []),
+        flow("planted", "waits_for_ever", json!(null), [Pass(300)]).waits(),
+        flow("shelf", "Register@a/add", json!(3), []),
+        flow("shelf", "Register@a/write_and_fail", json!(3), []),
+        flow("shelf", "Register@a/hold_and_call", json!("b"), []),
+        flow("shelf", "calls", json!(8), []),
+        flow("shelf", "answers", json!(null), [Update("set", json!(7)), Update("set", json!(10))]),
+        flow("tune-one", "play", json!("a"), [Resolve("it/p/go", json!(true))]),
+        flow("tune-one", "encore", json!("do"), []).halts(),
+        flow("tune-two", "play", json!("a"), [Resolve("it/p/go", json!(true))]),
+        flow("values", "Shelf@a/put", json!({ "a": [1, 2.50, "ž"] }), []),
+        flow("values", "breaks", json!("run"), []).halts(),
+        flow("wide", "stays", json!(null), [Resolve("it/p/go", json!(null))]),
+        flow("gives back handles", "main", json!(null), []),
+        flow("keeps a handle", "main", json!(null), []),
+        flow("bench", "turns", turns.clone(), all()),
+        flow("bench", "fan", json!({ "children": 20 }), []),
+        flow("bench", "Tally@a/add", json!(3), []),
+        flow("contract 0.1.0", "turns", turns.clone(), all()),
+        flow("contract 0.1.0", "chain", json!({ "children": 4 }), []),
+        flow("contract 0.2.0", "turns", turns, all()),
+        flow("contract 0.2.0", "calls", json!("a"), []),
+        flow(
+            "runs of 0.2.0",
+            "Visit@ada/run",
+            json!("ada"),
+            [Resolve("m/Visit@ada/p/confirmed", json!(5))],
+        ),
+        flow("by hand", "main", json!([1, 2, 3]), []),
+        flow("javascript 0.1.0", "offer", offer, []),
+    ]
+}
+
+/// The outside world: a service that charges, counts effects, and answers anything else with what it
+/// is sent.
+pub struct Echo;
+
+#[async_trait]
+impl Outbound for Echo {
+    async fn send(&self, _module: &str, request: HttpRequest) -> Result<HttpResponse, Failure> {
+        let body = match (request.url.rsplit('/').next(), request.body) {
+            (Some("charges" | "refunds"), _) => {
+                json!({ "charge": "c-1", "refund": "c-1", "accepted": true }).to_string().into()
+            }
+            (Some("effects"), _) => b"7".to_vec(),
+            (_, Some(Payload::Json(text))) => text.into_bytes(),
+            (_, Some(Payload::Bytes(bytes))) => bytes,
+            (_, None) => b"null".to_vec(),
+        };
+        Ok(HttpResponse { status: 200, headers: Vec::new(), body })
+    }
+
+    fn allows(&self, _module: &str, _url: &str) -> Result<(), Failure> {
+        Ok(())
+    }
+}
