@@ -8,6 +8,7 @@ use axum::{
     http::{HeaderMap, StatusCode},
 };
 use segno_core::{
+    address::service_of_alias,
     command::Command,
     id::{ObjectId, PromiseId},
     object::StateWrite,
@@ -149,7 +150,10 @@ pub(super) fn named(
     (module, object, key): &(String, String, String),
 ) -> Result<ObjectId, ApiError> {
     let is_part = |part: &str| !part.is_empty() && !part.contains(['/', '@', ':', ' ']);
-    if !is_part(module) || !is_part(object) || key.is_empty() {
+    // Keys of registered services may be empty, and their modules are named with a colon.
+    let service = service_of_alias(module);
+    let is_keyed = service.is_some() || !key.is_empty();
+    if !is_part(service.unwrap_or(module)) || !is_part(object) || !is_keyed {
         let reason = format!(
             "`{module}/{object}@{key}` is not the name of an object: use the alias of a module, a kind of object, and a key"
         );

@@ -31,6 +31,7 @@ use super::{
     error::ApiError,
     inspector::ComponentInspector,
     reads::{Read, Reads},
+    restate::RestateSettings,
 };
 
 /// Default maximum number of open connections.
@@ -68,6 +69,8 @@ pub struct Api {
     pub(crate) queries: Arc<Semaphore>,
     /// Routes beside the API's own, with their own guards.
     pub beside: Router,
+    /// The front end for services written for Restate.
+    pub restate: RestateSettings,
     pub(super) catalog: Arc<Catalog>,
     pub(super) sessions: Arc<Sessions>,
     /// Who counts for the metrics does so alone: there is nothing to be gained from counting twice
@@ -96,6 +99,7 @@ impl Api {
             reads: Reads::new(AdmissionLimits::default()),
             queries: Arc::new(Semaphore::new(QUERIES)),
             beside: Router::new(),
+            restate: RestateSettings::default(),
             catalog: Arc::default(),
             sessions: Arc::default(),
             counts: Arc::default(),

@@ -7,7 +7,7 @@
 //! segno:http, segno:graph         built into the host: an activity that sends a request, the run of a graph
 //! poll://any@GROUP, http(s)://…   a external worker, reached through the outbox
 //! restate://SERVICE/HANDLER       a handler of a registered service, which hosts call
-//! restate://OBJECT/KEY/HANDLER    the same of a virtual object or a workflow; the key may contain anything
+//! restate://OBJECT/KEY/HANDLER    the same of a virtual object or a workflow; the key may contain anything, or nothing
 //! restate://SERVICE:SCOPE/…       either of them within a scope: another object, another workflow
 //! ```
 
@@ -180,9 +180,6 @@ impl Address {
         }
         if scope.is_some_and(|scope| !is_scope(scope)) {
             return Err("the scope has 1 to 36 letters, digits, `_`, `.` or `-`");
-        }
-        if key == Some("") {
-            return Err("the key of the object is empty");
         }
         let (service, handler) = (Text::from(service), Text::from(handler));
         let (scope, key) = (scope.map(Text::from), key.map(Text::from));
@@ -438,6 +435,7 @@ mod tests {
             ("restate://Greeter/greet", "restate://Greeter/greet", true),
             ("restate://Cart/a/b@c/add", "restate://Cart/a/b@c/add", true),
             ("restate://Cart:acme-1/a:b/add", "restate://Cart:acme-1/a:b/add", true),
+            ("restate://Cart//add", "restate://Cart//add", true),
             ("poll://workers@1", "poll://workers@1", false),
             ("https://example.org/run", "https://example.org/run", false),
         ] {
@@ -543,7 +541,6 @@ mod tests {
             "poll://",
             "restate://Greeter",
             "restate:///greet",
-            "restate://Cart//add",
             "restate://Cart:/a/add",
             "restate://Cart:a:b/a/add",
             "restate://Cart:a@b/a/add",

@@ -10,7 +10,7 @@ use segno_core::{
 
 use super::{CliError, build::other};
 use crate::{
-    api::{Access, Api},
+    api::{Access, AllowedOrigins, Api},
     delivery::Reach,
     resonate::{Resonate, Settings},
     runtime::{DebugClock, Env},
@@ -38,7 +38,8 @@ pub(super) struct ResonateOptions {
     /// option a worker that sends heartbeats keeps its claims
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
     worker_stall_limit_s: Option<u32>,
-    /// Origin whose pages may use the Resonate protocol; `*` for all; may be repeated
+    /// Origin whose pages may use the Resonate protocol and call services written for Restate; `*` for all; may be
+    /// repeated
     #[arg(long = "cors", value_name = "ORIGIN")]
     cors: Vec<String>,
     /// Post messages to workers with loopback and private addresses, too; implied on a loopback
@@ -64,6 +65,11 @@ impl ResonateOptions {
             return config;
         }
         Config { version_rule: VersionRule::AcquireOnly, resonate_strict: true, ..config }
+    }
+
+    /// Origins whose pages may use this host.
+    pub(super) fn origins(&self) -> AllowedOrigins {
+        AllowedOrigins::new(self.cors.clone())
     }
 
     /// Maximum number of open streams; each has a connection of its own.
@@ -98,7 +104,7 @@ impl ResonateOptions {
         let settings = Settings {
             streams: self.streams,
             grace: (!self.no_grace).then_some(Millis(grace)),
-            cors: self.cors.clone(),
+            cors: self.origins(),
             debug,
             ..Settings::new(url)
         };

@@ -24,7 +24,10 @@ use super::{
     store_address::StoreAddress,
 };
 use crate::{
-    api::{Access, Api, CONNECTIONS, CONNECTIONS_OF_A_PEER, serve, serve_metrics},
+    api::{
+        Access, Api, CONNECTIONS, CONNECTIONS_OF_A_PEER, restate::RestateSettings, serve,
+        serve_metrics,
+    },
     boot::{BootConfig, Running, StoreConfig, boot},
     guest::{Limits, PolicySource},
     recovery::retention::{Keep, Retention},
@@ -215,6 +218,10 @@ impl Serve {
         api.connections = self.connections + self.resonate.streams();
         api.connections_of_a_peer = self.peer_connections + self.resonate.streams();
         open_files::allow(api.connections);
+        api.restate = RestateSettings {
+            ingress: restate.as_ref().map(|at| format!("http://{}/", at.ingress_at).into()),
+            origins: self.resonate.origins(),
+        };
         api.beside = self.resonate.start(&api, address, debug)?.router();
         push(&running.host, routes).await?;
         self.traces.trace(&running.host, &node)?;

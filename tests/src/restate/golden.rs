@@ -115,7 +115,31 @@ fn compared(golden: &Vec<&str>, transcript: &Vec<&str>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::compared;
+    use std::{collections::BTreeSet, fs, path::Path};
+
+    use super::{SCRIPTS, SDKS, compared};
+
+    /// The table of docs/restate.md names every scene whose answers differ with the first SDK, and no other.
+    #[test]
+    fn the_manual_names_each_scene_that_differs() {
+        let manual = Path::new(SCRIPTS).join("../../docs/restate.md");
+        let manual = fs::read_to_string(manual).expect("the manual is there");
+        let table = manual.lines().skip_while(|line| *line != "| subject | here | scenes |");
+        let rows = table.skip(2).take_while(|line| line.starts_with('|'));
+        let last_cells = rows.filter_map(|row| row.strip_suffix('|')?.rsplit_once('|'));
+        let named: BTreeSet<String> = last_cells
+            .flat_map(|(_, cell)| cell.split('`').skip(1).step_by(2))
+            .map(str::to_owned)
+            .collect();
+        let end = format!("@{}.txt", SDKS[0].name);
+        let kept = fs::read_dir(Path::new(SCRIPTS).join("differs")).expect("the folder is there");
+        let kept: BTreeSet<String> = kept
+            .filter_map(|file| {
+                file.ok()?.file_name().to_str()?.strip_suffix(&end).map(str::to_owned)
+            })
+            .collect();
+        assert_eq!(named, kept, "what the manual names, and what differs");
+    }
 
     #[test]
     fn what_only_one_has_is_marked() {

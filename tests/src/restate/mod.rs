@@ -24,8 +24,8 @@ mod transcript;
 pub use golden::{faults, record};
 pub use original::Original;
 pub use player::{
-    Played, play_admin_scenes, play_command_scenes, play_long_scenes, play_registrations,
-    play_scenes, play_scenes_suspending, register,
+    Played, play_admin_scenes, play_command_scenes, play_long_scenes, play_patience,
+    play_registrations, play_scenes, play_scenes_suspending, register,
 };
 pub use sdk::{Feature, SDKS, Sdk, original, sdk};
 pub use service::{Endpoints, Service};

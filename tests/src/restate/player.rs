@@ -8,7 +8,8 @@ use serde_json::json;
 
 use super::{
     Runtime, Sdk, Service, Stage, Tool,
-    scenes::{ADMIN, COMMAND, CONNECTED, REGISTRATIONS, SCENES, Scene, long},
+    scenes::{ADMIN, COMMAND, CONNECTED, PATIENCE, REGISTRATIONS, SCENES, Scene, long},
+    sdk,
     service::Endpoints,
 };
 
@@ -68,6 +69,16 @@ pub async fn play_registrations(
     for scene in suitable(REGISTRATIONS, service.sdk()) {
         let stage = Stage::new(runtime, service.url()).with_others(others.url());
         played.push(play(scene, stage).await);
+    }
+    played
+}
+
+/// Plays the scenes of the services of `patience.mjs`, which are not registered yet.
+pub async fn play_patience(runtime: &Runtime, services: &Endpoints, tool: &Tool) -> Vec<Played> {
+    let mut played = Vec::new();
+    for scene in suitable(PATIENCE, sdk("npm-1.17.2")) {
+        let stage = Stage::new(runtime, services.url()).with_others(services.url());
+        played.push(play(scene, stage.with_tool(tool.clone())).await);
     }
     played
 }

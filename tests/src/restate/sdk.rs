@@ -166,15 +166,15 @@ fn javascript() -> Option<PathBuf> {
         command.arg("--version");
         command
     })?;
-    PACKAGES.beside(&folder, &["service.mjs", "endpoints.mjs"]);
+    PACKAGES.beside(&folder, &["service.mjs", "endpoints.mjs", "patience.mjs"]);
     Some(folder)
 }
 
-/// The command that serves manifests without services behind them.
-pub fn endpoints() -> Option<Command> {
+/// The command that runs a script beside the packages.
+pub fn script(name: &str) -> Option<Command> {
     let folder = javascript()?;
     let mut command = Command::new(node(&folder));
-    command.arg(folder.join("endpoints.mjs"));
+    command.arg(folder.join(name));
     Some(command)
 }
 

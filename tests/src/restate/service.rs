@@ -9,7 +9,7 @@ use std::{
 
 use serde_json::Value;
 
-use super::sdk::{Sdk, endpoints};
+use super::sdk::{Sdk, script};
 
 /// A process with the services of one SDK; it is killed when this is dropped.
 pub struct Service {
@@ -18,7 +18,7 @@ pub struct Service {
     running: Running,
 }
 
-/// A process with manifests that no SDK gives; it is killed when this is dropped.
+/// A process with manifests that no SDK gives, or with the services of `patience.mjs`; it is killed when this is dropped.
 pub struct Endpoints(Running);
 
 struct Running {
@@ -80,7 +80,19 @@ impl Endpoints {
     /// # Panics
     /// It does not start.
     pub fn start(folder: &Path) -> Option<Self> {
-        Some(Self(Running::start(endpoints()?, 0, &log(folder, "endpoints"))))
+        let command = script("endpoints.mjs")?;
+        Some(Self(Running::start(command, 0, &log(folder, "endpoints"))))
+    }
+
+    /// Starts the services of `patience.mjs`, with ledger and log in `folder`; none if its packages cannot be had here, and
+    /// standard error says why.
+    ///
+    /// # Panics
+    /// It does not start.
+    pub fn patience(folder: &Path) -> Option<Self> {
+        let mut command = script("patience.mjs")?;
+        command.env("LEDGER", ledger(folder));
+        Some(Self(Running::start(command, 0, &log(folder, "patience"))))
     }
 
     /// Where a runtime reaches it.

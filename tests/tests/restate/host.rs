@@ -31,7 +31,7 @@ pub struct Fixture {
 }
 
 /// Starts a host that speaks to Restate's SDKs and clients, with further arguments of `segno serve`.
-async fn start(folder: &Path, arguments: &[&str], env: &Env) -> (Server, Runtime) {
+pub async fn start(folder: &Path, arguments: &[&str], env: &Env) -> (Server, Runtime) {
     // Both at the same time, so that they differ; and not chosen by the host, so that they are the
     // same when it is restarted.
     let free = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").expect("there is a port"));

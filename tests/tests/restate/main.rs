@@ -11,10 +11,11 @@
 mod host;
 mod original;
 
+use segno::runtime::Env;
 use serde_json::{Value, json};
 use tests::restate::{
     Endpoints, Played, Stage, Tool, faults, play_admin_scenes, play_command_scenes,
-    play_long_scenes, play_registrations, play_scenes, play_scenes_suspending, sdk,
+    play_long_scenes, play_patience, play_registrations, play_scenes, play_scenes_suspending, sdk,
 };
 use throwaway_postgres::Cluster;
 
@@ -144,6 +145,17 @@ async fn the_released_command_is_answered_as_by_the_original_server() {
     let Some(tool) = Tool::installed() else { return };
     let played = play_command_scenes(&fixture.runtime, &fixture.service, &tool).await;
     assert_played(&fixture, played);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn services_that_take_their_time_are_answered_as_by_the_original_server() {
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let Some(services) = Endpoints::patience(folder.path()) else { return };
+    let Some(tool) = Tool::installed() else { return };
+    let (_host, runtime) = host::start(folder.path(), &[], &Env::system()).await;
+    let played = play_patience(&runtime, &services, &tool).await;
+    let faults = faults(sdk("npm-1.17.2"), played);
+    assert!(faults.is_empty(), "{}", faults.join("\n\n"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

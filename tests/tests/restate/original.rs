@@ -9,8 +9,8 @@
 
 use tests::restate::{
     Endpoints, Original, Played, SDKS, Sdk, Service, Tool, faults, play_admin_scenes,
-    play_command_scenes, play_long_scenes, play_registrations, play_scenes, play_scenes_suspending,
-    record, register,
+    play_command_scenes, play_long_scenes, play_patience, play_registrations, play_scenes,
+    play_scenes_suspending, record, register,
 };
 
 #[tokio::test(flavor = "multi_thread")]
@@ -33,6 +33,17 @@ async fn the_original_server_answers_the_command_as_recorded() {
     let Some(tool) = Tool::installed() else { return };
     register(&server.runtime, service.url()).await;
     let wrong = recorded(sdk, play_command_scenes(&server.runtime, &service, &tool).await);
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "the original server is not a part of the suite"]
+async fn the_original_server_answers_services_that_take_their_time_as_recorded() {
+    let (sdk, folder) = (&SDKS[0], tempfile::tempdir().expect("there is room for a folder"));
+    let Some(server) = Original::start(folder.path()).await else { return };
+    let Some(services) = Endpoints::patience(folder.path()) else { return };
+    let Some(tool) = Tool::installed() else { return };
+    let wrong = recorded(sdk, play_patience(&server.runtime, &services, &tool).await);
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 

@@ -77,7 +77,7 @@ impl Flow {
 pub const REFUSING: [(&str, &str); 1] = [("keeps a handle", "open handles of resources")];
 
 /// Guests whose executions never wait.
-pub const WITHOUT_WAITS: [&str; 1] = ["hello"];
+pub const WITHOUT_WAITS: [&str; 2] = ["ambient", "hello"];
 
 /// Guests that are no packages.
 pub fn others() -> Vec<(&'static str, Arc<[u8]>)> {

@@ -41,14 +41,15 @@ fn manifest(version: u32) -> Json {
                     handler("place"), handler("wait"), handler("fail"), handler("send"),
                     handler("unknown"), handler("cancels"), handler("echo"), handler("runs"),
                     handler("scopes"), handler("limits"),
-                    handler("races"), handler("naps"), handler("works"),
+                    handler("races"), handler("naps"), handler("works"), handler("holds"),
+                    handler("empty"),
                 ],
                 "retryPolicyMaxAttempts": 3,
             },
             {
                 "name": "Stock",
                 "ty": "VIRTUAL_OBJECT",
-                "handlers": [handler("reserve"), shared("left")],
+                "handlers": [handler("reserve"), handler("holds"), shared("left")],
             },
             {
                 "name": "Sign",
@@ -115,6 +116,10 @@ fn deployment() -> TestDeployment {
         .with("Order/unknown", async |ctx: HandlerContext| ctx.call("Nobody/is", &json!(1)).await)
         .with("Order/echo", async |ctx: HandlerContext| Ok(ctx.input()))
         .with("Order/races", races)
+        .with("Order/empty", async |ctx: HandlerContext| {
+            let first = ctx.call("Stock//reserve", &json!(2)).await?;
+            Ok(json!([first, ctx.call("Stock//reserve", &json!(3)).await?]))
+        })
         .with("Order/naps", async |ctx: HandlerContext| {
             ctx.sleep_until(ctx.input().as_u64().unwrap_or_default()).await;
             Ok(json!(null))
@@ -124,6 +129,14 @@ fn deployment() -> TestDeployment {
             let done = ctx.value(done).await?;
             ctx.sleep_until(1).await;
             Ok(done)
+        })
+        .with("Order/holds", async |ctx: HandlerContext| {
+            ctx.send("Stock/nothing/holds", &json!(1)).await;
+            ctx.call("Stock/tea/holds", &json!(1)).await
+        })
+        .with("Stock/holds", async |ctx: HandlerContext| {
+            let (_, signal) = ctx.awakeable().await;
+            ctx.value(signal).await
         })
         .with("Order/runs", async |ctx: HandlerContext| ctx.call("Sign/ada/run", &json!(1)).await)
         .with("Order/scopes", async |ctx: HandlerContext| {
@@ -430,6 +443,57 @@ async fn who_is_asked_to_stop_cleans_up_first() {
     let invocation = PromiseId::from("it");
     world.client(segno_core::command::Command::Cancel { invocation }).await;
     assert_eq!(world.outcome("it").await.0, Verdict::Canceled);
+}
+
+/// Also when it was suspended meanwhile, and whatever fails.
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn who_is_killed_takes_along_whom_it_called_and_not_whom_it_sent() {
+    for (version, pause) in [(2, 100), (6, 100), (7, 200_000)] {
+        let deployment = Arc::new(deployment());
+        let mut world = world(&deployment, version, Faults::default()).await;
+        world.start("it", "restate://Order/holds", &json!(null)).await;
+        world.pass(Millis(pause)).await;
+        let it = PromiseId::from("it");
+        let [sent, called] = [0, 1].map(|index| callee(&it, CommandIndex(index)));
+        assert!(world.promise(called.as_str()).await.expect("it was called").is_pending());
+        world.client(Command::Kill { invocation: it }).await;
+        assert_eq!(world.outcome(called.as_str()).await.0, Verdict::Canceled, "V{version}");
+        let killed = world.promise(called.as_str()).await.expect("it was called");
+        assert!(killed.was_killed());
+        // The key is free for others.
+        world.start("next", "restate://Stock/tea/reserve", &json!(2)).await;
+        assert_eq!(world.outcome("next").await.1, json!(2));
+        assert!(world.promise(sent.as_str()).await.expect("it was sent").is_pending());
+    }
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn who_is_paused_in_the_middle_of_a_step_ends_it_first() {
+    for (version, whole) in [(2, false), (6, false), (7, false), (7, true)] {
+        let deployment = Arc::new(deployment().whole(whole));
+        let mut world = world(&deployment, version, Faults::default()).await;
+        world.start("it", "restate://Order/works", &json!(null)).await;
+        world.pass(Millis(10_000)).await;
+        let it = PromiseId::from("it");
+        assert!(world.host().services.pauses().ask(&it), "it runs here");
+        world.stands("it", TaskStatus::Halted).await;
+        assert_eq!(deployment.done("work"), 1);
+        assert!(!world.host().services.pauses().ask(&it), "it does not run any more");
+        world.client(Command::TaskContinue { id: it }).await;
+        assert_eq!(world.outcome("it").await, (Verdict::Resolved, json!("done")), "V{version}");
+        assert_eq!(deployment.done("work"), 1, "the step was done once");
+    }
+}
+
+/// A key may be empty, also in a call of a handler.
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn an_empty_key_is_a_key() {
+    let deployment = Arc::new(deployment());
+    let mut world = world(&deployment, 6, Faults::default()).await;
+    world.start("it", "restate://Order/empty", &json!(null)).await;
+    assert_eq!(world.outcome("it").await, (Verdict::Resolved, json!([2, 5])));
+    world.start("same", "restate://Stock//reserve", &json!(1)).await;
+    assert_eq!(world.outcome("same").await, (Verdict::Resolved, json!(6)));
 }
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]

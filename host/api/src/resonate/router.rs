@@ -6,7 +6,7 @@ use axum::{
     Json, Router,
     body::Body,
     extract::{Request as HttpRequest, State},
-    http::{Extensions, HeaderMap, HeaderValue, Method, StatusCode, header},
+    http::{Extensions, HeaderMap, HeaderValue, StatusCode, header},
     middleware::{self, Next},
     response::{IntoResponse, Response},
     routing::{any, get, post},
@@ -14,7 +14,6 @@ use axum::{
 use futures::TryStreamExt as _;
 use serde::Deserialize;
 use serde_json::{Value as Json_, json};
-use tower_http::cors::{AllowOrigin, CorsLayer};
 
 use super::{
     envelope::{Answer, ResonateRequest, Unreadable, wrapped},
@@ -42,42 +41,19 @@ impl Resonate {
                 .route(&format!("/{name}/{{*rest}}"), any(legacy_rest))
         });
         let router = router.layer(middleware::from_fn_with_state(self.clone(), guard));
-        let router = match self.cors() {
+        let router = match self.settings.cors.layer([]) {
             Some(cors) => router.layer(cors),
             None => router,
         };
         router.with_state(self.clone())
-    }
-
-    fn cors(&self) -> Option<CorsLayer> {
-        let origins = &self.settings.cors;
-        if origins.is_empty() {
-            return None;
-        }
-        let allowed = match origins.iter().any(|origin| origin == "*") {
-            true => AllowOrigin::any(),
-            false => AllowOrigin::list(
-                origins.iter().filter_map(|origin| HeaderValue::from_str(origin).ok()),
-            ),
-        };
-        let cors = CorsLayer::new()
-            .allow_origin(allowed)
-            .allow_methods([Method::GET, Method::POST])
-            .allow_headers([header::CONTENT_TYPE, header::AUTHORIZATION]);
-        Some(cors)
-    }
-
-    fn allows_origin(&self, origin: &str) -> bool {
-        self.settings.cors.iter().any(|allowed| allowed == "*" || allowed == origin)
     }
 }
 
 /// Checks the host and origin of a request, as for the native API; configured origins pass. Tokens
 /// are checked where the answer is made.
 async fn guard(State(front): State<Resonate>, mut request: HttpRequest, next: Next) -> Response {
-    let origin = request.headers().get(header::ORIGIN).and_then(|origin| origin.to_str().ok());
-    let foreign = origin.is_some_and(|origin| front.allows_origin(origin));
-    if let Err(error) = front.access.check_sender(&request, foreign) {
+    let is_allowed = front.settings.cors.allow(&request);
+    if let Err(error) = front.access.check_sender(&request, is_allowed) {
         return plain(StatusCode::FORBIDDEN, &error.to_string());
     }
     if request.uri().path() != "/" {

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use segno_core::time::Millis;
 use segno_env::DebugClock;
 
+use crate::AllowedOrigins;
+
 /// The settings.
 #[derive(Clone)]
 pub struct Settings {
@@ -17,8 +19,8 @@ pub struct Settings {
     /// How long a worker keeps its claims after its last stream closed; none: as long as their
     /// leases.
     pub grace: Option<Millis>,
-    /// Origins whose pages may send requests; `*`: all.
-    pub cors: Vec<String>,
+    /// Origins whose pages may send requests.
+    pub cors: AllowedOrigins,
     /// The clock that debug operations set; none: debugging is not allowed.
     pub debug: Option<Arc<DebugClock>>,
 }
@@ -31,7 +33,7 @@ impl Settings {
             streams: 1_000,
             buffer: 100,
             grace: Some(Millis::seconds(5)),
-            cors: Vec::new(),
+            cors: AllowedOrigins::default(),
             debug: None,
         }
     }

@@ -8,10 +8,23 @@ use axum::{
 };
 
 use super::error::IngressError;
-use crate::{Api, error::ApiError};
+use crate::{AllowedOrigins, Api, error::ApiError};
+
+/// Checks who sends a request.
+#[derive(Clone)]
+pub struct Guard {
+    /// Everything behind the routes.
+    pub api: Api,
+    /// Origins whose pages may send requests, beside this host's own.
+    pub origins: AllowedOrigins,
+}
 
 /// Passes on requests with rights over every id. Liveness needs no token.
-pub async fn guard(State(api): State<Api>, request: Request, next: Next) -> Response {
+pub async fn guard(
+    State(Guard { api, origins }): State<Guard>,
+    request: Request,
+    next: Next,
+) -> Response {
     let refused = |error: ApiError| {
         let asks = matches!(error, ApiError::Unauthorized(_));
         let mut response = IngressError::from(error).into_response();
@@ -21,7 +34,7 @@ pub async fn guard(State(api): State<Api>, request: Request, next: Next) -> Resp
         }
         response
     };
-    if let Err(error) = api.access.check_sender(&request, false) {
+    if let Err(error) = api.access.check_sender(&request, origins.allow(&request)) {
         return refused(error);
     }
     if !matches!(request.uri().path(), "/health" | "/restate/health") {

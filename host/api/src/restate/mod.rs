@@ -5,6 +5,7 @@
 //! and resumes invocations. Nothing is decided here: a call is a promise with a target, as from anywhere else.
 //!
 //! - [`path`]: the segments of a path;
+//! - [`settings`]: settings of both sides;
 //! - [`error`]: refusals in the form of either side;
 //! - [`ingress`]: calls, results, awakeables, promises;
 //! - [`openapi`]: services, as tools that make clients read them;
@@ -16,8 +17,10 @@ mod guard;
 mod ingress;
 mod openapi;
 mod path;
+mod settings;
 
 pub use admin::router as admin_router;
 pub use ingress::router as ingress_router;
+pub use settings::RestateSettings;
 
 pub(crate) use ingress::{new_id, parse_delay as delay_of};

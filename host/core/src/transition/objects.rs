@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{draft::Draft, prune::obstacle_unsettled};
 use crate::{
-    address::Address,
+    address::{Address, service_of_alias},
     footprint::TREE_LIMIT,
     id::{Digest, ObjectId, PromiseId, check_name, fits_within},
     object::{LONGEST_NAME, LONGEST_OBJECT, Line, StateWrite},
@@ -315,9 +315,12 @@ fn writable(object: &ObjectId, write: &StateWrite) -> Result<(), Refusal> {
 }
 
 fn named(object: &ObjectId) -> Result<(), Refusal> {
-    let path = object.as_str().split_once('/').map_or("", |(_, path)| path);
-    let is_whole =
-        path.split_once('@').is_some_and(|(kind, key)| !kind.is_empty() && !key.is_empty());
+    let (module, path) = object.as_str().split_once('/').unwrap_or_default();
+    // Keys of registered services may be empty.
+    let may_be_empty = service_of_alias(module).is_some();
+    let is_whole = path
+        .split_once('@')
+        .is_some_and(|(kind, key)| !kind.is_empty() && (may_be_empty || !key.is_empty()));
     if !is_whole {
         let message = format!("`{object}` is not the name of an object: use MODULE/OBJECT@KEY");
         return Err(Refusal::BadRequest(message));

@@ -52,12 +52,12 @@ pub trait Incoming: Send {
     async fn next(&mut self) -> Result<Option<Bytes>, ConnectError>;
 }
 
-/// What a deployment says of itself.
+/// The answer of a deployment to a request that is no attempt: its manifest, or the preview of a value.
 #[derive(Debug, Clone)]
-pub struct Discovery {
-    /// The content type of the manifest.
+pub struct DeploymentAnswer {
+    /// The content type of the body.
     pub content_type: String,
-    /// The manifest.
+    /// The body.
     pub body: Bytes,
     /// The SDK and its version (`x-restate-server`).
     pub server: Option<String>,
@@ -75,7 +75,25 @@ pub trait Connector: Send + Sync {
     ///
     /// # Errors
     /// [`ConnectError`].
-    async fn discover(&self, endpoint: &Endpoint, accept: &str) -> Result<Discovery, ConnectError>;
+    async fn discover(
+        &self,
+        endpoint: &Endpoint,
+        accept: &str,
+    ) -> Result<DeploymentAnswer, ConnectError>;
+
+    /// Sends a body to a path of a deployment, and reads the whole answer.
+    ///
+    /// # Errors
+    /// [`ConnectError`].
+    async fn ask(
+        &self,
+        endpoint: &Endpoint,
+        path: String,
+        body: Bytes,
+    ) -> Result<DeploymentAnswer, ConnectError> {
+        let _ = (path, body);
+        Err(NoConnector::refuse(endpoint))
+    }
 
     /// Begins an attempt.
     ///
@@ -164,7 +182,11 @@ impl NoConnector {
 
 #[async_trait]
 impl Connector for NoConnector {
-    async fn discover(&self, endpoint: &Endpoint, _: &str) -> Result<Discovery, ConnectError> {
+    async fn discover(
+        &self,
+        endpoint: &Endpoint,
+        _: &str,
+    ) -> Result<DeploymentAnswer, ConnectError> {
         Err(Self::refuse(endpoint))
     }
 

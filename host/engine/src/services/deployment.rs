@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use segno_core::{address::service_alias, id::Digest, object::ModuleFacts, value::Text};
+use segno_core::{
+    address::service_alias, id::Digest, object::ModuleFacts, time::Timestamp, value::Text,
+};
 use segno_restate::{
     id::DeploymentId,
     manifest::{Handler, HandlerType, Manifest, ProtocolMode, Service, ServiceType},
@@ -30,6 +32,12 @@ pub struct Deployment {
     /// The id under which people know it, if it was changed since it was registered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     id: Option<String>,
+    /// When it was registered, in milliseconds since the Unix epoch, if it was changed since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    created_at: Option<i64>,
+    /// How often services of these names were registered before, of those that were.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    revisions: BTreeMap<String, u32>,
     /// The SDK and its version, as it names itself.
     #[serde(default)]
     pub sdk: Option<String>,
@@ -74,7 +82,17 @@ impl Deployment {
     /// A deployment that was asked what it has.
     pub fn new(endpoint: &Endpoint, sdk: Option<String>, manifest: Manifest) -> Self {
         let Endpoint { uri, headers, http11 } = endpoint.clone();
-        Self { format: 1, uri, headers, http11, id: None, sdk, manifest }
+        Self {
+            format: 1,
+            uri,
+            headers,
+            http11,
+            id: None,
+            created_at: None,
+            revisions: BTreeMap::new(),
+            sdk,
+            manifest,
+        }
     }
 
     /// Reads the document that is kept.
@@ -104,15 +122,40 @@ impl Deployment {
         })
     }
 
-    /// The same with other settings of a service. Invocations that have begun keep those that they began with.
+    /// When it was registered; `None` if it was not changed since: then its document was stored at that time.
+    pub fn created_at(&self) -> Option<Timestamp> {
+        self.created_at.map(Timestamp)
+    }
+
+    /// The same with other settings of a service, of a deployment that was registered at this time. Invocations that have
+    /// begun keep those that they began with.
     #[must_use]
-    pub fn changed(&self, service: &str, change: &Change) -> Self {
-        let mut changed = Self { id: Some(self.id()), ..self.clone() };
+    pub fn changed(&self, service: &str, change: &Change, created_at: Timestamp) -> Self {
+        let created_at = Some(created_at.0);
+        let mut changed = Self { id: Some(self.id()), created_at, ..self.clone() };
         let services = &mut changed.manifest.services;
         if let Some(service) = services.iter_mut().find(|known| known.name == service) {
             change.apply(service);
         }
         changed
+    }
+
+    /// Which registration of a service of this name this is, from 1 on.
+    pub fn revision(&self, service: &str) -> u32 {
+        self.revisions.get(service).map_or(1, |before| before.saturating_add(1))
+    }
+
+    /// The same, whose services follow those of the same names in these deployments.
+    #[must_use]
+    pub fn following<'a>(&self, known: impl Iterator<Item = &'a Self> + Clone) -> Self {
+        let before = |service: &Service| {
+            let holders = known.clone().filter(|known| known.service(&service.name).is_some());
+            let newest = holders.map(|known| known.revision(&service.name)).max()?;
+            Some((service.name.clone(), newest))
+        };
+        let revisions: BTreeMap<_, _> = self.manifest.services.iter().filter_map(before).collect();
+        let id = if revisions.is_empty() { self.id.clone() } else { Some(self.id()) };
+        Self { id, revisions, ..self.clone() }
     }
 
     /// How it is reached.
@@ -180,6 +223,12 @@ impl Deployment {
         run.map(|run| run.name.clone())
     }
 
+    /// The key of a call of a service, as SDKs send it: services without keys are sent an empty one.
+    pub fn key_of<'a>(&self, service: &str, sent: &'a str) -> Option<&'a str> {
+        let is_keyed = self.service(service).is_some_and(|known| known.ty != ServiceType::Service);
+        Some(sent).filter(|key| is_keyed || !key.is_empty())
+    }
+
     /// What is known of a handler that is called.
     ///
     /// # Errors
@@ -193,7 +242,7 @@ impl Deployment {
                 let message = format!("`{}` has no keys: leave the key out", called.service);
                 return Err(super::UnknownHandler::Key(message));
             }
-            (ServiceType::VirtualObject | ServiceType::Workflow, None | Some("")) => {
+            (ServiceType::VirtualObject | ServiceType::Workflow, None) => {
                 let message = format!("`{}` needs a key", called.service);
                 return Err(super::UnknownHandler::Key(message));
             }
@@ -286,8 +335,10 @@ mod tests {
         let before = deployment();
         let change =
             Change { public: Some(false), inactivity: Some(Millis(5)), ..Change::default() };
-        let after = before.changed("Cart", &change);
+        let after = before.changed("Cart", &change, Timestamp(7));
         assert_eq!(after.id(), before.id());
+        let again = after.changed("Cart", &change, after.created_at().expect("it was changed"));
+        assert_eq!(again.created_at(), Some(Timestamp(7)));
         assert_ne!(after.to_bytes(), before.to_bytes());
         let (service, handler) = after.handler("Cart", "add").expect("it is there");
         assert_eq!(Deployment::timeouts(service, handler).inactivity, Millis(5));
@@ -310,9 +361,10 @@ mod tests {
                 .map(|facts| facts.runs_once)
         };
         assert!(called("Sign", Some("k"), "sign").expect("it is there"));
+        assert!(called("Sign", Some(""), "sign").expect("an empty key is a key"));
+        assert_eq!(deployment().key_of("Sign", ""), Some(""));
         for (service, key, handler, says) in [
             ("Sign", None, "sign", "needs a key"),
-            ("Sign", Some(""), "sign", "needs a key"),
             ("Cart", Some("k"), "take", "has no handler `take`; it has add, total"),
             ("Card", None, "take", "the service `Card`"),
         ] {

@@ -12,7 +12,9 @@ use segno_env::{Env, Private, Reach, http_client_within};
 use tokio::sync::mpsc;
 
 use super::{
-    connector::{AttemptRequest, ConnectError, Connector, Discovery, Endpoint, Exchange, Incoming},
+    connector::{
+        AttemptRequest, ConnectError, Connector, DeploymentAnswer, Endpoint, Exchange, Incoming,
+    },
     identity::{RequestIdentity, SCHEME_HEADER, SIGNED, TOKEN_HEADER, UNSIGNED},
 };
 
@@ -77,21 +79,25 @@ impl Connector for HttpConnector {
         self.identity.as_ref().map(RequestIdentity::public)
     }
 
-    async fn discover(&self, endpoint: &Endpoint, accept: &str) -> Result<Discovery, ConnectError> {
+    async fn discover(
+        &self,
+        endpoint: &Endpoint,
+        accept: &str,
+    ) -> Result<DeploymentAnswer, ConnectError> {
         let asked = self.asked(endpoint, "/discover");
         let request = self.client(endpoint).get(asked.url()).header(ACCEPT, accept);
-        let response = asked.send(request.timeout(DISCOVERY)).await?;
-        let content_type = header(&response, CONTENT_TYPE.as_str()).unwrap_or_default();
-        let server = header(&response, SERVER);
-        let mut incoming = Chunks { response, uri: endpoint.uri.clone() };
-        let mut body = Vec::new();
-        while let Some(bytes) = incoming.next().await? {
-            if body.len() + bytes.len() > MANIFEST {
-                return Err(asked.too_large(MANIFEST));
-            }
-            body.extend_from_slice(&bytes);
-        }
-        Ok(Discovery { content_type, body: body.into(), server })
+        asked.whole(request).await
+    }
+
+    async fn ask(
+        &self,
+        endpoint: &Endpoint,
+        path: String,
+        body: Bytes,
+    ) -> Result<DeploymentAnswer, ConnectError> {
+        let asked = self.asked(endpoint, &path);
+        let request = self.client(endpoint).post(asked.url()).body(body);
+        asked.whole(request).await
     }
 
     async fn open(
@@ -150,6 +156,22 @@ struct Asked<'a> {
 impl Asked<'_> {
     fn url(&self) -> String {
         format!("{}{}", self.endpoint.uri, self.path)
+    }
+
+    /// Sends a request that is answered soon, and reads the whole answer.
+    async fn whole(&self, request: RequestBuilder) -> Result<DeploymentAnswer, ConnectError> {
+        let response = self.send(request.timeout(DISCOVERY)).await?;
+        let content_type = header(&response, CONTENT_TYPE.as_str()).unwrap_or_default();
+        let server = header(&response, SERVER);
+        let mut incoming = Chunks { response, uri: self.endpoint.uri.clone() };
+        let mut body = Vec::new();
+        while let Some(bytes) = incoming.next().await? {
+            if body.len() + bytes.len() > MANIFEST {
+                return Err(self.too_large(MANIFEST));
+            }
+            body.extend_from_slice(&bytes);
+        }
+        Ok(DeploymentAnswer { content_type, body: body.into(), server })
     }
 
     async fn send(&self, mut request: RequestBuilder) -> Result<Response, ConnectError> {

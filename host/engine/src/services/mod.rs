@@ -7,11 +7,13 @@ mod attempts;
 mod change;
 mod connector;
 mod deployment;
+mod failed_attempt;
 pub mod frames;
 mod http;
 pub mod identity;
 pub mod ids;
 pub mod outcome;
+mod pauses;
 mod retention;
 pub mod signals;
 pub mod state_names;
@@ -29,18 +31,19 @@ use segno_core::{
 use segno_env::Env;
 use segno_store::{Store, StoreError};
 
-use self::ids::Called;
 use crate::recovery::retention::{Keep, Retention};
 
 pub use self::{
     attempts::{RetryPolicy, Timeouts},
     change::Change,
     connector::{
-        AttemptRequest, ConnectError, Connector, Discovery, Endpoint, Exchange, Incoming,
+        AttemptRequest, ConnectError, Connector, DeploymentAnswer, Endpoint, Exchange, Incoming,
         NoConnector,
     },
     deployment::{Deployment, HandlerFacts, HandlerKind, SPOKEN, Unreadable, kind},
+    failed_attempt::{FailedAttempt, FailedCommand},
     http::HttpConnector,
+    pauses::{PauseRequest, Pauses},
     retention::ServiceRetention,
 };
 
@@ -62,6 +65,7 @@ pub struct Services {
     deployments: Mutex<BTreeMap<Digest, Arc<Deployment>>>,
     names: Mutex<Option<(Timestamp, Arc<Names>)>>,
     silent: OnceLock<Keep>,
+    pauses: Arc<Pauses>,
 }
 
 /// The deployments, by the services that stand for them.
@@ -104,6 +108,7 @@ impl Services {
             deployments: Mutex::default(),
             names: Mutex::default(),
             silent: OnceLock::new(),
+            pauses: Arc::default(),
         }
     }
 
@@ -125,6 +130,11 @@ impl Services {
     /// How long what has ended is kept where a service says nothing.
     pub fn silent(&self) -> Keep {
         self.silent.get().copied().unwrap_or_else(|| Retention::default().of_silent_services())
+    }
+
+    /// The invocations that run on this host, and the requests to pause them.
+    pub fn pauses(&self) -> &Arc<Pauses> {
+        &self.pauses
     }
 
     /// A deployment.
@@ -157,15 +167,6 @@ impl Services {
         let digest =
             names.get(service).ok_or_else(|| UnknownHandler::Service(service.to_owned()))?;
         Ok((*digest, self.deployment(*digest).await?))
-    }
-
-    /// A handler of a service that is called.
-    ///
-    /// # Errors
-    /// [`UnknownHandler`].
-    pub async fn handler(&self, called: &Called<'_>) -> Result<HandlerFacts, UnknownHandler> {
-        let (_, deployment) = self.of_service(called.service).await?;
-        deployment.called(called)
     }
 
     /// The services that are registered, by name.

@@ -142,15 +142,16 @@ impl Claims {
     /// Marks the claims that these commands give back, before they are sent, and those that go on.
     pub fn note(&self, commands: &[Command]) {
         for command in commands {
-            let (claim, ending) = match command {
+            let (id, ending) = match command {
                 Command::TaskRelease { claim, .. }
                 | Command::TaskSuspend { claim, .. }
                 | Command::TaskFulfill { claim, .. }
-                | Command::TaskHandOver { claim, .. } => (claim, true),
-                Command::TaskFence { claim, .. } => (claim, false),
+                | Command::TaskHandOver { claim, .. } => (&claim.id, true),
+                Command::TaskHalt { id } => (id, true),
+                Command::TaskFence { claim, .. } => (&claim.id, false),
                 _ => continue,
             };
-            if let Some(active) = self.lock().get(&claim.id) {
+            if let Some(active) = self.lock().get(id) {
                 active.ending.store(ending, Ordering::Release);
             }
         }

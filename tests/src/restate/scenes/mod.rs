@@ -9,6 +9,7 @@
 //! - `control`: cancel, kill, pause, resume, purge, restart;
 //! - `admin`: deployments, services, queries;
 //! - `command`: the released command;
+//! - `patience`: steps that outlast timeouts, kills that reach callees, a first registration;
 //! - `long`: those that go on while processes are killed.
 
 macro_rules! scenes {
@@ -28,6 +29,7 @@ mod events;
 mod handlers;
 pub mod long;
 mod objects;
+mod patience;
 mod routes;
 mod sends;
 mod workflows;
@@ -155,6 +157,21 @@ pub const REGISTRATIONS: &[Scene] = scenes! {
         registration,
         refused_registrations,
         removed_deployment,
+    }
+};
+
+/// Those of the services of `patience.mjs`, in the order in which they are played: the first one registers them.
+pub const PATIENCE: &[Scene] = scenes! {
+    patience: {
+        command_registers,
+        what_comes_during_a_step,
+        kill_of_callers,
+        pause_in_a_step,
+        keys_and_headers,
+        previews,
+        failures_of_attempts,
+        registration_stays,
+        suspensions_at_each_wait,
     }
 };
 

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use segno::{
-    services::{AttemptRequest, ConnectError, Connector, Discovery, Endpoint, Exchange},
+    services::{AttemptRequest, ConnectError, Connector, DeploymentAnswer, Endpoint, Exchange},
     store::Store as _,
 };
 use segno_core::{snapshot::Snapshot, time::Timestamp};
@@ -107,7 +107,11 @@ pub struct ToServices(pub Arc<Services>);
 
 #[async_trait]
 impl Connector for ToServices {
-    async fn discover(&self, endpoint: &Endpoint, accept: &str) -> Result<Discovery, ConnectError> {
+    async fn discover(
+        &self,
+        endpoint: &Endpoint,
+        accept: &str,
+    ) -> Result<DeploymentAnswer, ConnectError> {
         TestConnector(self.0.deployments[0].0.clone()).discover(endpoint, accept).await
     }
 

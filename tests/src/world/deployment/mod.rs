@@ -24,7 +24,7 @@ use async_trait::async_trait;
 use segno::{
     runtime::Runtime as _,
     services::{
-        AttemptRequest, ConnectError, Connector, Deployment, Discovery, Endpoint, Exchange,
+        AttemptRequest, ConnectError, Connector, Deployment, DeploymentAnswer, Endpoint, Exchange,
     },
     store::NewModule,
 };
@@ -156,7 +156,11 @@ pub struct TestConnector(pub Arc<TestDeployment>);
 
 #[async_trait]
 impl Connector for TestConnector {
-    async fn discover(&self, endpoint: &Endpoint, _: &str) -> Result<Discovery, ConnectError> {
+    async fn discover(
+        &self,
+        endpoint: &Endpoint,
+        _: &str,
+    ) -> Result<DeploymentAnswer, ConnectError> {
         Err(unreachable(format!("`{}` is registered already", endpoint.uri)))
     }
 

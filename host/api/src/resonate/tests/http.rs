@@ -20,7 +20,7 @@ use serde_json::{Value as Json, json};
 
 use super::world::{World, create};
 use crate::{
-    Access,
+    Access, AllowedOrigins,
     resonate::{Settings, deliver::UNBLOCK_ATTEMPTS},
 };
 
@@ -180,7 +180,8 @@ async fn a_token_is_taken_from_the_header_or_the_envelope() {
 #[tokio::test]
 async fn pages_of_other_origins_ask_only_where_they_may() {
     let ask = async |cors: &[&str], origin: &'static str| {
-        let cors = cors.iter().map(|&origin| origin.to_owned()).collect();
+        let cors: Vec<String> = cors.iter().map(|&origin| origin.to_owned()).collect();
+        let cors = AllowedOrigins::new(cors);
         let settings = Settings { cors, ..Settings::new("http://here") };
         let world = World::with(settings, |access| access);
         let request = Request::post("/").header(header::ORIGIN, origin).body(Body::from("{}"));

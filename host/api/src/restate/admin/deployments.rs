@@ -7,7 +7,7 @@ use axum::{
     http::StatusCode,
     response::{IntoResponse, Response},
 };
-use segno_core::{address::service_of_alias, id::Digest};
+use segno_core::{address::service_of_alias, id::Digest, time::Timestamp};
 use segno_engine::services::Deployment;
 use serde_json::{Value as Json_, json};
 
@@ -34,10 +34,23 @@ pub async fn all(api: &Api) -> Result<Vec<Registered>, AdminError> {
             continue;
         }
         let deployment = api.host.services.deployment(entry.digest).await?;
-        let created_at_ms = entry.module.created_at_ms;
+        let created_at_ms = created_at(&deployment, entry).0;
         all.push(Registered { deployment, created_at_ms });
     }
     Ok(all)
+}
+
+/// The instant at which a deployment was registered, whatever was changed of it since.
+pub async fn registered_at(api: &Api, digest: Digest) -> Result<Timestamp, AdminError> {
+    let deployment = api.host.services.deployment(digest).await?;
+    let modules = api.modules().await?;
+    let entry = modules.0.iter().find(|entry| entry.digest == digest);
+    let now = api.host.env.clock.now();
+    Ok(entry.map_or(now, |entry| created_at(&deployment, entry)))
+}
+
+fn created_at(deployment: &Deployment, entry: &Entry) -> Timestamp {
+    deployment.created_at().unwrap_or(Timestamp(entry.module.created_at_ms))
 }
 
 /// Lists deployments.
@@ -46,7 +59,7 @@ pub async fn list(api: &Api) -> Result<Response, AdminError> {
     let briefly = |known: &Registered| {
         let services = known.deployment.manifest.services.iter();
         let services: Vec<Json_> =
-            services.map(|service| json!({ "name": service.name, "revision": 1 })).collect();
+            services.map(|service| json!({ "name": service.name, "revision": known.deployment.revision(&service.name) })).collect();
         let mut shown = shown(api, known);
         shown["services"] = services.into();
         shown
@@ -127,7 +140,7 @@ async fn idle(api: &Api, id: &str, entries: &[&Entry]) -> Result<(), AdminError>
 
 fn shown(api: &Api, registered: &Registered) -> Json_ {
     let mut shown = view(api, &registered.deployment);
-    let at = segno_core::time::Timestamp(registered.created_at_ms);
+    let at = Timestamp(registered.created_at_ms);
     shown["created_at"] = at.in_utc_millis().into();
     shown["uri"] = registered.deployment.uri.clone().into();
     shown["protocol_type"] = match registered.deployment.is_bidirectional() {

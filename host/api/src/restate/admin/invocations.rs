@@ -21,6 +21,10 @@ pub async fn control(api: &Api, id: &str, how: &str) -> Result<Response, AdminEr
     let (command, done) = match how {
         "cancel" => (Command::Cancel { invocation: id.clone() }, StatusCode::ACCEPTED),
         "kill" => (Command::Kill { invocation: id.clone() }, StatusCode::OK),
+        // Where it runs, the step that is going on ends first.
+        "pause" if api.host.services.pauses().ask(&id) => {
+            return Ok(StatusCode::ACCEPTED.into_response());
+        }
         "pause" => (Command::TaskHalt { id: id.clone() }, StatusCode::ACCEPTED),
         "purge" => return purge(api, &id).await,
         "purge-journal" => return purge_journal(api, &id).await,

@@ -5,6 +5,7 @@ mod invocations;
 mod query;
 mod register;
 mod restart;
+mod serdes;
 mod services;
 mod state;
 
@@ -20,10 +21,10 @@ use serde_json::json;
 
 use super::{
     error::AdminError,
-    guard,
+    guard::{self, Guard},
     path::{Segments, joined},
 };
-use crate::Api;
+use crate::{AllowedOrigins, Api};
 
 /// The most bytes of a request.
 const LIMIT: usize = 8 << 20;
@@ -33,10 +34,11 @@ const VERSIONS: [u32; 3] = [2, 3, 4];
 
 /// The routes of operators.
 pub fn router(api: Api) -> Router {
+    let guard = Guard { api: api.clone(), origins: AllowedOrigins::default() };
     Router::new()
         .fallback(route)
         .layer(DefaultBodyLimit::disable())
-        .layer(middleware::from_fn_with_state(api.clone(), guard::guard))
+        .layer(middleware::from_fn_with_state(guard, guard::guard))
         .with_state(api)
 }
 
@@ -74,6 +76,22 @@ async fn routed(api: Api, request: Request) -> Result<Response, AdminError> {
             services::handler(&api, name, handler).await
         }
         ("POST", ["services", name, "state"]) => state::write(api, request, name).await,
+        (
+            "POST",
+            ["internal", "services", name, "serdes", operation @ ("encode" | "decode"), ..],
+        ) => {
+            let operation = (*operation).to_owned();
+            serdes::preview(api, request, name, &operation).await
+        }
+        // There are no Kafka clusters, so nothing subscribes.
+        ("GET", ["subscriptions"]) => Ok(Json(json!({ "subscriptions": [] })).into_response()),
+        ("GET", ["kafka-clusters"]) => Ok(Json(json!({ "clusters": [] })).into_response()),
+        ("POST", ["subscriptions" | "kafka-clusters"]) => {
+            Err(AdminError::new(400, "this host reads no Kafka topics"))
+        }
+        (_, [kind @ ("subscriptions" | "kafka-clusters"), id]) => {
+            Err(AdminError::new(404, format!("there is no `{id}` among the {kind}")))
+        }
         ("POST", ["query"]) => query::query(api, request).await,
         ("DELETE", ["invocations", id @ ..]) if !id.is_empty() => {
             let how = of_query(&query, "mode").unwrap_or_else(|| "Cancel".to_owned());
@@ -88,11 +106,14 @@ async fn routed(api: Api, request: Request) -> Result<Response, AdminError> {
         ("PATCH" | "POST", ["invocations", id @ .., how]) if !id.is_empty() => {
             invocations::control(&api, &joined(id), how).await
         }
-        (_, ["health" | "version" | "deployments" | "services" | "invocations" | "query", ..])
-            if known(&method) =>
-        {
-            Err(AdminError::new(405, "this is no method of that route"))
-        }
+        (
+            _,
+            [
+                "health" | "version" | "deployments" | "services" | "invocations" | "query"
+                | "subscriptions" | "kafka-clusters",
+                ..,
+            ],
+        ) if known(&method) => Err(AdminError::new(405, "this is no method of that route")),
         _ => Err(AdminError::new(404, "there is no such route")),
     }
 }
@@ -107,6 +128,7 @@ fn version(api: &Api) -> Response {
         "server": "segno",
         "min_admin_api_version": VERSIONS[0],
         "max_admin_api_version": VERSIONS[VERSIONS.len() - 1],
+        "ingress_endpoint": api.restate.ingress.as_deref(),
         "features": {},
         "request_identity_key": api.host.services.connector().identity(),
     });

@@ -8,7 +8,7 @@ use std::{
 use axum::{
     Json,
     extract::Request,
-    http::StatusCode,
+    http::{StatusCode, header},
     response::{IntoResponse, Response},
 };
 use segno_core::{address::service_alias, command::Command, id::Digest, reply::Reply, value::Text};
@@ -79,9 +79,17 @@ pub async fn register(api: Api, request: Request) -> Result<Response, AdminError
     if !asked.force && !asked.breaking {
         of_the_same_kind(&api, &deployment).await?;
     }
+    // Tools tell by the status of a dry run whether there is anything to register.
     let status = if same { StatusCode::OK } else { StatusCode::CREATED };
+    // The same one again is what it was.
+    let deployment = match known.iter().find(|known| same && known.deployment.id() == id) {
+        Some(known) if !asked.force => (*known.deployment).clone(),
+        _ => deployment.following(known.iter().map(|known| &*known.deployment)),
+    };
+    let location = [(header::LOCATION, format!("deployments/{id}"))];
+    let answer = (status, location, Json(deployments::view(&api, &deployment))).into_response();
     if asked.dry_run {
-        return Ok((StatusCode::OK, Json(deployments::view(&api, &deployment))).into_response());
+        return Ok(answer);
     }
     // What was changed of it stays, unless it is to be as it was.
     if !same || asked.force {
@@ -100,7 +108,7 @@ pub async fn register(api: Api, request: Request) -> Result<Response, AdminError
             }
         }
     }
-    Ok((status, Json(deployments::view(&api, &deployment))).into_response())
+    Ok(answer)
 }
 
 /// Keeps a deployment, and sends new invocations of its services there.

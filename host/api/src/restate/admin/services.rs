@@ -12,13 +12,13 @@ use segno_engine::{
     recovery::retention::Keep,
     services::{Change, Deployment, HandlerKind, RetryPolicy, ServiceRetention, kind},
 };
-use segno_restate::manifest::{Handler, Service, ServiceType};
+use segno_restate::manifest::{Handler, OnMaxAttempts, Service, ServiceType};
 use serde::Deserialize;
 use serde_json::{Value as Json_, json};
 
 use super::{
     super::{error::AdminError, openapi},
-    body, register,
+    body, deployments, register,
 };
 use crate::Api;
 
@@ -96,7 +96,8 @@ pub async fn change(api: Api, request: Request, name: &str) -> Result<Response, 
         let message = format!("`{name}` is no workflow: leave `workflow_completion_retention` out");
         return Err(AdminError::new(400, message));
     }
-    let changed = deployment.changed(name, &change);
+    let created_at = deployments::registered_at(&api, former).await?;
+    let changed = deployment.changed(name, &change, created_at);
     register::replace(&api, former, &changed).await?;
     describe(&api, name).await
 }
@@ -138,7 +139,7 @@ pub fn view(deployment: &Deployment, service: &Service, silent: Keep) -> Json_ {
         },
         "handlers": handlers,
         "deployment_id": deployment.id(),
-        "revision": 1,
+        "revision": deployment.revision(&service.name),
         "public": !service.ingress_private.unwrap_or_default(),
         "inactivity_timeout": length(timeouts.inactivity),
         "abort_timeout": length(timeouts.abort),
@@ -166,6 +167,7 @@ fn shown(service: &Service, handler: &Handler) -> Json_ {
     let mut shown = json!({
         "name": handler.name,
         "public": !handler.ingress_private.or(service.ingress_private).unwrap_or_default(),
+        "retry_policy": own_policy(handler),
     });
     let kind = match kind(service, handler) {
         HandlerKind::Plain => None,
@@ -175,9 +177,6 @@ fn shown(service: &Service, handler: &Handler) -> Json_ {
     };
     let input = handler.input.as_ref();
     let output = handler.output.as_ref();
-    let own_policy = handler.retry_policy_initial_interval.is_some()
-        || handler.retry_policy_max_attempts.is_some()
-        || handler.retry_policy_on_max_attempts.is_some();
     let said = ServiceRetention::of_handler(handler);
     let kept = |said: Option<Millis>| said.map(|kept| Json_::from(length(kept)));
     let optional = [
@@ -190,7 +189,6 @@ fn shown(service: &Service, handler: &Handler) -> Json_ {
         ("input_json_schema", input.and_then(|input| input.json_schema.clone())),
         ("output_json_schema", output.and_then(|output| output.json_schema.clone())),
         ("enable_lazy_state", handler.enable_lazy_state.map(Json_::from)),
-        ("retry_policy", own_policy.then(|| policy(&Deployment::retry_policy(service, handler)))),
     ];
     for (name, value) in optional {
         value.into_iter().for_each(|value| shown[name] = value);
@@ -207,6 +205,29 @@ fn described(
     documentation.into_iter().for_each(|text| shown["documentation"] = text.as_str().into());
     let metadata = metadata.filter(|metadata| !metadata.is_empty());
     metadata.into_iter().for_each(|metadata| shown["metadata"] = json!(metadata));
+}
+
+/// The parts of a retry policy that a handler sets itself.
+fn own_policy(handler: &Handler) -> Json_ {
+    let text = |ms: u64| Json_::from(length(Millis(i64::try_from(ms).unwrap_or(i64::MAX))));
+    let own: [(&str, Option<Json_>); 4] = [
+        ("initial_interval", handler.retry_policy_initial_interval.map(text)),
+        ("exponentiation_factor", handler.retry_policy_exponentiation_factor.map(Json_::from)),
+        ("max_interval", handler.retry_policy_max_interval.map(text)),
+        (
+            "on_max_attempts",
+            handler.retry_policy_on_max_attempts.map(|end| match end {
+                OnMaxAttempts::Pause => Json_::from("Pause"),
+                OnMaxAttempts::Kill => Json_::from("Kill"),
+            }),
+        ),
+    ];
+    // Tools expect this one in every policy.
+    let mut policy = json!({ "max_attempts": handler.retry_policy_max_attempts });
+    for (name, value) in own {
+        value.into_iter().for_each(|value| policy[name] = value);
+    }
+    policy
 }
 
 fn policy(policy: &RetryPolicy) -> Json_ {

@@ -36,7 +36,7 @@ const IDEMPOTENCY: &str = "idempotency-key";
 /// The header with the limit under which a call counts.
 const LIMIT_KEY: &str = "x-restate-limit-key";
 /// Headers that concern the connection, and not the handler.
-const OWN: [&str; 5] = ["connection", "content-length", "host", "transfer-encoding", IDEMPOTENCY];
+const OWN: [&str; 4] = ["connection", "host", "transfer-encoding", IDEMPOTENCY];
 
 /// Calls a handler, and answers with its result.
 pub async fn call(

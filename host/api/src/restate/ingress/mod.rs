@@ -16,7 +16,12 @@ use axum::{
 };
 use serde_json::json;
 
-use super::{error::IngressError, guard, openapi as described, path::Segments};
+use super::{
+    error::{ID_HEADER, IngressError},
+    guard::{self, Guard},
+    openapi as described,
+    path::Segments,
+};
 use crate::Api;
 
 /// The most bytes of a request.
@@ -24,11 +29,17 @@ const LIMIT: usize = 32 << 20;
 
 /// The routes of callers.
 pub fn router(api: Api) -> Router {
-    Router::new()
+    let origins = api.restate.origins.clone();
+    let guard = Guard { api: api.clone(), origins: origins.clone() };
+    let router = Router::new()
         .fallback(route)
         .layer(DefaultBodyLimit::disable())
-        .layer(middleware::from_fn_with_state(api.clone(), guard::guard))
-        .with_state(api)
+        .layer(middleware::from_fn_with_state(guard, guard::guard));
+    let router = match origins.layer([ID_HEADER]) {
+        Some(cors) => router.layer(cors),
+        None => router,
+    };
+    router.with_state(api)
 }
 
 async fn route(State(api): State<Api>, request: Request) -> Response {

@@ -25,7 +25,7 @@ use segno_core::{
     value::{Payload, Text, Value as Stored},
 };
 use segno_engine::services::{
-    AttemptRequest, ConnectError, Connector, Discovery, Endpoint, Exchange, frames::FRAME,
+    AttemptRequest, ConnectError, Connector, DeploymentAnswer, Endpoint, Exchange, frames::FRAME,
 };
 use segno_restate::{immutable, version::ProtocolVersion, wire};
 use serde_json::{Value, json};
@@ -44,7 +44,11 @@ impl Connector for Fixed {
         Some("publickeyv1_test")
     }
 
-    async fn discover(&self, endpoint: &Endpoint, _: &str) -> Result<Discovery, ConnectError> {
+    async fn discover(
+        &self,
+        endpoint: &Endpoint,
+        _: &str,
+    ) -> Result<DeploymentAnswer, ConnectError> {
         let handler = |name: &str, ty: Option<&str>| match ty {
             Some(ty) => json!({ "name": name, "ty": ty, "input": { "contentType": "*/*" } }),
             None => json!({
@@ -86,7 +90,7 @@ impl Connector for Fixed {
             "protocolMode": "BIDI_STREAM", "minProtocolVersion": 5, "maxProtocolVersion": 6,
             "services": services,
         });
-        Ok(Discovery {
+        Ok(DeploymentAnswer {
             content_type: "application/vnd.restate.endpointmanifest.v2+json".to_owned(),
             body: manifest.to_string().into(),
             server: Some("test/1.0".to_owned()),

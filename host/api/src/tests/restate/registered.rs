@@ -1,14 +1,21 @@
 use std::sync::Arc;
 
-use axum::http::StatusCode;
+use axum::{
+    body::Body,
+    http::{Method, Request, StatusCode, header},
+};
 use segno_core::promise::Verdict;
 use segno_engine::{delivery::Reach, services::HttpConnector};
 use segno_env::Env;
 use serde_json::json;
 use tokio::net::TcpListener;
+use tower::ServiceExt as _;
 
 use super::{Services, World, ask};
-use crate::restate::admin_router;
+use crate::{
+    AllowedOrigins,
+    restate::{admin_router, ingress_router},
+};
 
 #[tokio::test]
 async fn a_service_is_changed_for_what_begins_from_now_on() {
@@ -54,6 +61,66 @@ async fn how_long_what_has_ended_is_kept_is_shown_and_changed() {
     assert_eq!(after["journal_retention"], "0s");
     let (_, greeter) = services.admin("GET", "/services/Greeter", None).await;
     assert_eq!(greeter.get("workflow_completion_retention"), None);
+}
+
+#[tokio::test]
+async fn a_dry_run_tells_whether_a_deployment_is_new_and_stores_nothing() {
+    let services = Services::new().await;
+    let tried = async |uri: &str| {
+        let body = json!({ "uri": uri, "dry_run": true, "force": true });
+        services.admin("POST", "/deployments", Some(body)).await
+    };
+    let (status, body) = tried("http://localhost:9081/small").await;
+    assert_eq!(status, StatusCode::CREATED, "{body}");
+    let handler = &body["services"][0]["handlers"][0];
+    assert_eq!(handler["retry_policy"], json!({ "max_attempts": null }), "{handler}");
+    let path = format!("/deployments/{}", body["id"].as_str().expect("an id"));
+    assert_eq!(services.admin("GET", &path, None).await.0, StatusCode::NOT_FOUND);
+    assert_eq!(tried("http://localhost:9080").await.0, StatusCode::OK);
+}
+
+#[tokio::test]
+async fn what_a_host_has_none_of_is_listed_as_nothing() {
+    let services = Services::new().await;
+    for (path, name) in [("/v3/subscriptions", "subscriptions"), ("/kafka-clusters", "clusters")] {
+        let (status, body) = services.admin("GET", path, None).await;
+        assert_eq!((status, &body[name]), (StatusCode::OK, &json!([])), "{body}");
+    }
+    for table in ["sys_rules", "sys_vqueue_meta"] {
+        assert_eq!(services.rows(&format!("SELECT * FROM {table}")).await, json!([]), "{table}");
+    }
+}
+
+#[tokio::test]
+async fn pages_of_other_origins_call_services_only_where_they_may() {
+    let page = "http://app.example";
+    for (origins, preflight, answer) in [
+        (vec![], StatusCode::FORBIDDEN, StatusCode::FORBIDDEN),
+        (vec!["http://other.example".to_owned()], StatusCode::OK, StatusCode::FORBIDDEN),
+        (vec![page.to_owned()], StatusCode::OK, StatusCode::OK),
+        (vec!["*".to_owned()], StatusCode::OK, StatusCode::OK),
+    ] {
+        let mut world = World::new();
+        world.api.restate.origins = AllowedOrigins::new(origins);
+        let router = ingress_router(world.api.clone());
+        let asked = async |method: Method, path: &str| {
+            let request = Request::builder()
+                .method(method)
+                .uri(path)
+                .header(header::HOST, "localhost")
+                .header(header::ORIGIN, page)
+                .header(header::ACCESS_CONTROL_REQUEST_METHOD, "POST")
+                .header(header::ACCESS_CONTROL_REQUEST_HEADERS, "idempotency-key")
+                .body(Body::empty())
+                .expect("a request");
+            router.clone().oneshot(request).await.expect("an answer")
+        };
+        let answered = asked(Method::OPTIONS, "/Greeter/greet").await;
+        assert_eq!(answered.status(), preflight);
+        let allowed = answered.headers().get(header::ACCESS_CONTROL_ALLOW_ORIGIN);
+        assert_eq!(allowed.is_some(), answer == StatusCode::OK);
+        assert_eq!(asked(Method::GET, "/restate/health").await.status(), answer);
+    }
 }
 
 #[tokio::test]

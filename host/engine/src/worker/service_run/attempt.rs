@@ -46,7 +46,7 @@ enum Happened {
     Settled(PromiseId),
     /// The invocation is asked to stop.
     Cancelled,
-    /// The deployment should suspend: it was quiet for long, or the host is about to stop.
+    /// The deployment should suspend: it was quiet for long, the host is about to stop, or a pause was asked for.
     Quiet,
     /// It did not.
     Overdue,
@@ -117,7 +117,7 @@ impl ServiceRun {
                         "the deployment was quiet for {} ms, and did not suspend within {} ms when it was asked to",
                         self.handler.timeouts.inactivity.0, self.handler.timeouts.abort.0
                     );
-                    return Err(AttemptFailure::new(code::FAILED, message).into());
+                    return Err(AttemptFailure::late(message).into());
                 }
             }
         }
@@ -178,7 +178,7 @@ impl ServiceRun {
             opened = connector.open(&endpoint, request) => opened?,
             () = quiet => {
                 let message = format!("the deployment `{}` did not answer within {} ms", endpoint.uri, limit.0);
-                return Err(AttemptFailure::new(code::FAILED, message).into());
+                return Err(AttemptFailure::late(message).into());
             }
         };
         let mut live = Live {
@@ -210,6 +210,7 @@ impl ServiceRun {
             () = self.active.cancel_request(), if cancel_due => Happened::Cancelled,
             id = self.watch.next() => Happened::Settled(id),
             () = self.worker.draining.cancelled(), if may_be_told => Happened::Quiet,
+            () = self.pause.asked(), if may_be_told => Happened::Quiet,
             () = &mut live.quiet => if may_be_told { Happened::Quiet } else { Happened::Overdue },
         })
     }
@@ -360,7 +361,8 @@ impl ServiceRun {
         leaves: &BTreeSet<NotificationId>,
         ready: bool,
     ) -> Result<AttemptEnd, Stopped> {
-        if ready {
+        // What is to be paused is not left to the store: no attempt follows.
+        if ready || self.pause.is_asked() {
             return Ok(AttemptEnd::Again);
         }
         let next_signal = self.id.signal(self.journal.signals());

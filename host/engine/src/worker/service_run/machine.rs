@@ -183,17 +183,15 @@ fn of_entry(action: mutable::Action) -> Step {
             awaits: suspended.indexes.into_iter().map(NotificationId::Completion).collect(),
             ready: suspended.ready,
         },
-        Action::Failed(error) => {
-            let next_retry_delay_ms = error.next_retry_delay_ms;
-            let related_command_name = error.related_entry_name;
-            Step::Failed(ErrorMessage {
-                code: error.code,
-                message: error.message,
-                next_retry_delay_ms,
-                related_command_name,
-                ..ErrorMessage::default()
-            })
-        }
+        Action::Failed(error) => Step::Failed(ErrorMessage {
+            code: error.code,
+            message: error.message,
+            next_retry_delay_ms: error.next_retry_delay_ms,
+            related_command_index: error.related_entry_index,
+            related_command_name: error.related_entry_name,
+            related_command_type: error.related_entry_type,
+            ..ErrorMessage::default()
+        }),
         Action::Ended => Step::Ended,
     }
 }

@@ -17,7 +17,9 @@ mod wish;
 use std::sync::Arc;
 
 use segno_core::{
+    command::Command,
     id::{ObjectId, PromiseId},
+    reply::Reply,
     time::Millis,
 };
 use segno_guest::{Failure, Outcome};
@@ -40,7 +42,9 @@ use super::{
 };
 use crate::{
     metrics::ClaimEnd,
-    services::{ConnectError, Deployment, RetryPolicy, Timeouts},
+    services::{
+        ConnectError, Deployment, FailedAttempt, FailedCommand, PauseRequest, RetryPolicy, Timeouts,
+    },
     values::code,
 };
 
@@ -52,6 +56,7 @@ struct ServiceRun {
     handler: Handler,
     journal: Journal,
     watch: SettlementWatch,
+    pause: PauseRequest,
     /// Failed attempts since the journal grew, before this claim.
     failed: u32,
     /// Whether the next signal may have been sent before it was watched.
@@ -86,6 +91,10 @@ enum Stopped {
 struct AttemptFailure {
     code: u32,
     message: String,
+    /// The code under which tools document it.
+    error: &'static str,
+    /// The command that it is about.
+    command: Option<FailedCommand>,
     /// When the deployment wants to be asked again.
     retry_after: Option<Millis>,
     behavior: ErrorBehavior,
@@ -141,6 +150,9 @@ impl ServiceRun {
             if self.active.abort.is_cancelled() {
                 return Err(ExecutionError::Lost.into());
             }
+            if self.pause.is_asked() {
+                return self.halt().await;
+            }
             match self.attempt().await? {
                 AttemptEnd::Over(end) => return Ok(end),
                 AttemptEnd::Again => {}
@@ -148,8 +160,20 @@ impl ServiceRun {
         }
     }
 
+    /// Gives the claim back until a person continues the invocation.
+    async fn halt(&mut self) -> Result<ClaimEnd, Stopped> {
+        let halt = Command::TaskHalt { id: self.id.clone() };
+        match self.worker.submit(vec![halt]).await?.pop() {
+            Some(Reply::Done) => Ok(ClaimEnd::Released),
+            _ => Err(ExecutionError::Lost.into()),
+        }
+    }
+
     /// What follows from a failed attempt.
     fn failed(&self, failure: AttemptFailure) -> Stopped {
+        if self.pause.is_asked() {
+            return HaltReport::new("paused", failure.sentence()).into();
+        }
         let failed = match self.journal.has_grown() {
             true => 1,
             false => self.failed.saturating_add(1),
@@ -160,10 +184,10 @@ impl ServiceRun {
         match failure.behavior {
             ErrorBehavior::Fail => Stopped::Ended(failure.outcome()),
             ErrorBehavior::Retry if is_last && policy.fails => Stopped::Ended(failure.outcome()),
-            ErrorBehavior::Pause => HaltReport::new("paused", failure.message).into(),
+            ErrorBehavior::Pause => HaltReport::new("paused", failure.sentence()).into(),
             ErrorBehavior::Retry if is_last => {
                 let message =
-                    format!("{failed} attempts failed, the last one: {}", failure.message);
+                    format!("{failed} attempts failed, the last one: {}", failure.sentence());
                 HaltReport::new("paused", message).into()
             }
             ErrorBehavior::Retry => failure.again(Some(policy.wait(failed))).into(),
@@ -173,33 +197,57 @@ impl ServiceRun {
 
 impl AttemptFailure {
     fn new(code: u32, message: impl Into<String>) -> Self {
+        let error = match code {
+            570 => "RT0016",
+            571 => "RT0012",
+            _ => "RT0007",
+        };
         let (retry_after, behavior) = (None, ErrorBehavior::Retry);
-        Self { code, message: message.into(), retry_after, behavior }
+        Self { code, message: message.into(), error, command: None, retry_after, behavior }
+    }
+
+    /// The failure of a deployment that was quiet for too long.
+    fn late(message: impl Into<String>) -> Self {
+        Self { error: "RT0001", ..Self::new(code::FAILED, message) }
+    }
+
+    /// The message with the name of the command that it is about.
+    fn sentence(&self) -> String {
+        let name = self.command.as_ref().and_then(|command| command.name.as_ref());
+        match name.filter(|name| !name.is_empty()) {
+            Some(name) => format!("`{name}`: {}", self.message),
+            None => self.message.clone(),
+        }
     }
 
     fn outcome(self) -> Outcome {
-        let Self { code, message, .. } = self;
+        let (code, message) = (self.code, self.sentence());
         Outcome::Failure(Failure { code, message, details: None })
     }
 
     fn again(self, wait: Option<Millis>) -> ExecutionError {
-        let message = format!("{} (code {})", self.message, self.code);
-        let error = note("failure", &message, None);
-        ExecutionError::Failed { error, retry_after: self.retry_after.or(wait) }
+        let said = format!("{} (code {})", self.sentence(), self.code);
+        let Self { code, message, error, command, retry_after, .. } = self;
+        let facts = FailedAttempt { code, message, error: error.to_owned(), command };
+        let facts = serde_json::to_value(&facts).expect("its keys are texts");
+        let error = note("failure", &said, Some(&facts));
+        ExecutionError::Failed { error, retry_after: retry_after.or(wait) }
     }
 }
 
 impl From<ErrorMessage> for AttemptFailure {
     fn from(error: ErrorMessage) -> Self {
         let behavior = error.behavior();
-        let ErrorMessage { code, message, next_retry_delay_ms, related_command_name, .. } = error;
-        let message = match related_command_name.filter(|name| !name.is_empty()) {
-            Some(name) => format!("`{name}`: {message}"),
-            None => message,
+        let command = FailedCommand {
+            index: error.related_command_index,
+            name: error.related_command_name,
+            number: error.related_command_type.and_then(|number| u16::try_from(number).ok()),
         };
+        let is_about_one = command.index.is_some() || command.name.is_some();
         let retry_after =
-            next_retry_delay_ms.map(|ms| Millis(i64::try_from(ms).unwrap_or(i64::MAX)));
-        Self { code, message, retry_after, behavior }
+            error.next_retry_delay_ms.map(|ms| Millis(i64::try_from(ms).unwrap_or(i64::MAX)));
+        let command = is_about_one.then_some(command);
+        Self { retry_after, behavior, command, ..Self::new(error.code, error.message) }
     }
 }
 
@@ -209,7 +257,7 @@ impl From<ConnectError> for AttemptFailure {
             ConnectError::Status { retry_after, .. } => *retry_after,
             _ => None,
         };
-        Self { retry_after, ..Self::new(code::FAILED, error.to_string()) }
+        Self { retry_after, error: "RT0010", ..Self::new(code::FAILED, error.to_string()) }
     }
 }
 

@@ -71,8 +71,9 @@ impl ServiceRun {
             active.request_cancel();
         }
         let watch = SettlementWatch::new(worker.host.notifier.clone());
+        let pause = worker.host.services.pauses().begin(&id);
         let failed = task.attempt;
-        Ok(Self { worker, active, id, handler, journal, watch, failed, signal_unread: true })
+        Ok(Self { worker, active, id, handler, journal, watch, pause, failed, signal_unread: true })
     }
 
     /// Records what settled while no attempt was made, and watches the rest.

@@ -24,7 +24,7 @@ use segno_restate::{
 use super::{journal::Recorded, wish::Wish};
 use crate::{
     services::{
-        BY, HEADER, IDEMPOTENCY, Services,
+        BY, HEADER, IDEMPOTENCY, Services, UnknownHandler,
         ids::{self, Called},
         outcome,
         signals::{self, NotAnAwakeable},
@@ -327,9 +327,9 @@ impl Site<'_> {
         index: CommandIndex,
     ) -> Result<(String, PromiseId), NotRecorded> {
         let Callee { service, handler, key, idempotency_key, scope, .. } = *callee;
-        let key = Some(key).filter(|key| !key.is_empty());
         ids::no_limit_key(callee.limit_key).map_err(NotRecorded::Invalid)?;
         if service.contains("://") {
+            let key = Some(key).filter(|key| !key.is_empty());
             if let Some(scope) = scope {
                 let message = format!(
                     "`{service}` is no service, and has no scope `{scope}`: call it without one"
@@ -347,9 +347,10 @@ impl Site<'_> {
             };
             return Ok((target, id));
         }
-        let called = Called { service, scope, key, handler };
-        let known = self.services.handler(&called).await;
-        let known = known.map_err(|refused| NotRecorded::Unknown(refused.to_string()))?;
+        let unknown = |refused: UnknownHandler| NotRecorded::Unknown(refused.to_string());
+        let (_, deployment) = self.services.of_service(service).await.map_err(unknown)?;
+        let called = Called { service, scope, key: deployment.key_of(service, key), handler };
+        let known = deployment.called(&called).map_err(unknown)?;
         let id = match idempotency_key {
             _ if known.runs_once => called.run(),
             Some(idempotent) => called.idempotent(idempotent),

@@ -8,13 +8,13 @@ use std::{
 use segno_core::{
     command::Command,
     id::PromiseId,
-    promise::{Promise, Task, TaskState},
+    promise::{Note, Promise, Task, TaskState},
     reply::Reply,
     tags,
     time::Timestamp,
 };
-use segno_engine::services::{BY, IDEMPOTENCY, ids::Called};
-use segno_restate::manifest::ServiceType;
+use segno_engine::services::{BY, FailedAttempt, IDEMPOTENCY, ids::Called};
+use segno_restate::{immutable::CommandKind, manifest::ServiceType};
 use segno_store::InvocationFilter;
 
 use super::{
@@ -406,13 +406,32 @@ async fn row(
             row.set("completion_failure_code", Value::count(code));
         }
     } else {
-        let note = task.note.as_ref().map(|note| note.message.to_string());
-        row.set("last_failure", Value::text(note));
+        set_last_failure(&mut row, task.note.as_ref());
         if status == "backing-off" {
             row.set("next_retry_at", Value::time(view::retry_at(task).map(Timestamp)));
         }
     }
     Ok(Some(row))
+}
+
+/// Says why the last attempt failed, or why no other is made.
+fn set_last_failure(row: &mut Row, note: Option<&Note>) {
+    let Some(note) = note else { return };
+    let Some(failed) = FailedAttempt::of_note(note) else {
+        row.set("last_failure", Value::Text(note.message.to_string()));
+        return;
+    };
+    row.set("last_failure", Value::Text(failed.shown()));
+    row.set("last_failure_error_code", Value::Text(failed.error));
+    if let Some(command) = failed.command {
+        let kind = command.number.and_then(CommandKind::from_number).map(CommandKind::name);
+        row.set(
+            "last_failure_related_command_index",
+            Value::Number(command.index.unwrap_or_default().into()),
+        );
+        row.set("last_failure_related_command_name", Value::text(command.name));
+        row.set("last_failure_related_command_type", Value::text(kind));
+    }
 }
 
 /// When it last came to stand where it stands, as far as that is known.

@@ -6,6 +6,7 @@ mod invocations;
 mod journal;
 mod objects;
 mod promises;
+mod queues;
 mod registered;
 mod schema;
 
@@ -50,6 +51,10 @@ pub enum Table {
     Inbox,
     /// Whose turn it is.
     KeyedServiceStatus,
+    /// Rules of concurrency.
+    Rules,
+    /// Virtual queues.
+    Queues,
     /// The tables.
     Tables,
     /// Their columns.
@@ -73,7 +78,7 @@ impl Column {
 
 impl Table {
     /// All tables.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 14] = [
         Self::Invocation,
         Self::InvocationStatus,
         Self::Journal,
@@ -84,6 +89,8 @@ impl Table {
         Self::Promise,
         Self::Inbox,
         Self::KeyedServiceStatus,
+        Self::Rules,
+        Self::Queues,
         Self::Tables,
         Self::Columns,
     ];
@@ -101,6 +108,8 @@ impl Table {
             Self::Promise => "sys_promise",
             Self::Inbox => "sys_inbox",
             Self::KeyedServiceStatus => "sys_keyed_service_status",
+            Self::Rules => "sys_rules",
+            Self::Queues => "sys_vqueue_meta",
             Self::Tables => "information_schema.tables",
             Self::Columns => "information_schema.columns",
         }
@@ -128,6 +137,8 @@ impl Table {
             Self::Promise => &promises::COLUMNS,
             Self::Inbox => &invocations::INBOX,
             Self::KeyedServiceStatus => &objects::TURNS,
+            Self::Rules => &queues::RULES,
+            Self::Queues => &queues::QUEUES,
             Self::Tables => &schema::TABLES,
             Self::Columns => &schema::COLUMNS,
         }
@@ -148,7 +159,12 @@ impl Table {
             Self::State | Self::Promise => &["service_name", "scope", "service_key", "key"],
             Self::KeyedServiceStatus => &["service_name", "scope", "service_key"],
             Self::Inbox => &["target"],
-            Self::Service | Self::Deployment | Self::Tables | Self::Columns => &[],
+            Self::Service
+            | Self::Deployment
+            | Self::Rules
+            | Self::Queues
+            | Self::Tables
+            | Self::Columns => &[],
         }
     }
 
@@ -173,6 +189,8 @@ impl Table {
             | Self::Deployment
             | Self::Promise
             | Self::KeyedServiceStatus
+            | Self::Rules
+            | Self::Queues
             | Self::Tables
             | Self::Columns => None,
         }
@@ -215,6 +233,7 @@ async fn read(api: &Api, table: Table, wanted: &WantedRows, rows: &Rows) -> Resu
         Table::Promise => promises::read(api, wanted, rows).await,
         Table::Service => registered::read_services(api, rows).await,
         Table::Deployment => registered::read_deployments(api, rows).await,
+        Table::Rules | Table::Queues => Ok(()),
         Table::Tables => schema::read_tables(rows).await,
         Table::Columns => schema::read_columns(rows).await,
     }

@@ -49,8 +49,8 @@ pub async fn read_services(api: &Api, rows: &Rows) -> Result<(), AdminError> {
             ServiceType::Workflow => "workflow",
         };
         rows.offer(Row::from([
+            ("revision", Value::Number(deployment.revision(&name).into())),
             ("name", Value::Text(name)),
-            ("revision", Value::Number(1)),
             ("public", Value::Bool(!service.ingress_private.unwrap_or_default())),
             ("ty", Value::Text(ty.to_owned())),
             ("deployment_id", Value::Text(deployment.id())),

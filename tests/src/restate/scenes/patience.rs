@@ -1,0 +1,129 @@
+//! Steps that take longer than their service may be quiet for, kills that reach callees, and how a service is registered by
+//! the released command.
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::super::{Answer, Request, Stage};
+
+/// Time that a step takes; what comes meanwhile comes after a half of it.
+const STEP_MS: u32 = 2_400;
+
+async fn sent(stage: &Stage, handler: &str, body: Value) -> String {
+    stage
+        .ask(&Request::call(&format!("/Patience/{handler}/send"), body))
+        .await
+        .field("invocationId")
+}
+
+/// What a handler keeps under a key, once it keeps something.
+async fn kept(stage: &Stage, key: &str) -> String {
+    let request = Request::call(&format!("/Held/{key}/kept"), Value::Null);
+    let answer = stage.quietly_until(&request, |answer| !answer.json().is_null()).await;
+    answer.json().as_str().expect("an id is text").to_owned()
+}
+
+pub async fn command_registers(stage: &Stage) {
+    let url = stage.others().to_owned();
+    stage.remark("on a host that knows no services");
+    stage.run_sorted(&["deployments", "register", &url]).await;
+    stage.remark("again");
+    stage.run_sorted(&["deployments", "register", &url]).await;
+    stage.remark("anew");
+    stage.run_sorted(&["deployments", "register", &url, "--force"]).await;
+    for lists in ["subscriptions", "kafka-clusters", "rules", "vqueues"] {
+        stage.run(&[lists, "list"]).await;
+    }
+}
+
+pub async fn what_comes_during_a_step(stage: &Stage) {
+    let asked = |name: &str| json!({ "name": name, "ms": STEP_MS });
+    stage.call("/Patience/deadline", asked("deadline")).await;
+    stage.call("/Patience/raceWithCall", asked("race-call")).await;
+    let id = sent(stage, "raceWithAwakeable", asked("race-awakeable")).await;
+    let awakeable = kept(stage, "race-awakeable").await;
+    stage.pause(1_000).await;
+    let resolve = format!("/restate/awakeables/{awakeable}/resolve");
+    stage.ask(&Request::call(&resolve, json!("the other"))).await;
+    stage.get(&format!("/restate/invocation/{id}/attach")).await;
+    stage.remark("one that is asked to stop");
+    let id = sent(stage, "steps", asked("cancel")).await;
+    stage.pause(1_000).await;
+    stage.ask(&Request::admin(Method::PATCH, &format!("/invocations/{id}/cancel"))).await;
+    stage.get(&format!("/restate/invocation/{id}/attach")).await;
+    stage.remark("each was done once");
+    for name in ["deadline", "race-call", "race-awakeable", "cancel"] {
+        stage.call("/Patience/noted", json!(name)).await;
+    }
+}
+
+pub async fn kill_of_callers(stage: &Stage) {
+    let caller = sent(stage, "calls", json!("tea")).await;
+    kept(stage, "tea").await;
+    let sql = "SELECT status, completion_result, completion_failure FROM sys_invocation WHERE target = 'Held/tea/holds'";
+    stage.ask(&Request::admin(Method::PATCH, &format!("/invocations/{caller}/kill"))).await;
+    let over = |answer: &Answer| answer.json()["rows"][0]["status"] == "completed";
+    stage.quietly_until(&Request::query(sql), over).await;
+    stage.query(sql).await;
+    stage.call("/Held/tea/free", Value::Null).await;
+}
+
+pub async fn pause_in_a_step(stage: &Stage) {
+    let id = sent(stage, "steps", json!({ "name": "pause", "ms": STEP_MS })).await;
+    stage.pause(800).await;
+    stage.ask(&Request::admin(Method::PATCH, &format!("/invocations/{id}/pause"))).await;
+    stage.has_status(&id, "paused").await;
+    stage.ask(&Request::admin(Method::PATCH, &format!("/invocations/{id}/resume"))).await;
+    stage.get(&format!("/restate/invocation/{id}/attach")).await;
+    stage.call("/Patience/noted", json!("pause")).await;
+}
+
+pub async fn keys_and_headers(stage: &Stage) {
+    stage.call("/Patience/callsWithoutKey", Value::Null).await;
+    stage.call("/Held//key", Value::Null).await;
+    stage.call("/Patience/length", json!("four and more")).await;
+}
+
+pub async fn previews(stage: &Stage) {
+    for (operation, body) in [("encode", "\"Hello\""), ("decode", "HELLO")] {
+        let path = format!("/internal/services/Patience/serdes/{operation}/shouts%2Finput");
+        stage.say(Request::admin(Method::POST, &path).bytes(body.into())).await;
+    }
+    let unknown = "/internal/services/Patience/serdes/encode/nothing";
+    stage.say(Request::admin(Method::POST, unknown).bytes("1".into())).await;
+    let nobody = "/internal/services/Nobody/serdes/encode/nothing";
+    stage.say(Request::admin(Method::POST, nobody).bytes("1".into())).await;
+}
+
+pub async fn failures_of_attempts(stage: &Stage) {
+    let id = sent(stage, "fails", json!("once")).await;
+    stage.has_status(&id, "backing-off").await;
+    let sql = format!(
+        "SELECT last_failure LIKE '[500 Internal] no money%' AS shown, last_failure_error_code, \
+         last_failure_related_command_index, last_failure_related_command_name, last_failure_related_command_type \
+         FROM sys_invocation WHERE id = '{id}'"
+    );
+    stage.query(&sql).await;
+    stage.ask(&Request::admin(Method::PATCH, &format!("/invocations/{id}/kill"))).await;
+}
+
+pub async fn suspensions_at_each_wait(stage: &Stage) {
+    let path = "/services/Patience";
+    let body = json!({ "inactivity_timeout": "0s" });
+    stage.ask(&Request::admin(Method::PATCH, path).json(body)).await;
+    stage.call("/Patience/attempts", json!("attempts")).await;
+}
+
+pub async fn registration_stays(stage: &Stage) {
+    let of = |answer: Answer| {
+        let all = answer.json()["deployments"].clone();
+        let all = all.as_array().expect("a list").clone();
+        all.into_iter().map(|one| one["created_at"].clone()).collect::<Vec<_>>()
+    };
+    let list = Request::admin(Method::GET, "/deployments");
+    let before = of(stage.ask(&list).await);
+    let body = json!({ "abort_timeout": "2m" });
+    stage.ask(&Request::admin(Method::PATCH, "/services/Held").json(body)).await;
+    let after = of(stage.ask(&list).await);
+    stage.remark(if before == after { "registered when it was" } else { "registered anew" });
+}
