@@ -153,6 +153,15 @@ macro_rules! gated_reads {
                     self.behind().read().object_state(object, names).await
                 }
 
+                async fn object_whole(
+                    &self,
+                    object: &ObjectId,
+                    bytes_max: u64,
+                ) -> Result<Option<BTreeMap<Text, Payload>>, StoreError> {
+                    self.pass().await?;
+                    self.behind().read().object_whole(object, bytes_max).await
+                }
+
                 async fn object_names(
                     &self,
                     object: &ObjectId,
@@ -365,6 +374,11 @@ macro_rules! gated_reads {
                 async fn component(&self, digest: Digest) -> Result<Option<Arc<[u8]>>, StoreError> {
                     self.pass().await?;
                     self.behind().modules().component(digest).await
+                }
+
+                async fn named(&self, alias: &str) -> Result<Option<Digest>, StoreError> {
+                    self.pass().await?;
+                    self.behind().modules().named(alias).await
                 }
 
                 async fn list(&self) -> Result<Vec<ModuleRow>, StoreError> {

@@ -43,6 +43,9 @@ pub trait Modules: Send + Sync {
     /// The component with this digest.
     async fn component(&self, digest: Digest) -> Result<Option<Arc<[u8]>>, StoreError>;
 
+    /// The module for which an alias stands.
+    async fn named(&self, alias: &str) -> Result<Option<Digest>, StoreError>;
+
     /// Every module with its aliases.
     async fn list(&self) -> Result<Vec<ModuleRow>, StoreError>;
 

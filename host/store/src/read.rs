@@ -72,6 +72,13 @@ pub trait Read: Send + Sync {
         names: &[Text],
     ) -> Result<BTreeMap<Text, Payload>, StoreError>;
 
+    /// All state of an object as it is at one instant; `None` if its names and values have more than `bytes_max` bytes.
+    async fn object_whole(
+        &self,
+        object: &ObjectId,
+        bytes_max: u64,
+    ) -> Result<Option<BTreeMap<Text, Payload>>, StoreError>;
+
     /// The names in an object's state, in their order, and how large their values are.
     async fn object_names(&self, object: &ObjectId) -> Result<Vec<StateSize>, StoreError>;
 

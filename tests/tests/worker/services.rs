@@ -16,7 +16,14 @@ use segno_core::{
     time::Millis,
     value::Text,
 };
-use segno_restate::{immutable::NotificationId, wire::Failure};
+use segno_restate::{
+    immutable::NotificationId,
+    mutable::{
+        AttachInvocation, CancelInvocation, CancelTarget, GetCallInvocationId, InvocationTarget,
+        OneWayCall,
+    },
+    wire::Failure,
+};
 use serde_json::{Value as Json, json};
 use tests::world::{
     Fault, Faults, Plan, World,
@@ -40,7 +47,8 @@ fn manifest(version: u32) -> Json {
                 "handlers": [
                     handler("place"), handler("wait"), handler("fail"), handler("send"),
                     handler("unknown"), handler("cancels"), handler("echo"), handler("runs"),
-                    handler("scopes"), handler("limits"),
+                    handler("scopes"), handler("limits"), handler("lost"), handler("entries"),
+                    handler("undone"), handler("all"), handler("nap"),
                     handler("races"), handler("naps"), handler("works"), handler("holds"),
                     handler("empty"),
                 ],
@@ -155,6 +163,42 @@ fn deployment() -> TestDeployment {
                 _ => ("a/b", None),
             };
             ctx.call_within((scope, limit_key), "Order/echo", &json!(1)).await
+        })
+        .with("Order/lost", async |ctx: HandlerContext| {
+            ctx.send("wasm://nowhere/order", &json!(1)).await;
+            Ok(json!("sent"))
+        })
+        .with("Order/entries", async |ctx: HandlerContext| {
+            let call_entry_index = ctx
+                .enter(OneWayCall {
+                    service_name: "Order".to_owned(),
+                    handler_name: "echo".to_owned(),
+                    parameter: "\"ada\"".into(),
+                    ..OneWayCall::default()
+                })
+                .await;
+            let id = GetCallInvocationId { call_entry_index, ..GetCallInvocationId::default() };
+            let id = ctx.enter(id).await;
+            let id = ctx.value_text(NotificationId::Completion(id)).await;
+            let target = Some(InvocationTarget::CallEntryIndex(call_entry_index));
+            let attached =
+                ctx.enter(AttachInvocation { target, ..AttachInvocation::default() }).await;
+            let attached = ctx.value(NotificationId::Completion(attached)).await?;
+            let target = Some(CancelTarget::CallEntryIndex(call_entry_index));
+            ctx.enter(CancelInvocation { target, ..CancelInvocation::default() }).await;
+            Ok(json!([id, attached]))
+        })
+        .with("Order/undone", async |ctx: HandlerContext| {
+            ctx.run_never_done("first").await;
+            Ok(json!(format!("{:?}", ctx.run_never_done("second").await)))
+        })
+        .with("Order/nap", async |ctx: HandlerContext| {
+            ctx.sleep_until(ctx.input().as_u64().unwrap_or_default()).await;
+            Ok(ctx.input())
+        })
+        .with("Order/all", async |ctx: HandlerContext| {
+            let naps: Vec<Json> = (1..=5).map(|hour| json!(hour * 3_600_000)).collect();
+            Ok(json!(ctx.call_all("Order/nap", &naps).await))
         })
         .with("Order/cancels", async |ctx: HandlerContext| {
             let waited = ctx.told(NotificationId::NamedSignal("go".to_owned())).await;
@@ -550,6 +594,57 @@ async fn what_is_no_scope_and_every_limit_key_is_refused_by_name() {
         let journal = world.history(input).await;
         assert!(!journal.iter().any(|body| matches!(body, RecordBody::Command { .. })));
     }
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_one_way_call_that_is_refused_is_not_told_as_begun() {
+    for version in [3, 5, 7] {
+        let deployment = Arc::new(deployment());
+        let mut world = world(&deployment, version, Faults::default()).await;
+        world.start("it", "restate://Order/lost", &json!(null)).await;
+        world.stands("it", TaskStatus::Halted).await;
+        let note = world.task("it").await.note.expect("it says why").message;
+        assert!(note.contains("is refused") && note.contains("nowhere"), "{version}: {note}");
+    }
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn later_entries_name_a_one_way_call_by_its_place() {
+    for whole_requests in [false, true] {
+        let deployment = Arc::new(deployment().whole(whole_requests));
+        let mut world = world(&deployment, 3, Faults::default()).await;
+        world.start("it", "restate://Order/entries", &json!(null)).await;
+        let id = callee(&PromiseId::from("it"), CommandIndex(0));
+        let (verdict, value) = world.outcome("it").await;
+        assert_eq!((verdict, value), (Verdict::Resolved, json!([id.as_str(), "ada"])));
+    }
+}
+
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn attempts_that_do_not_get_on_are_counted_and_who_is_asked_to_stop_ends() {
+    let deployment = Arc::new(deployment().whole(true));
+    let mut world = world(&deployment, 5, Faults::default()).await;
+    world.start("it", "restate://Order/undone", &json!(null)).await;
+    world.stands("it", TaskStatus::Halted).await;
+    let note = world.task("it").await.note.expect("it says why").message;
+    assert!(note.contains("3 attempts failed") && note.contains("asked for nothing"), "{note}");
+    assert!(deployment.attempts() <= 6, "{} attempts", deployment.attempts());
+    world.start("stopped", "restate://Order/undone", &json!(null)).await;
+    world.pass(Millis(100)).await;
+    world.client(Command::Cancel { invocation: PromiseId::from("stopped") }).await;
+    assert_eq!(world.outcome("stopped").await.0, Verdict::Canceled);
+}
+
+/// In one answer each the naps of an hour to five come; the deployment is asked once more, when all came.
+#[tokio::test(flavor = "current_thread", start_paused = true)]
+async fn a_wait_for_all_costs_one_attempt() {
+    let deployment = Arc::new(deployment().whole(true));
+    let mut world = world(&deployment, 7, Faults::default()).await;
+    world.start("it", "restate://Order/all", &json!(null)).await;
+    let naps: Vec<Json> = (1..=5).map(|hour| json!(hour * 3_600_000)).collect();
+    assert_eq!(world.outcome("it").await, (Verdict::Resolved, json!(naps)));
+    // Two of `it`, and two of each nap.
+    assert!(deployment.attempts() <= 13, "{} attempts", deployment.attempts());
 }
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]

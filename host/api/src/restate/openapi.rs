@@ -77,13 +77,16 @@ fn item(service: &Service, handler: &Handler, waits: bool) -> Json {
     if kind(service, handler) == HandlerKind::Run {
         operation["summary"] = "Runs once a key".into();
     }
-    if let Some(input) = &handler.input {
-        let takes = input.content_type.as_deref().unwrap_or(JSON);
-        operation["requestBody"] = json!({
-            "required": input.required.unwrap_or_default(),
-            "content": content(takes, input.json_schema.clone().unwrap_or_else(any)),
-        });
-    }
+    operation["requestBody"] = match &handler.input {
+        Some(input) => {
+            let takes = input.content_type.as_deref().unwrap_or(JSON);
+            json!({
+                "required": input.required.unwrap_or_default(),
+                "content": content(takes, input.json_schema.clone().unwrap_or_else(any)),
+            })
+        }
+        None => json!({ "required": false, "content": content("*/*", any()) }),
+    };
     json!({ "post": operation })
 }
 

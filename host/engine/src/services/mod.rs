@@ -24,7 +24,7 @@ use std::{
 };
 
 use segno_core::{
-    address::service_of_alias,
+    address::{service_alias, service_of_alias},
     id::Digest,
     time::{Millis, Timestamp},
 };
@@ -64,6 +64,8 @@ pub struct Services {
     connector: OnceLock<Arc<dyn Connector>>,
     deployments: Mutex<BTreeMap<Digest, Arc<Deployment>>>,
     names: Mutex<Option<(Timestamp, Arc<Names>)>>,
+    /// When it was looked up which deployment has a service.
+    found: Mutex<BTreeMap<String, (Timestamp, Digest)>>,
     silent: OnceLock<Keep>,
     pauses: Arc<Pauses>,
 }
@@ -107,6 +109,7 @@ impl Services {
             connector: OnceLock::new(),
             deployments: Mutex::default(),
             names: Mutex::default(),
+            found: Mutex::default(),
             silent: OnceLock::new(),
             pauses: Arc::default(),
         }
@@ -160,13 +163,19 @@ impl Services {
         &self,
         service: &str,
     ) -> Result<(Digest, Arc<Deployment>), UnknownHandler> {
-        let names = match self.known_names() {
-            Some(names) if names.contains_key(service) => names,
-            _ => self.read_names().await?,
+        let now = self.env.clock.now();
+        let known = lock(&self.found).get(service).copied();
+        let digest = match known.filter(|(at, _)| now < *at + FRESH) {
+            Some((_, digest)) => digest,
+            // One that is not there costs the look at its own name.
+            None => {
+                let found = self.store.modules().named(&service_alias(service)).await?;
+                let digest = found.ok_or_else(|| UnknownHandler::Service(service.to_owned()))?;
+                lock(&self.found).insert(service.to_owned(), (now, digest));
+                digest
+            }
         };
-        let digest =
-            names.get(service).ok_or_else(|| UnknownHandler::Service(service.to_owned()))?;
-        Ok((*digest, self.deployment(*digest).await?))
+        Ok((digest, self.deployment(digest).await?))
     }
 
     /// The services that are registered, by name.
@@ -200,7 +209,7 @@ impl Services {
 
     /// The handler that is the run of a workflow.
     pub fn run_handler(&self, workflow: &str) -> String {
-        let digest = self.known_names().and_then(|names| names.get(workflow).copied());
+        let digest = lock(&self.found).get(workflow).map(|(_, digest)| *digest);
         let deployment = digest.and_then(|digest| lock(&self.deployments).get(&digest).cloned());
         let run = deployment.and_then(|deployment| deployment.run_of(workflow));
         run.unwrap_or_else(|| "run".to_owned())
@@ -209,6 +218,7 @@ impl Services {
     /// Forgets which deployment has which service: one was registered.
     pub fn forget(&self) {
         *lock(&self.names) = None;
+        lock(&self.found).clear();
     }
 
     fn known_names(&self) -> Option<Arc<Names>> {

@@ -329,7 +329,7 @@ impl ActivityHost for Attempt {
 }
 
 /// The outcome of an activity that was asked to stop and did not succeed: it is not tried again.
-fn cancelled() -> Outcome {
+pub fn cancelled() -> Outcome {
     Outcome::Failure(Failure { code: code::CANCELLED, message: "cancelled".into(), details: None })
 }
 

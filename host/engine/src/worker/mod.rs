@@ -57,8 +57,8 @@ pub use trap_report::{TrapLine, TrapReport};
 
 use self::{
     claims::Claims, context::WorkerContext, graph_run::RunCache, heartbeat::RenewAtOnce,
-    put_off::PutOff, run_limiter::RunLimiter, start::SpeculativeStart, task_versions::TaskVersions,
-    warm::WarmCache,
+    put_off::PutOff, run_limiter::RunLimiter, service_run::Waits, start::SpeculativeStart,
+    task_versions::TaskVersions, warm::WarmCache,
 };
 use crate::{
     host::Host,
@@ -135,6 +135,7 @@ impl Worker {
             holder,
             claims: Claims::default(),
             warm: WarmCache::new(settings.warm),
+            waits: Waits::default(),
             runs: RunCache::new(settings.warm.bytes / 4),
             draining: CancellationToken::new(),
             lease_ttl: Arc::new(AdaptiveLeaseTtl::new(LeasePolicy::of(host.config.ttl))),

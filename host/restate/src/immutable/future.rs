@@ -123,6 +123,13 @@ impl Future {
         self.progress(&known, &mut undecided) != Progress::Pending || undecided
     }
 
+    /// Whether the first part that comes is enough, wherever it stands in the tree.
+    pub fn is_race(&self) -> bool {
+        let combinator = Combinator::try_from(self.combinator).unwrap_or(Combinator::Unknown);
+        matches!(combinator, Combinator::Unknown | Combinator::FirstCompleted)
+            && self.nested.iter().all(Self::is_race)
+    }
+
     fn own_leaves(&self) -> impl Iterator<Item = NotificationId> {
         let completions = self.completions.iter().map(|id| NotificationId::Completion(*id));
         let signals = self.signals.iter().map(|index| NotificationId::Signal(*index));

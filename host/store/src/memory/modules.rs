@@ -31,6 +31,12 @@ impl Modules for MemoryStore {
         Ok(self.kept().modules.get(&digest).map(|module| module.component.clone()))
     }
 
+    async fn named(&self, alias: &str) -> Result<Option<Digest>, StoreError> {
+        let kept = self.kept();
+        let mut aliases = kept.model.aliases();
+        Ok(aliases.find(|(known, _)| known.as_str() == alias).map(|(_, digest)| *digest))
+    }
+
     async fn list(&self) -> Result<Vec<ModuleRow>, StoreError> {
         let kept = self.kept();
         let rows = kept.modules.iter().map(|(digest, module)| {

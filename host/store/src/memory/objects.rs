@@ -15,6 +15,17 @@ pub(super) fn state(kept: &Kept, object: &ObjectId, names: &[Text]) -> BTreeMap<
     state.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
+pub(super) fn whole(
+    kept: &Kept,
+    object: &ObjectId,
+    bytes_max: u64,
+) -> Option<BTreeMap<Text, Payload>> {
+    let state = kept.model.state_of(object);
+    let state: BTreeMap<_, _> = state.map(|(name, value)| (name.clone(), value.clone())).collect();
+    let bytes = state.iter().map(|(name, value)| name.len() + value.as_bytes().len());
+    (bytes.sum::<usize>() as u64 <= bytes_max).then_some(state)
+}
+
 pub(super) fn sizes(kept: &Kept, object: &ObjectId) -> Vec<StateSize> {
     let size = |(name, value): (&Text, &Payload)| StateSize {
         name: name.clone(),

@@ -118,6 +118,14 @@ impl Read for MemoryStore {
         Ok(objects::state(&self.kept(), object, names))
     }
 
+    async fn object_whole(
+        &self,
+        object: &ObjectId,
+        bytes_max: u64,
+    ) -> Result<Option<BTreeMap<Text, Payload>>, StoreError> {
+        Ok(objects::whole(&self.kept(), object, bytes_max))
+    }
+
     async fn object_names(&self, object: &ObjectId) -> Result<Vec<StateSize>, StoreError> {
         Ok(objects::sizes(&self.kept(), object))
     }

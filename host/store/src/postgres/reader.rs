@@ -88,6 +88,10 @@ impl Modules for Reader {
         self.component(digest).await
     }
 
+    async fn named(&self, alias: &str) -> Result<Option<Digest>, StoreError> {
+        self.module_named(alias).await
+    }
+
     async fn list(&self) -> Result<Vec<ModuleRow>, StoreError> {
         self.modules().await
     }

@@ -279,6 +279,10 @@ impl Modules for SqliteStore {
         self.reader.component(digest).await
     }
 
+    async fn named(&self, alias: &str) -> Result<Option<Digest>, StoreError> {
+        self.reader.module_named(alias).await
+    }
+
     async fn list(&self) -> Result<Vec<ModuleRow>, StoreError> {
         self.reader.modules().await
     }

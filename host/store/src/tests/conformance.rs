@@ -301,6 +301,14 @@ async fn reads(store: &dyn Store, clock: &Arc<HandClock>, seen: &Snapshot) -> Ve
         answers.push(format!("{state:?}"));
         let names = store.read().object_names(object).await.expect("names");
         answers.push(format!("{names:?}"));
+        for bytes_max in [0, u64::MAX] {
+            let whole = store.read().object_whole(object, bytes_max).await.expect("state");
+            answers.push(format!("{whole:?}"));
+        }
+    }
+    let unknown = Text::from("nobody");
+    for alias in seen.aliases.keys().chain([&unknown]) {
+        answers.push(format!("{:?}", store.modules().named(alias).await.expect("a module")));
     }
     let after = Some(ObjectId::from("shop/Cart@ada"));
     for filter in [

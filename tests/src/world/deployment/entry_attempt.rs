@@ -325,6 +325,13 @@ fn request(entry: &Entry) -> Entry {
         Entry::GetPromise(it) => GetPromise { result: None, ..it }.into(),
         Entry::CompletePromise(it) => CompletePromise { result: None, ..it }.into(),
         Entry::Run(it) => Run { result: None, ..it }.into(),
+        Entry::GetCallInvocationId(it) => {
+            mutable::GetCallInvocationId { result: None, ..it }.into()
+        }
+        Entry::AttachInvocation(it) => mutable::AttachInvocation { result: None, ..it }.into(),
+        Entry::GetInvocationOutput(it) => {
+            mutable::GetInvocationOutput { result: None, ..it }.into()
+        }
         other => other,
     }
 }

@@ -11,6 +11,7 @@ use segno_core::time::Millis;
 use segno_restate::{
     deployment::StateRead,
     immutable::{CANCEL_SIGNAL, Call, ErrorMessage, NotificationId, NotificationResult},
+    mutable::Entry,
     wire::{Failure, Outcome},
 };
 use serde_json::Value as Json;
@@ -113,6 +114,38 @@ impl HandlerContext {
         self.value(told).await
     }
 
+    /// Writes an entry of V1 to V3; its place.
+    pub async fn enter(&self, entry: impl Into<Entry>) -> u32 {
+        let entry = entry.into();
+        self.issue(|attempt| attempt.enter(entry)).await
+    }
+
+    /// Calls a handler several times, and waits for all results as one.
+    pub async fn call_all(&self, target: &str, inputs: &[Json]) -> Vec<Json> {
+        let mut all = Vec::new();
+        for input in inputs {
+            all.push(self.issue(|attempt| attempt.call(parts(target), bytes(input))).await);
+        }
+        std::future::poll_fn(|_| {
+            let mut shared = lock(&self.shared);
+            let missing = all.iter().filter(|id| !shared.results.contains_key(*id)).cloned();
+            shared.all = missing.collect();
+            if shared.all.is_empty() { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
+        let mut values = Vec::new();
+        for id in all {
+            values.push(self.value(id).await.unwrap_or_default());
+        }
+        values
+    }
+
+    /// Asks for a run, and never does it.
+    pub async fn run_never_done(&self, name: &str) -> NotificationResult {
+        let told = self.issue(|attempt| attempt.run_undone(name)).await;
+        self.told(told).await
+    }
+
     /// Calls a handler, and lets it go.
     pub async fn send(&self, target: &str, input: &Json) {
         let begun = self.issue(|attempt| attempt.send(parts(target), bytes(input))).await;
@@ -159,6 +192,14 @@ impl HandlerContext {
     /// Completes an awakeable.
     pub async fn complete_awakeable(&self, id: &str, value: &Json) {
         self.issue(|attempt| attempt.complete_awakeable(id, bytes(value))).await;
+    }
+
+    /// Waits for something, and reads its value as text.
+    pub async fn value_text(&self, id: NotificationId) -> String {
+        match self.told(id).await {
+            NotificationResult::Value(value) => String::from_utf8_lossy(&value).into_owned(),
+            other => format!("{other:?}"),
+        }
     }
 
     /// Waits for something, and reads its value.

@@ -33,6 +33,8 @@ pub struct Shared {
     pub attempt: Side,
     pub results: HashMap<NotificationId, NotificationResult>,
     pub waits: BTreeSet<NotificationId>,
+    /// What is waited for as a whole.
+    pub all: BTreeSet<NotificationId>,
     /// A run that takes a while: nothing suspends meanwhile.
     pub begun: Option<SlowRun>,
 }
@@ -79,7 +81,8 @@ impl Serving {
     ) -> Self {
         let attempt = Side::new(version);
         let (results, waits) = (HashMap::new(), BTreeSet::new());
-        let shared = Shared { attempt, results, waits, begun: None };
+        let all = BTreeSet::new();
+        let shared = Shared { attempt, results, waits, all, begun: None };
         let mut serving = Self {
             deployment,
             version,
@@ -253,8 +256,8 @@ impl Serving {
                     shared.results.insert(id, result);
                 }
                 Ok(None) if shared.attempt.input_ended() && self.slow.is_none() => {
-                    let waits = shared.waits.clone();
-                    let suspended = shared.attempt.suspend(&waits);
+                    let (waits, all) = (shared.waits.clone(), shared.all.clone());
+                    let suspended = shared.attempt.suspend(&waits, &all);
                     report(&mut shared.attempt, suspended);
                 }
                 Ok(None) => {

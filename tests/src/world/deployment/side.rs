@@ -116,13 +116,20 @@ impl Side {
         }
     }
 
-    /// Ends the attempt with a wait for one of these, or for the wish that the invocation stops.
-    pub fn suspend(&mut self, waits: &BTreeSet<NotificationId>) -> Asked<()> {
+    /// Ends the attempt with a wait for one of these, or for all of `all`, or for the wish that the invocation stops.
+    pub fn suspend(
+        &mut self,
+        waits: &BTreeSet<NotificationId>,
+        all: &BTreeSet<NotificationId>,
+    ) -> Asked<()> {
         match self {
             Self::Commands(attempt) => {
                 let mut wait = Wait::of(Combinator::FirstCompleted);
                 waits.clone().into_iter().for_each(|id| wait.push(id));
                 wait.push(NotificationId::Signal(CANCEL_SIGNAL));
+                if !all.is_empty() {
+                    wait.nested.push(Wait::all_of(all.clone()));
+                }
                 attempt.suspend(wait).map_err(|error| error.to_message())
             }
             Self::Entries(attempt) => {
@@ -188,6 +195,13 @@ impl Side {
         }
     }
 
+    /// A run that is asked for and never done.
+    pub fn run_undone(&mut self, name: &str) -> Asked<NotificationId> {
+        let Self::Commands(attempt) = self else { panic!("it is one of entries") };
+        let run = attempt.run(name).map_err(|error| error.to_message())?;
+        Ok(NotificationId::Completion(run.completion_id))
+    }
+
     /// A sleep.
     pub fn sleep(&mut self, wake_up_at_ms: u64) -> Asked<NotificationId> {
         let completion = match self {
@@ -206,6 +220,12 @@ impl Side {
         let Self::Commands(attempt) = self else { panic!("it is one of entries") };
         let asked = attempt.call(call).map_err(|error| error.to_message())?;
         Ok(NotificationId::Completion(asked.result))
+    }
+
+    /// An entry of V1 to V3; its place.
+    pub fn enter(&mut self, entry: mutable::Entry) -> Asked<u32> {
+        let Self::Entries(attempt) = self else { panic!("it is one of commands") };
+        attempt.ask(entry)
     }
 
     /// A call of this service, key and handler.

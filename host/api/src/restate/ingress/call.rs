@@ -105,7 +105,9 @@ async fn begin(
     let entry = api.let_in(&parts.extensions).await?;
     let setting = "the limit of requests to services";
     let (bytes, room) = api.read(&parts.headers, body, Some(entry), LIMIT, setting).await?;
-    target.takes.check(&parts.headers, bytes.is_empty())?;
+    if let Some(takes) = &target.takes {
+        takes.check(&parts.headers, bytes.is_empty())?;
+    }
     check_json(&parts.headers, &bytes)?;
     let idempotency = idempotency_key(&parts.headers)?;
     let id = match idempotency {

@@ -10,6 +10,9 @@ use segno_engine::services::{
 use super::super::error::IngressError;
 use crate::Api;
 
+/// The content type of what a handler gives whose manifest does not say.
+const JSON: &str = "application/json";
+
 /// A handler that is there.
 pub struct Target<'a> {
     /// The names and the key.
@@ -18,8 +21,8 @@ pub struct Target<'a> {
     pub deployment: Digest,
     /// What a caller has to know of it.
     pub facts: HandlerFacts,
-    /// What bodies it takes.
-    pub takes: Takes,
+    /// What bodies it takes; none: any, as its manifest does not say.
+    pub takes: Option<Takes>,
     /// The content type of what it gives, as far as it says so, and whether nothing has one too.
     pub gives: Option<(String, bool)>,
 }
@@ -50,15 +53,16 @@ impl<'a> Target<'a> {
         let (digest, deployment) = api.host.services.of_service(called.service).await?;
         let facts = deployment.called(&called)?;
         let known = deployment.handler(called.service, called.handler);
-        let input = known.and_then(|(_, handler)| handler.input.clone()).unwrap_or_default();
-        let takes = Takes {
+        let takes = known.and_then(|(_, handler)| handler.input.clone()).map(|input| Takes {
             content_type: input.content_type,
             required: input.required.unwrap_or_default(),
-        };
-        let output = known.and_then(|(_, handler)| {
-            let output = handler.output.as_ref()?;
-            let kind = output.content_type.clone()?;
-            Some((kind, output.set_content_type_if_empty.unwrap_or_default()))
+        });
+        let output = known.and_then(|(_, handler)| match &handler.output {
+            Some(output) => {
+                let kind = output.content_type.clone()?;
+                Some((kind, output.set_content_type_if_empty.unwrap_or_default()))
+            }
+            None => Some((JSON.to_owned(), false)),
         });
         Ok(Self { called, deployment: digest, facts, takes, gives: output })
     }

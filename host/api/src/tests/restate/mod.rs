@@ -81,6 +81,10 @@ impl Connector for Fixed {
         if !is("small") {
             services.extend(others);
         }
+        if is("bare") {
+            let handlers = [json!({ "name": "echo" })];
+            services.push(json!({ "name": "Bare", "ty": "SERVICE", "handlers": handlers }));
+        }
         if is("many") {
             let handlers = (0..5_001).map(|n| json!({ "name": format!("h{n}") }));
             let handlers: Vec<_> = handlers.collect();

@@ -99,3 +99,18 @@ async fn what_is_no_scope_and_every_limit_key_is_refused_by_name() {
     }
     assert_eq!(services.rows("SELECT id FROM sys_invocation").await, json!([]));
 }
+
+#[tokio::test]
+async fn a_handler_whose_manifest_does_not_say_takes_any_body() {
+    let services = Services::new().await;
+    services.register("http://localhost:9080/bare").await;
+    for (headers, body) in [
+        (&[("content-type", "text/plain")][..], Some(json!("Mary"))),
+        (&[("content-type", "application/json")], Some(json!("Mary"))),
+        (&[], Some(json!("Mary"))),
+        (&[], None),
+    ] {
+        let asked = ask_with(&services.ingress, "POST", "/Bare/echo/send", headers, body).await;
+        assert_eq!(asked.0, StatusCode::ACCEPTED, "{headers:?}: {}", asked.1);
+    }
+}

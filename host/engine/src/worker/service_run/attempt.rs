@@ -21,6 +21,7 @@ use super::{
     machine::{Machine, Step},
     record::{Site, Then},
     state,
+    waiting::Waiting,
     wish::Wish,
 };
 use crate::{
@@ -65,6 +66,8 @@ struct Live {
     /// Commands to acknowledge when they are committed.
     acknowledge: Vec<u32>,
     half_closed: bool,
+    /// The number of frames with which it began.
+    opened_with: usize,
     /// Completes when the deployment was quiet for too long.
     quiet: BoxFuture<()>,
 }
@@ -78,6 +81,12 @@ impl ServiceRun {
         }
         self.begin_again().await?;
         self.fence().await?;
+        // What came is not all that it waits for: another attempt would only say so.
+        if let Some(waiting) = self.waiting.take()
+            && !waiting.is_over(&self.journal)
+        {
+            return self.suspend(waiting).await;
+        }
         self.worker.begin_attempt(&self.active, self.handler.retry.is_bounded()).await?;
         let mut live = self.open().await?;
         loop {
@@ -189,6 +198,7 @@ impl ServiceRun {
             then: Vec::new(),
             tell: Vec::new(),
             acknowledge: Vec::new(),
+            opened_with: self.journal.frames().count(),
             quiet: Box::pin(std::future::pending()),
         };
         if live.half_closed {
@@ -255,9 +265,13 @@ impl ServiceRun {
                     let bytes = live.machine.answer(read, value)?;
                     live.send(bytes).await?;
                 }
-                Step::Suspended { awaits, ready } => {
+                Step::Suspended { awaiting, ready } => {
                     self.committed(live).await?;
-                    return self.suspend(&awaits, ready).await.map(Some);
+                    if ready {
+                        return Ok(Some(AttemptEnd::Again));
+                    }
+                    let waiting = Waiting::new(awaiting, live.opened_with);
+                    return self.suspend(waiting).await.map(Some);
                 }
                 Step::Failed(error) => {
                     self.committed(live).await?;
@@ -279,6 +293,10 @@ impl ServiceRun {
     }
 
     async fn append(&mut self, live: &mut Live, wish: Wish, frame: Bytes) -> Result<(), Stopped> {
+        // Whom a one-way call begins is known when it is committed.
+        if wish.named_call().is_some_and(|place| self.journal.callee(place).is_none()) {
+            self.committed(live).await?;
+        }
         let index = self.journal.next_index();
         let callee = |place| self.journal.callee(place).cloned();
         let recorded = self.site().record(&wish, index, callee).await;
@@ -356,20 +374,16 @@ impl ServiceRun {
     }
 
     /// Leaves the wait to the store; another attempt follows at once if it is over.
-    async fn suspend(
-        &mut self,
-        leaves: &BTreeSet<NotificationId>,
-        ready: bool,
-    ) -> Result<AttemptEnd, Stopped> {
+    async fn suspend(&mut self, waiting: Waiting) -> Result<AttemptEnd, Stopped> {
         // What is to be paused is not left to the store: no attempt follows.
-        if ready || self.pause.is_asked() {
+        if self.pause.is_asked() {
             return Ok(AttemptEnd::Again);
         }
         let next_signal = self.id.signal(self.journal.signals());
         let mut awaits = BTreeSet::new();
-        for leaf in leaves {
+        for leaf in waiting.leaves() {
             match leaf {
-                NotificationId::Completion(id) => match self.journal.open_as(*id) {
+                NotificationId::Completion(id) => match self.journal.open_as(id) {
                     Some((_, open)) => match &open.awaits {
                         Some(promise) => drop(awaits.insert(promise.clone())),
                         None if open.kind == NotificationKind::Signal => {
@@ -378,6 +392,8 @@ impl ServiceRun {
                         // A run without an outcome: only another attempt brings it.
                         None => return Ok(AttemptEnd::Again),
                     },
+                    // It was recorded, and the rest is waited for.
+                    None if waiting.is_tree() => {}
                     // It was recorded, and could not be told any more.
                     None => return Ok(AttemptEnd::Again),
                 },
@@ -395,8 +411,12 @@ impl ServiceRun {
         let (records, logs) = (Vec::new(), Vec::new());
         let suspend = Command::TaskSuspend { claim, records, logs, awaits };
         match self.worker.submit(vec![suspend]).await?.pop() {
-            Some(Reply::Suspended) => Ok(AttemptEnd::Over(ClaimEnd::Suspended)),
+            Some(Reply::Suspended) => {
+                self.worker.waits.keep(&self.id, waiting, self.journal.recorded());
+                Ok(AttemptEnd::Over(ClaimEnd::Suspended))
+            }
             Some(Reply::Ready { cancelled, .. }) => {
+                self.waiting = Some(waiting).filter(Waiting::is_tree);
                 if cancelled {
                     self.active.request_cancel();
                 }

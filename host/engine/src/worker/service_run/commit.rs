@@ -15,7 +15,7 @@ use segno_restate::{
     wire,
 };
 
-use super::{ServiceRun, Stopped, record::Then};
+use super::{AttemptFailure, ServiceRun, Stopped, record::Then};
 use crate::{
     metrics::ClaimEnd,
     services::{ids::Called, outcome},
@@ -37,6 +37,7 @@ impl ServiceRun {
     ) -> Result<Vec<Notification>, Stopped> {
         let outcomes = self.fence().await?;
         let mut told = Vec::new();
+        let mut refused = None;
         for (index, then) in then {
             if let Then::Awaits(id) = &then
                 && let Some(promise) = self.read(id).await?
@@ -45,12 +46,23 @@ impl ServiceRun {
                 continue;
             }
             let outcome = outcomes.iter().filter(|(of, _)| *of == index).map(|(_, done)| done);
+            // Nobody waits for its result, and its id cannot say that there is nobody: the attempt fails, and the next one
+            // begins it again.
+            if let (Then::Sent(id), Some(Err(refusal))) = (&then, outcome.clone().next())
+                && run_before(refusal).is_none()
+            {
+                refused.get_or_insert_with(|| not_sent(id, refusal));
+                continue;
+            }
             let result = self.result(index, then, outcome.cloned().collect()).await?;
             let now = self.worker.now();
             told.extend(result.and_then(|result| self.journal.complete(index, result, now)));
         }
         self.fence().await?;
-        Ok(told)
+        match refused {
+            Some(refused) => Err(refused.into()),
+            None => Ok(told),
+        }
     }
 
     /// What a command is told at once, if it is told anything.
@@ -97,7 +109,11 @@ impl ServiceRun {
                     Some(Err(refusal)) => Some(refused(refusal)),
                 }
             }
-            (Then::Sent(id), _) => Some(NotificationResult::InvocationId(id.to_string())),
+            (Then::Sent(id), _) => {
+                let refusal = outcomes.first().and_then(|done| done.as_ref().err());
+                let id = refusal.and_then(run_before).unwrap_or(&id);
+                Some(NotificationResult::InvocationId(id.to_string()))
+            }
             (Then::Answered(_) | Then::Nothing, _) => None,
         })
     }
@@ -229,6 +245,23 @@ fn failed(code: u32, message: impl Into<String>) -> NotificationResult {
 fn is_run(id: &PromiseId, target: &str) -> bool {
     let Ok(address) = Address::parse(target) else { return false };
     Called::of(&address).is_some_and(|called| called.key.is_some() && called.run() == *id)
+}
+
+/// The run of a key that was begun under another id.
+fn run_before(refusal: &Refusal) -> Option<&PromiseId> {
+    match refusal {
+        Refusal::Conflict(Conflict::RanAlready { run, .. }) => Some(run),
+        _ => None,
+    }
+}
+
+/// Why an attempt fails whose one-way call was refused.
+fn not_sent(id: &PromiseId, refusal: &Refusal) -> AttemptFailure {
+    let code = match refusal {
+        Refusal::Unprocessable(_) => code::NOT_FOUND,
+        _ => code::REFUSED,
+    };
+    AttemptFailure::new(code, format!("the one-way call that begins `{id}` is refused: {refusal}"))
 }
 
 fn refused(refusal: &Refusal) -> NotificationResult {

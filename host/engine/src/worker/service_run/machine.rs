@@ -1,11 +1,9 @@
 //! The machine of an attempt, of either family of the protocol.
 
-use std::collections::BTreeSet;
-
 use bytes::Bytes;
 use segno_restate::{
     Violation,
-    immutable::{Command, ErrorMessage, Notification, NotificationId, OutputResult},
+    immutable::{Command, ErrorMessage, Future, Notification, NotificationId, OutputResult},
     mutable::{Entry, EntryResult},
     runtime::{immutable, mutable},
     version::{Family, ProtocolVersion},
@@ -52,7 +50,7 @@ pub enum Step {
     /// The attempt is over: another begins when one of these comes.
     Suspended {
         /// What is waited for.
-        awaits: BTreeSet<NotificationId>,
+        awaiting: Future,
         /// Whether another begins at once.
         ready: bool,
     },
@@ -157,7 +155,7 @@ fn of_command(action: immutable::Action) -> Option<Step> {
             Step::ReadState { read: ephemeral_completion_id, key }
         }
         Action::Suspend(suspended) => {
-            Step::Suspended { awaits: suspended.awaiting.leaves(), ready: suspended.ready }
+            Step::Suspended { awaiting: suspended.awaiting, ready: suspended.ready }
         }
         Action::Failed(error) => Step::Failed(error),
         Action::Ended => Step::Ended,
@@ -180,7 +178,9 @@ fn of_entry(action: mutable::Action) -> Step {
             acknowledge: requires_ack.then_some(index),
         },
         Action::Suspend(suspended) => Step::Suspended {
-            awaits: suspended.indexes.into_iter().map(NotificationId::Completion).collect(),
+            awaiting: Future::first_of(
+                suspended.indexes.into_iter().map(NotificationId::Completion),
+            ),
             ready: suspended.ready,
         },
         Action::Failed(error) => Step::Failed(ErrorMessage {

@@ -12,6 +12,7 @@ mod prepare;
 mod record;
 mod restart;
 mod state;
+mod waiting;
 mod wish;
 
 use std::sync::Arc;
@@ -25,10 +26,11 @@ use segno_core::{
 use segno_guest::{Failure, Outcome};
 use segno_restate::immutable::{ErrorBehavior, ErrorMessage};
 
-use self::{attempt::AttemptEnd, journal::Journal, record::NotRecorded};
+use self::{attempt::AttemptEnd, journal::Journal, record::NotRecorded, waiting::Waiting};
 pub use self::{
     journal::Asked,
     restart::{NotRestarted, Prefix},
+    waiting::Waits,
 };
 use super::{
     activity,
@@ -61,6 +63,10 @@ struct ServiceRun {
     failed: u32,
     /// Whether the next signal may have been sent before it was watched.
     signal_unread: bool,
+    /// The length of the journal when the last attempt ended whose wait was over at once.
+    last_len: Option<u32>,
+    /// What the deployment waits for, since it was asked last.
+    waiting: Option<Waiting>,
 }
 
 /// Whom the invocation calls, and how.
@@ -155,7 +161,8 @@ impl ServiceRun {
             }
             match self.attempt().await? {
                 AttemptEnd::Over(end) => return Ok(end),
-                AttemptEnd::Again => {}
+                AttemptEnd::Again if self.pause.is_asked() => {}
+                AttemptEnd::Again => self.got_on()?,
             }
         }
     }
@@ -167,6 +174,23 @@ impl ServiceRun {
             Some(Reply::Done) => Ok(ClaimEnd::Released),
             _ => Err(ExecutionError::Lost.into()),
         }
+    }
+
+    /// An attempt whose wait is over at once has to get on: the one after it may only find what came meanwhile.
+    ///
+    /// # Errors
+    /// Nothing was recorded since the attempt before. Who is asked to stop, and does not, ends as cancelled.
+    fn got_on(&mut self) -> Result<(), Stopped> {
+        let len = self.journal.recorded();
+        if self.last_len.replace(len) != Some(len) {
+            return Ok(());
+        }
+        if self.journal.cancel_told() {
+            return Err(Stopped::Ended(activity::cancelled()));
+        }
+        let message = "the deployment suspended twice and asked for nothing between: it waits for what it was told, or for a \
+                       run that it alone can do";
+        Err(AttemptFailure::new(571, message).into())
     }
 
     /// What follows from a failed attempt.

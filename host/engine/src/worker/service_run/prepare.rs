@@ -73,7 +73,20 @@ impl ServiceRun {
         let watch = SettlementWatch::new(worker.host.notifier.clone());
         let pause = worker.host.services.pauses().begin(&id);
         let failed = task.attempt;
-        Ok(Self { worker, active, id, handler, journal, watch, pause, failed, signal_unread: true })
+        let waiting = worker.waits.take(&id, journal.recorded());
+        Ok(Self {
+            worker,
+            active,
+            id,
+            handler,
+            journal,
+            watch,
+            pause,
+            failed,
+            signal_unread: true,
+            last_len: None,
+            waiting,
+        })
     }
 
     /// Records what settled while no attempt was made, and watches the rest.

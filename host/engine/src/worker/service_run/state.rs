@@ -15,21 +15,13 @@ pub async fn all(
     store: &dyn Store,
     object: &ObjectId,
 ) -> Result<Option<Vec<StateEntry>>, StoreError> {
-    let sizes = store.read().object_names(object).await?;
-    let bytes: u64 = sizes.iter().map(|size| size.bytes + size.name.len() as u64).sum();
-    if bytes > MOST_BYTES {
-        return Ok(None);
-    }
-    let names: Vec<Text> = sizes.into_iter().map(|size| size.name).collect();
-    if names.is_empty() {
-        return Ok(Some(Vec::new()));
-    }
-    let values = store.read().object_state(object, &names).await?;
+    // One read: a shared handler is sent what was there at one instant, whoever writes meanwhile.
+    let whole = store.read().object_whole(object, MOST_BYTES).await?;
     let entry = |(name, value): (Text, segno_core::value::Payload)| StateEntry {
         key: state_names::key(&name),
         value: Bytes::copy_from_slice(value.as_bytes()),
     };
-    Ok(Some(values.into_iter().map(entry).collect()))
+    Ok(whole.map(|values| values.into_iter().map(entry).collect()))
 }
 
 /// The value of a name, as a read of it is told.

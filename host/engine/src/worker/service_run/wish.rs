@@ -168,6 +168,21 @@ impl Wish {
         }
     }
 
+    /// The place of the call that it names.
+    pub fn named_call(&self) -> Option<u32> {
+        match self {
+            Self::Cancel(CancelTarget::CallEntryIndex(place))
+            | Self::CallId(place, _)
+            | Self::OfCall(_, place) => Some(*place),
+            _ => None,
+        }
+    }
+
+    /// Whether it calls, and is told no more than whom it began.
+    pub fn is_one_way(&self) -> bool {
+        matches!(self, Self::Command(Command::OneWayCall(_)))
+    }
+
     /// Whether it calls, and is told the result.
     pub fn is_call(&self) -> bool {
         matches!(self, Self::Command(Command::Call(_)))

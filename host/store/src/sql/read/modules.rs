@@ -12,6 +12,10 @@ use crate::{
 
 const COMPONENT: Select = Select::common("SELECT component FROM modules WHERE digest = $1");
 
+const NAMED: Select = Select::common(
+    "SELECT digest FROM aliases JOIN modules ON modules.n = aliases.module WHERE name = $1",
+);
+
 const MODULES: Select = Select::differing(
     "
     SELECT digest, length(component), created_at, description,
@@ -56,6 +60,15 @@ pub(super) async fn component(
     found.map(|row| Ok(Arc::from(row.blob(0)?.unwrap_or_default()))).transpose()
 }
 
+/// The module for which an alias stands.
+pub(super) async fn named(
+    session: &mut impl Session,
+    alias: &str,
+) -> Result<Option<Digest>, Failure> {
+    let found = session.first(&NAMED, &[alias.into()]).await?;
+    found.map(|row| sql::digest_at(&row, 0)).transpose()
+}
+
 /// Every module with its aliases.
 pub(super) async fn modules(session: &mut impl Session) -> Result<Vec<ModuleRow>, Failure> {
     let found = session.all(&MODULES, &[]).await?;
@@ -83,4 +96,4 @@ pub(super) async fn unfinished(
 
 /// For the tests of plans.
 #[cfg(test)]
-pub(super) static STATEMENTS: &[Select] = &[COMPONENT, UNFINISHED];
+pub(super) static STATEMENTS: &[Select] = &[COMPONENT, NAMED, UNFINISHED];

@@ -10,7 +10,7 @@ use segno_core::{
 use super::{Built, Kind, Parameter, Select, Session, list::end_of_prefix};
 use crate::{
     ObjectFilter, ObjectRow, Page, StateSize, limits,
-    sql::{Failure, rows, table},
+    sql::{Failure, Fields as _, rows, table},
 };
 
 const STATE: Select = Select::differing(
@@ -19,6 +19,20 @@ const STATE: Select = Select::differing(
       JOIN object_state ON object_state.object = $1 AND object_state.name = wanted.value",
     "
     SELECT object, name, kind, value FROM object_state WHERE object = $1 AND name = ANY($2::text[])",
+);
+
+/// One row without a name if there is too much: all that is read is of one instant.
+const WHOLE: Select = Select::differing(
+    "
+    WITH of_object AS (SELECT object, name, kind, value FROM object_state WHERE object = $1),
+         small AS (SELECT coalesce(sum(length(CAST(name AS BLOB)) + length(value)), 0) <= $2 AS fits FROM of_object)
+    SELECT object, name, kind, value FROM small JOIN of_object ON fits
+     UNION ALL SELECT $1, NULL, NULL, NULL FROM small WHERE NOT fits",
+    "
+    WITH of_object AS (SELECT object, name, kind, value FROM object_state WHERE object = $1),
+         small AS (SELECT coalesce(sum(octet_length(name) + octet_length(value)), 0) <= $2 AS fits FROM of_object)
+    SELECT object, name, kind, value FROM small JOIN of_object ON fits
+     UNION ALL SELECT $1, NULL, NULL, NULL FROM small WHERE NOT fits",
 );
 
 const SIZES: Select = Select::differing(
@@ -50,6 +64,23 @@ pub(super) async fn state(
     let wanted = Parameter::Texts(names.iter().map(Text::as_str).collect());
     let found = session.all(&STATE, &[object.as_str().into(), wanted]).await?;
     found.iter().map(|row| table::state(row).map(|((_, name), value)| (name, value))).collect()
+}
+
+/// All state of an object, unless it is more than that.
+pub(super) async fn whole(
+    session: &mut impl Session,
+    object: &ObjectId,
+    bytes_max: u64,
+) -> Result<Option<BTreeMap<Text, Payload>>, Failure> {
+    let most = i64::try_from(bytes_max).unwrap_or(i64::MAX);
+    let found = session.all(&WHOLE, &[object.as_str().into(), most.into()]).await?;
+    if let [only] = found.as_slice()
+        && only.text(1)?.is_none()
+    {
+        return Ok(None);
+    }
+    let entry = |row| table::state(row).map(|((_, name), value)| (name, value));
+    found.iter().map(entry).collect::<Result<_, _>>().map(Some)
 }
 
 /// The names in an object's state, and how many bytes each value has.

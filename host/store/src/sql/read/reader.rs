@@ -71,6 +71,13 @@ impl<D: Dialect> Reader<D> {
         modules::component(&mut *connection, digest).await.map_err(failed::<D, _>(name))
     }
 
+    /// As [`crate::Modules::named`].
+    pub(crate) async fn module_named(&self, alias: &str) -> Result<Option<Digest>, StoreError> {
+        let name = "read the module of an alias";
+        let mut connection = self.connection(name).await?;
+        modules::named(&mut *connection, alias).await.map_err(failed::<D, _>(name))
+    }
+
     /// As [`crate::Modules::list`].
     pub(crate) async fn modules(&self) -> Result<Vec<ModuleRow>, StoreError> {
         let name = "read modules";
@@ -208,6 +215,17 @@ impl<D: Dialect> Read for Reader<D> {
         let name = "read the state of an object";
         let mut connection = self.connection(name).await?;
         objects::state(&mut *connection, object, names).await.map_err(failed::<D, _>(name))
+    }
+
+    async fn object_whole(
+        &self,
+        object: &ObjectId,
+        bytes_max: u64,
+    ) -> Result<Option<BTreeMap<Text, Payload>>, StoreError> {
+        let name = "read all state of an object";
+        let mut connection = self.connection(name).await?;
+        let read = objects::whole(&mut *connection, object, bytes_max).await;
+        read.map_err(failed::<D, _>(name))
     }
 
     async fn object_names(&self, object: &ObjectId) -> Result<Vec<StateSize>, StoreError> {

@@ -183,6 +183,7 @@ impl Journal {
                     let Some(open) = open else { continue };
                     let result = outcome::recorded(open.kind, result)
                         .ok_or_else(|| unreadable("has a result of another kind of command"))?;
+                    journal.note_callee(*index, &open, &result);
                     journal.tell(&Notification::completion(open.kind, open.completion, result));
                 }
                 RecordBody::Signal { name, payload } => {
@@ -262,6 +263,11 @@ impl Journal {
     /// The open command with this completion id.
     pub fn open_as(&self, completion: u32) -> Option<(CommandIndex, &Open)> {
         self.open().find(|(_, open)| open.completion == completion)
+    }
+
+    /// The number of its records.
+    pub fn recorded(&self) -> u32 {
+        self.len
     }
 
     /// Whether anything was recorded under this claim.

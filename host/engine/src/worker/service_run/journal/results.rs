@@ -1,14 +1,18 @@
 //! What a deployment is told: the results of its commands, as records and in its frames.
 
+use std::collections::BTreeMap;
+
 use segno_core::{
-    id::CommandIndex,
+    id::{CommandIndex, PromiseId},
     invocation::{Outcome, RecordBody, StepResult},
     time::Timestamp,
     value::Payload,
 };
 use segno_restate::{
     frame::Frame,
-    immutable::{Message, Notification, NotificationId, NotificationKind, NotificationResult},
+    immutable::{
+        Message, Notification, NotificationId, NotificationKind, NotificationResult, Settled,
+    },
     mutable,
     version::Family,
 };
@@ -29,6 +33,7 @@ impl Journal {
         now: Timestamp,
     ) -> Option<Notification> {
         let open = self.open.remove(&index)?;
+        self.note_callee(index, &open, &result);
         let stored = outcome::stored(&result);
         let is_own = open.awaits.as_ref() == Some(&self.id.command(index));
         let outcome = match is_own && is_long(&stored) {
@@ -38,6 +43,18 @@ impl Journal {
         self.record(RecordBody::Notified { index, outcome }, now);
         let notification = Notification::completion(open.kind, open.completion, result);
         self.tell(&notification).then_some(notification)
+    }
+
+    /// Keeps whom a one-way call began, which later commands may name by its place.
+    pub(super) fn note_callee(
+        &mut self,
+        index: CommandIndex,
+        open: &Open,
+        told: &NotificationResult,
+    ) {
+        if let (true, NotificationResult::InvocationId(id)) = (open.wish.is_one_way(), told) {
+            self.callees.insert(place(index), PromiseId::from(id.as_str()));
+        }
     }
 
     /// Records the answer that a deployment gave itself.
@@ -74,6 +91,26 @@ impl Journal {
             self.open.insert(index, open);
         }
         told
+    }
+
+    /// What came, and how: results of commands whenever they came, signals after this many frames.
+    pub fn came(&self, signals_after: usize) -> BTreeMap<NotificationId, Settled> {
+        let frames = self.frames.iter().enumerate();
+        let notifications = frames.filter_map(|(place, bytes)| {
+            let frame = Frame::from_bytes(bytes)?;
+            match Message::decode(&frame, self.version).ok()? {
+                Message::Notification(told) => Some((place, told)),
+                _ => None,
+            }
+        });
+        let came = notifications.filter(|(place, told)| {
+            *place >= signals_after || matches!(told.id, NotificationId::Completion(_))
+        });
+        came.map(|(_, told)| {
+            let settled = if told.is_failure() { Settled::Failed } else { Settled::Succeeded };
+            (told.id, settled)
+        })
+        .collect()
     }
 
     /// Puts what the deployment is told into its frames; answers whether there is anything to tell.
