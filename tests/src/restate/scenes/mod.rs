@@ -171,6 +171,7 @@ pub const PATIENCE: &[Scene] = scenes! {
         previews,
         failures_of_attempts,
         registration_stays,
+        columns_of_invocations,
         suspensions_at_each_wait,
     }
 };

@@ -127,3 +127,28 @@ pub async fn registration_stays(stage: &Stage) {
     let after = of(stage.ask(&list).await);
     stage.remark(if before == after { "registered when it was" } else { "registered anew" });
 }
+
+pub async fn columns_of_invocations(stage: &Stage) {
+    let of = async |id: &str| {
+        let sql = format!(
+            "SELECT target, status, completion_retention, journal_retention, running_at IS NOT NULL AS ran, \
+            pinned_service_protocol_version AS version, created_using_restate_version IS NOT NULL AS made_by, \
+            idempotency_key IS NOT NULL AS keyed FROM sys_invocation WHERE id = '{id}'"
+        );
+        stage.query(&sql).await;
+    };
+    stage.remark("with a key, and without");
+    for key in [Some("columns"), None] {
+        let request = Request::call("/Patience/noted/send", json!("columns"));
+        let request =
+            key.iter().fold(request, |request, key| request.header("idempotency-key", key));
+        let id = stage.ask(&request).await.field("invocationId");
+        stage.has_status(&id, "completed").await;
+        of(&id).await;
+    }
+    stage.remark("while it sleeps");
+    let id = sent(stage, "nap", json!(60_000)).await;
+    stage.has_status(&id, "suspended").await;
+    of(&id).await;
+    stage.ask(&Request::admin(Method::PATCH, &format!("/invocations/{id}/kill"))).await;
+}

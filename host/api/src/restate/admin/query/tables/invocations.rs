@@ -8,13 +8,20 @@ use std::{
 use segno_core::{
     command::Command,
     id::PromiseId,
+    invocation::{Record, RecordBody},
     promise::{Note, Promise, Task, TaskState},
     reply::Reply,
     tags,
-    time::Timestamp,
+    time::{Millis, Timestamp},
 };
-use segno_engine::services::{BY, FailedAttempt, IDEMPOTENCY, ids::Called};
-use segno_restate::{immutable::CommandKind, manifest::ServiceType};
+use segno_engine::{
+    recovery::retention::Keep,
+    services::{BY, Deployment, FailedAttempt, IDEMPOTENCY, ids::Called},
+};
+use segno_restate::{
+    immutable::CommandKind,
+    manifest::{Handler, Service, ServiceType},
+};
 use segno_store::InvocationFilter;
 
 use super::{
@@ -170,6 +177,17 @@ async fn offer(
     let Some(mut row) = row(api, stored, now).await? else { return Ok(()) };
     if table == Table::InvocationStatus {
         row.set("status", Value::Text(stands(status(stored, now)).to_owned()));
+    }
+    if stored.journal_len > 0
+        && (wanted.needs("running_at") || wanted.needs("pinned_service_protocol_version"))
+    {
+        let store = api.look().await?;
+        let first = store.read().journal(stored.promise.id(), 0, 1).await?;
+        drop(store);
+        if let [Record { at, body: RecordBody::Started { engine, .. }, .. }] = first.as_slice() {
+            row.set("running_at", Value::Time(*at));
+            row.set("pinned_service_protocol_version", Value::count(engine.class));
+        }
     }
     if let Value::Text(caller) = row.get("invoked_by_id")
         && wanted.needs("invoked_by_target")
@@ -381,6 +399,10 @@ async fn row(
                 ServiceType::Workflow => "workflow",
             });
             row.set("target_service_ty", Value::text(ty));
+            if let Some((service, handler)) = deployment.handler(called.service, called.handler) {
+                let has_key = spec.param.headers.contains_key(IDEMPOTENCY);
+                set_retention(&mut row, service, handler, has_key, api.host.services.silent());
+            }
         }
     }
     // Who calls with an idempotency key makes what belongs to nobody, and says so in a header.
@@ -412,6 +434,19 @@ async fn row(
         }
     }
     Ok(Some(row))
+}
+
+/// Says for how long the result and the journal are kept after the end.
+fn set_retention(row: &mut Row, service: &Service, handler: &Handler, has_key: bool, silent: Keep) {
+    let keep = |said: Option<Millis>| match said.map_or(silent, Keep::For) {
+        Keep::For(length) => Some(format!("PT{}S", length.0 / 1_000)),
+        // There is no word for ever.
+        Keep::Forever => None,
+    };
+    let keeps = Deployment::keeps(service, handler, has_key);
+    let (journal, result) = (keeps.last().copied(), keeps.first().filter(|_| keeps.len() > 1));
+    row.set("journal_retention", Value::text(journal.and_then(keep)));
+    row.set("completion_retention", Value::text(result.copied().and_then(keep)));
 }
 
 /// Says why the last attempt failed, or why no other is made.
