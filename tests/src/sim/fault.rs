@@ -226,6 +226,11 @@ pub enum Fault {
         /// Duration, in milliseconds.
         lasts: i64,
     },
+    /// A newer deployment is registered, which has the same services.
+    Upgrade {
+        /// The number of the older one.
+        deployment: usize,
+    },
     /// All messages have this risk; the level is a probability in thousandths, or milliseconds.
     Message {
         /// The risk.
@@ -258,12 +263,13 @@ impl Fault {
             Self::WorkerSilence { .. } => "worker without heartbeats",
             Self::Frame { how, .. } => how.kind(),
             Self::Absence { how, .. } => how.kind(),
+            Self::Upgrade { .. } => "newer deployment",
             Self::Message { what, .. } => what.kind(),
         }
     }
 
     /// Every kind, as [`Fault::kind`] and the tally name them.
-    pub const KINDS: [&'static str; 35] = [
+    pub const KINDS: [&'static str; 36] = [
         "crash before a commit",
         "crash after a commit",
         "unknown outcome, done",
@@ -290,6 +296,7 @@ impl Fault {
         "deployment down",
         "deployment late",
         "deployment silent",
+        "newer deployment",
         "request lost",
         "answer lost",
         "request twice",
@@ -348,6 +355,9 @@ impl fmt::Display for Fault {
             }
             Self::Frame { deployment, number, how } => {
                 write!(f, "frame {number} of deployment {deployment}: {how:?}")
+            }
+            Self::Upgrade { deployment } => {
+                write!(f, "a newer deployment takes the place of {deployment}")
             }
             Self::Absence { deployment, how, lasts } => {
                 write!(f, "deployment {deployment} is {how:?} for {lasts} ms")

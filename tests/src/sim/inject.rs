@@ -45,6 +45,9 @@ pub async fn inject(
             sleep(lasts).await;
             way.set(None);
         }
+        Fault::Upgrade { deployment } => {
+            services.expect("a script with deployments").upgrade(network, deployment).await;
+        }
         Fault::Crash { host, down } => nodes[host].control(Control::Crash { down }),
         Fault::Stop { host, down } => nodes[host].control(Control::Stop { down }),
         Fault::Partition { host, lasts } => {

@@ -371,6 +371,11 @@ impl Scenario {
             let fault = service_fault(deployment, dice);
             self.faults.push((dice.between(0, 4_000), fault));
         }
+        for deployment in 0..DEPLOYMENTS {
+            if dice.chance(300) {
+                self.faults.push((dice.between(0, 4_000), Fault::Upgrade { deployment }));
+            }
+        }
     }
 
     /// A graph that a workflow has run, and what is done to the run.

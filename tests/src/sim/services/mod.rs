@@ -1,4 +1,5 @@
-//! Deployments of services in the simulation: two of them, with versions and modes of their own, that call each other.
+//! Deployments of services in the simulation: two of them, with versions and modes of their own, that call each other,
+//! and a newer one for each, which takes over its services in the middle.
 //!
 //! - `errand`: what clients want of services; `shop`: the services, their handlers and manifests;
 //! - `way`: the way to a deployment, and what goes wrong on it;
@@ -27,7 +28,7 @@ use self::{way::Way, witness::Witness};
 use super::{event_log::EventLog, fault::Fault, network::Network, scenario::Scenario};
 use crate::world::deployment::{TestConnector, TestDeployment, registration};
 
-/// How many deployments there are.
+/// How many deployments there are at the beginning.
 pub const DEPLOYMENTS: usize = 2;
 
 /// How a deployment is spoken to.
@@ -39,9 +40,10 @@ pub struct Mode {
     pub whole: bool,
 }
 
-/// All deployments.
+/// All deployments: those of the beginning, and then the newer one of each, behind the same way.
 pub struct Services {
-    deployments: [(Arc<TestDeployment>, Arc<Way>); DEPLOYMENTS],
+    deployments: [Arc<TestDeployment>; 2 * DEPLOYMENTS],
+    ways: [Arc<Way>; DEPLOYMENTS],
     modes: [Mode; DEPLOYMENTS],
     witness: Arc<Witness>,
 }
@@ -51,44 +53,56 @@ impl Services {
     pub fn new(scenario: &Scenario, log: &Arc<EventLog>) -> Option<Arc<Self>> {
         let modes = scenario.deployments?;
         let witness = Arc::new(Witness::new(log.clone()));
-        let deployments = [0, 1].map(|number| {
+        let ways = [0, 1].map(|number| {
             let faults = scenario.faults.iter().filter_map(|(_, fault)| match fault {
                 Fault::Frame { deployment, number: frame, how } if *deployment == number => {
                     Some((*frame, *how))
                 }
                 _ => None,
             });
-            let way = Arc::new(Way::new(number, faults.collect(), log.clone()));
-            let deployment = shop::deployment(number, &witness).behind(way.clone());
-            (Arc::new(deployment), way)
+            Arc::new(Way::new(number, faults.collect(), log.clone()))
         });
-        Some(Arc::new(Self { deployments, modes, witness }))
+        let deployments = [0, 1, 2, 3].map(|number| {
+            let way = ways[number % DEPLOYMENTS].clone();
+            Arc::new(shop::deployment(number, &witness).behind(way))
+        });
+        Some(Arc::new(Self { deployments, ways, modes, witness }))
     }
 
-    /// Registers all of them.
+    /// Registers those of the beginning.
     pub async fn register(&self, network: &Network) {
-        for (number, mode) in self.modes.iter().enumerate() {
-            let manifest = shop::manifest(number, *mode);
-            let (new, deploys) = registration(&number.to_string(), &manifest, Timestamp(0));
-            let put = network.database.memory.modules().put(new).await;
-            put.expect("memory takes everything");
-            network.database.execute("operator", &deploys).await;
+        for number in 0..DEPLOYMENTS {
+            self.put(network, number).await;
         }
+    }
+
+    /// Registers the newer one of this deployment: what is begun from now on goes there.
+    pub async fn upgrade(&self, network: &Network, deployment: usize) {
+        self.put(network, deployment + DEPLOYMENTS).await;
+    }
+
+    async fn put(&self, network: &Network, number: usize) {
+        let kind = number % DEPLOYMENTS;
+        let manifest = shop::manifest(kind, self.modes[kind]);
+        let (new, deploys) = registration(&number.to_string(), &manifest, Timestamp(0));
+        let put = network.database.memory.modules().put(new).await;
+        put.expect("memory takes everything");
+        network.database.execute("operator", &deploys).await;
     }
 
     /// The way to a deployment.
     pub fn way(&self, deployment: usize) -> &Way {
-        &self.deployments[deployment].1
+        &self.ways[deployment]
     }
 
     /// How often a run was done.
     fn done(&self, run: &str) -> u64 {
-        self.deployments.iter().map(|(deployment, _)| deployment.done(run)).sum()
+        self.deployments.iter().map(|deployment| deployment.done(run)).sum()
     }
 
     /// No fault from now on.
     pub fn heal(&self) {
-        self.deployments.iter().for_each(|(_, way)| way.heal());
+        self.ways.iter().for_each(|way| way.heal());
     }
 
     /// What was seen is forgotten: everything is begun anew.
@@ -112,7 +126,7 @@ impl Connector for ToServices {
         endpoint: &Endpoint,
         accept: &str,
     ) -> Result<DeploymentAnswer, ConnectError> {
-        TestConnector(self.0.deployments[0].0.clone()).discover(endpoint, accept).await
+        TestConnector(self.0.deployments[0].clone()).discover(endpoint, accept).await
     }
 
     async fn open(
@@ -121,6 +135,6 @@ impl Connector for ToServices {
         request: AttemptRequest,
     ) -> Result<Exchange, ConnectError> {
         let number: usize = endpoint.uri.parse().expect("deployments are registered by number");
-        TestConnector(self.0.deployments[number].0.clone()).open(endpoint, request).await
+        TestConnector(self.0.deployments[number].clone()).open(endpoint, request).await
     }
 }

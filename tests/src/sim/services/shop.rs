@@ -1,5 +1,7 @@
 //! The services: orders, which reserve of a stock and are noted, and a workflow that is signed.
 //!
+//! An invocation stays with the deployment at which it began.
+//!
 //! ```text
 //! deployment 0   Order: place, note, price, enroll
 //! deployment 1   Stock (an object): reserve        Sign (a workflow): run, sign
@@ -10,7 +12,7 @@ use std::sync::Arc;
 use segno_restate::wire::Failure;
 use serde_json::{Value as Json, json};
 
-use super::{Mode, witness::Witness};
+use super::{DEPLOYMENTS, Mode, witness::Witness};
 use crate::world::deployment::{HandlerContext, TestDeployment};
 
 /// Without a frame for so long, attempts are suspended, in milliseconds: before a guest counts as stalled.
@@ -64,12 +66,15 @@ pub fn deployment(number: usize, witness: &Arc<Witness>) -> TestDeployment {
                 let witness = witness.clone();
                 move |ctx| {
                     let witness = witness.clone();
-                    async move { $handler(&ctx, &witness).await }
+                    async move {
+                        witness.saw(&format!("the deployment of {}", ctx.id()), &json!(number));
+                        $handler(&ctx, &witness).await
+                    }
                 }
             }))*
         };
     }
-    match number {
+    match number % DEPLOYMENTS {
         0 => with!(
             TestDeployment::default(),
             "Order/place" => place,
