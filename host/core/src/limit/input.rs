@@ -1,7 +1,7 @@
 //! What an input says of the key and the priority of an execution.
 //!
 //! The parameter of an invocation is `{"func": NAME, "args": [INPUT]}`, as released clients write it;
-//! several arguments are an array, and named ones (`kwargs`) an object.
+//! several arguments are an array, named ones (`kwargs`) an object, and Rust's client writes one bare.
 
 use serde_json::Value as Json;
 
@@ -125,13 +125,15 @@ fn wrong(
 /// The input in a parameter.
 fn input(param: &Value) -> Option<Json> {
     let mut call: Json = serde_json::from_slice(&param.data).ok()?;
-    let Some(args) = call.get_mut("args").and_then(Json::as_array_mut) else {
-        return Some(call);
-    };
-    Some(match args.len() {
-        0 => call.get_mut("kwargs").map_or(Json::Null, Json::take),
-        1 => args.remove(0),
-        _ => Json::Array(std::mem::take(args)),
+    let named = |call: &mut Json| call.get_mut("kwargs").map_or(Json::Null, Json::take);
+    let is_call = call.get("func").is_some();
+    Some(match call.get_mut("args") {
+        Some(Json::Array(args)) if args.len() == 1 => args.remove(0),
+        Some(Json::Array(args)) if !args.is_empty() => Json::Array(std::mem::take(args)),
+        Some(Json::Array(_)) => named(&mut call),
+        Some(Json::Null) if is_call => named(&mut call),
+        Some(bare) if is_call => bare.take(),
+        Some(_) | None => call,
     })
 }
 
@@ -169,6 +171,7 @@ mod tests {
             (r#"{"func":"f","args":[{"customer":{"id":7}}]}"#, "7", 0),
             (r#"{"func":"f","args":[{"customer":{"id":true},"p":null}]}"#, "true", 0),
             (r#"{"func":"f","args":[],"kwargs":{"customer":{"id":"bo"},"p":9}}"#, "bo", 9),
+            (r#"{"func":"f","args":{"customer":{"id":"bare"},"p":1}}"#, "bare", 1),
             (r#"{"customer":{"id":"raw"}}"#, "raw", 0),
         ] {
             let found = said(param, &rule("customer.id", "p"));

@@ -102,42 +102,56 @@ pub fn function(param: &Value) -> Option<String> {
     Some(call.func).filter(|name| !name.is_empty())
 }
 
-/// The input in the parameter of an invocation: one argument as it is, none as `null` or as the
-/// object of named arguments, several as an array.
+/// The input in the parameter of an invocation: one argument as it is, in a list or bare as Rust's client
+/// writes it; none as `null` or as the object of named arguments; several as an array.
 pub fn input(param: &Value) -> Payload {
     #[derive(serde::Deserialize)]
     struct Call<'a> {
         #[serde(borrow, default)]
-        args: Vec<&'a RawValue>,
+        func: Option<&'a RawValue>,
+        #[serde(borrow, default)]
+        args: Option<&'a RawValue>,
         #[serde(borrow, default)]
         kwargs: Option<&'a RawValue>,
     }
     if param.headers.get(CONTENT_TYPE).is_some_and(|kind| kind == BYTES) {
         return Payload::Bytes(param.data.to_vec());
     }
-    match serde_json::from_slice::<Call<'_>>(&param.data) {
-        Ok(call) => match call.args.as_slice() {
-            [] => match call.kwargs.map(RawValue::get) {
-                Some(named) if named.starts_with('{') && named != "{}" => {
-                    Payload::Json(named.to_owned())
-                }
-                Some(_) | None => Payload::Json("null".into()),
-            },
-            [one] => Payload::Json(one.get().to_owned()),
-            many => {
-                let args: Vec<&str> = many.iter().map(|arg| arg.get()).collect();
-                Payload::Json(format!("[{}]", args.join(",")))
-            }
+    let Ok(call) = serde_json::from_slice::<Call<'_>>(&param.data) else {
+        return foreign_input(param);
+    };
+    let args = match call.args.map(RawValue::get) {
+        None | Some("null") => Vec::new(),
+        Some(args) => match serde_json::from_str::<Vec<&RawValue>>(args) {
+            Ok(args) => args,
+            Err(_) if call.func.is_some() => return Payload::Json(args.to_owned()),
+            Err(_) => return foreign_input(param),
         },
-        Err(_) => match pasted(&param.data) {
-            Some(text) => Payload::Json(text.to_owned()),
-            // Another program's: a text of it that is not JSON is bytes.
-            None => match payload(param) {
-                Payload::Json(text) if json::read(text.as_bytes()).is_err() => {
-                    Payload::Bytes(text.into_bytes())
-                }
-                payload => payload,
-            },
+    };
+    match args.as_slice() {
+        [] => match call.kwargs.map(RawValue::get) {
+            Some(named) if named.starts_with('{') && named != "{}" => {
+                Payload::Json(named.to_owned())
+            }
+            Some(_) | None => Payload::Json("null".into()),
+        },
+        [one] => Payload::Json(one.get().to_owned()),
+        many => {
+            let args: Vec<&str> = many.iter().map(|arg| arg.get()).collect();
+            Payload::Json(format!("[{}]", args.join(",")))
+        }
+    }
+}
+
+/// The input in a parameter of another program's form: a text of it that is not JSON is bytes.
+fn foreign_input(param: &Value) -> Payload {
+    match pasted(&param.data) {
+        Some(text) => Payload::Json(text.to_owned()),
+        None => match payload(param) {
+            Payload::Json(text) if json::read(text.as_bytes()).is_err() => {
+                Payload::Bytes(text.into_bytes())
+            }
+            payload => payload,
         },
     }
 }
@@ -395,6 +409,21 @@ mod tests {
         for nothing in ["", " ", "null"] {
             let stored = param_of_arguments("f", &json(nothing), Tags::new());
             assert_eq!(&*stored.data, br#"{"func":"f","args":[]}"#);
+        }
+    }
+
+    #[test]
+    fn one_argument_may_be_written_without_a_list() {
+        for (param, found) in [
+            (r#"{"func":"f","args":21}"#, "21"),
+            (r#"{"func":"f","args":{"n":1.50}}"#, r#"{"n":1.50}"#),
+            (r#"{"func":"f","args":"ž"}"#, "\"ž\""),
+            (r#"{"func":"f","args":null}"#, "null"),
+            (r#"{"func":"f","args":[[1, 2]]}"#, "[1, 2]"),
+            // A foreign program's, which is no call.
+            (r#"{"args":21}"#, r#"{"args":21}"#),
+        ] {
+            assert_eq!(input(&Value::of(param.as_bytes())), json(found), "{param}");
         }
     }
 
