@@ -1,6 +1,6 @@
 //! Released clients of the Resonate protocol, unmodified, on a real host: applications run, workers
 //! and hosts are killed, and functions of modules and of workers call each other. The clients are
-//! npm `@resonatehq/sdk` 0.11.5 and PyPI `resonate-sdk` 0.8.1.
+//! npm `@resonatehq/sdk` 0.11.5, PyPI `resonate-sdk` 0.8.1 and crates.io `resonate-sdk` 0.6.0.
 //!
 //! They run with `SEGNO_CLIENTS=1`; `SEGNO_CLIENTS=required` fails where they cannot be installed.
 
@@ -81,8 +81,8 @@ async fn pause(ms: u64) {
     segno::runtime::Env::system().runtime.sleep(length).await;
 }
 
-/// Each of these for both languages.
-macro_rules! in_both_languages {
+/// Each of these for every language.
+macro_rules! in_each_language {
     ($($scenario:ident),* $(,)?) => {
         mod typescript {
             use super::Language;
@@ -100,10 +100,18 @@ macro_rules! in_both_languages {
                 super::$scenario(language).await;
             })*
         }
+        mod rust {
+            use super::Language;
+            $(#[tokio::test(flavor = "multi_thread")]
+            async fn $scenario() {
+                let Some(language) = Language::rust() else { return };
+                super::$scenario(language).await;
+            })*
+        }
     };
 }
 
-in_both_languages!(
+in_each_language!(
     an_application_runs,
     a_person_and_a_schedule_take_part,
     two_who_start_the_same_are_told_the_same,
@@ -142,7 +150,7 @@ async fn a_person_and_a_schedule_take_part(language: Language) {
     fixture.ask(&["schedule", "tick", "echo", "7"]);
     let ran = async || {
         let query = InvocationQuery {
-            prefix: Some("tick-".to_owned()),
+            prefix: Some(fixture.language.scheduled("tick")),
             state: Some("resolved".to_owned()),
             ..InvocationQuery::default()
         };
@@ -225,7 +233,7 @@ async fn functions_of_modules_and_of_workers_call_each_other(language: Language)
     // From outside into the module.
     fixture.expect(&["module", "in-1", "double", "21"], json!(42));
     fixture.expect(&["rpc", "in-2", "call_double", "4"], json!(8));
-    if let Language::TypeScript(_) = fixture.language {
+    if !matches!(fixture.language, Language::Python(_)) {
         fixture.expect(&["rpc", "in-3", "call_add", "4", "5"], json!(9));
         fixture
             .expect(&["rpc", "in-4", "call_refuse", "\"card declined\""], json!("card declined"));
@@ -238,10 +246,11 @@ async fn functions_of_modules_and_of_workers_call_each_other(language: Language)
 
 /// What the module asks of workers.
 async fn from_the_module(fixture: &Fixture) {
+    let failure = format!("500 {}", fixture.language.failure("no stock"));
     for (id, function, input, output) in [
         ("out-1", "remote_sum", json!([20, 3]), json!(23)),
         ("out-2", "there_and_back", json!(8), json!(16)),
-        ("out-3", "remote_failure", json!("no stock"), json!("500 no stock")),
+        ("out-3", "remote_failure", json!("no stock"), json!(failure)),
         ("out-4", "remote_deadline", json!(300), json!(408)),
         ("out-5", "remote_cancelled", json!(300), json!("499 cancelled")),
     ] {
