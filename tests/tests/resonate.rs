@@ -6,7 +6,7 @@
 
 use std::{fs, path::PathBuf};
 
-use segno::api::model::InvocationQuery;
+use segno::api::model::{InvocationQuery, PromiseQuery, PromiseState, PromiseSummary};
 use serde_json::{Value, json};
 use tests::{
     guests,
@@ -74,6 +74,28 @@ impl Fixture {
         let promise = self.host.client().promise(id).await.ok()?;
         Some(format!("{:?}", promise.state).to_lowercase())
     }
+
+    /// The invocation `root` and all promises below it.
+    async fn family(&self, root: &str) -> (PromiseSummary, Vec<PromiseSummary>) {
+        let query = PromiseQuery { prefix: Some(root.to_owned()), ..PromiseQuery::default() };
+        let page = self.host.client().promises(&query).await;
+        let mut promises = page.unwrap_or_else(|error| panic!("{error}")).items;
+        let at = promises.iter().position(|promise| promise.id == root);
+        let at = at.unwrap_or_else(|| panic!("`{root}` is there: {promises:#?}"));
+        (promises.remove(at), promises)
+    }
+
+    /// The children of `root`; they ended before it, and have no later deadline.
+    async fn ended_children(&self, root: &str) -> Vec<PromiseSummary> {
+        let (root, children) = self.family(root).await;
+        for child in &children {
+            assert_eq!(child.tags.get("parent"), Some(&root.id), "{child:#?}");
+            assert!(child.settled_at_ms.is_some(), "it has ended: {child:#?}");
+            assert!(child.settled_at_ms <= root.settled_at_ms, "{child:#?} of {root:#?}");
+            assert!(child.timeout_at_ms <= root.timeout_at_ms, "{child:#?} of {root:#?}");
+        }
+        children
+    }
 }
 
 async fn pause(ms: u64) {
@@ -120,6 +142,10 @@ in_each_language!(
     workflows_go_on_when_the_host_is_killed,
     workflows_go_on_when_a_host_on_postgresql_is_killed,
     functions_of_modules_and_of_workers_call_each_other,
+    a_parent_ends_after_children_that_it_does_not_await,
+    children_that_nobody_awaits_go_on_when_their_worker_is_killed,
+    a_failure_is_told_after_the_siblings_have_ended,
+    a_detached_call_outlives_its_parent,
 );
 
 async fn an_application_runs(language: Language) {
@@ -262,4 +288,65 @@ async fn from_the_module(fixture: &Fixture) {
     assert_eq!(fixture.state("out-5/0").await.as_deref(), Some("cancelled"));
     let replay = fixture.host.client().replay("out-2", None).await.expect("it can be replayed");
     assert_eq!(replay.matched, replay.journal_len, "{replay:#?}");
+}
+
+async fn a_parent_ends_after_children_that_it_does_not_await(language: Language) {
+    let fixture = Fixture::new(language, &[]).await;
+    let (_one, _two) = (fixture.worker("one"), fixture.worker("two"));
+    fixture.expect(&["rpc", "all-1", "begin_all", "3", "400"], json!("returned"));
+    for child in ["remote 0", "local 0", "remote 1", "local 1", "remote 2", "local 2"] {
+        assert_eq!(fixture.noted(&format!("child {child}")), 1, "{child}");
+    }
+    let children = fixture.ended_children("all-1").await;
+    assert_eq!(children.len(), 6, "{children:#?}");
+    assert!(children.iter().all(|child| child.state == PromiseState::Resolved), "{children:#?}");
+}
+
+async fn children_that_nobody_awaits_go_on_when_their_worker_is_killed(language: Language) {
+    // As above, the closed stream alone says that the worker is gone.
+    let fixture = Fixture::new(language, &["--grace-s", "0.5"]).await;
+    let first = fixture.worker("first");
+    let asked = fixture.language.asks(&fixture.url(), &["rpc", "all-2", "begin_all", "2", "2000"]);
+    let begun = async || {
+        fixture.state("all-2").await.is_some() && fixture.family("all-2").await.1.len() == 4
+    };
+    fixture.until("all children have begun", begun).await;
+    let _second = fixture.worker("second");
+    first.kill();
+    assert_eq!(answer(asked)["value"], "returned");
+    for child in ["remote 0", "local 0", "remote 1", "local 1"] {
+        assert!(fixture.noted(&format!("child {child}")) >= 1, "{child}");
+    }
+    assert_eq!(fixture.ended_children("all-2").await.len(), 4);
+}
+
+async fn a_failure_is_told_after_the_siblings_have_ended(language: Language) {
+    let fixture = Fixture::new(language, &[]).await;
+    let (_one, _two) = (fixture.worker("one"), fixture.worker("two"));
+    let failed = fixture.ask(&["rpc", "fails-1", "one_fails", "600"]);
+    assert!(failed["error"].as_str().is_some_and(|error| error.contains("no stock")), "{failed}");
+    for child in ["elder", "younger"] {
+        assert_eq!(fixture.noted(&format!("child {child}")), 1, "{child}");
+    }
+    let children = fixture.ended_children("fails-1").await;
+    let ended = |state: PromiseState| children.iter().filter(|child| child.state == state).count();
+    let counts = (ended(PromiseState::Resolved), ended(PromiseState::Rejected));
+    assert_eq!(counts, (2, 1), "nothing cancelled the siblings: {children:#?}");
+}
+
+async fn a_detached_call_outlives_its_parent(language: Language) {
+    let fixture = Fixture::new(language, &[]).await;
+    let _worker = fixture.worker("one");
+    fixture.expect(&["rpc", "leave-1", "leave_behind"], json!("left"));
+    let (parent, below) = fixture.family("leave-1").await;
+    assert_eq!(parent.state, PromiseState::Resolved);
+    // Beside the call there may be the promise for which it waits, under a longer id.
+    let detached = below.iter().map(|promise| &promise.id).min_by_key(|id| id.len());
+    let detached = detached.unwrap_or_else(|| panic!("there is a call: {parent:#?}"));
+    let open = fixture.language.first_step(detached);
+    fixture.until("it waits for a person", async || fixture.state(&open).await.is_some()).await;
+    assert_eq!(fixture.state(detached).await.as_deref(), Some("pending"));
+    fixture.ask(&["settle", &open, "\"granted\""]);
+    let resolved = async || fixture.state(detached).await.as_deref() == Some("resolved");
+    fixture.until("it has ended", resolved).await;
 }

@@ -156,6 +156,40 @@ async fn step(n: u64, ms: u64) -> Result<()> {
     Ok(())
 }
 
+// Children, and parents that do not await them.
+#[resonate_sdk::function]
+async fn child(name: String, ms: u64) -> Result<String> {
+    pause(ms).await;
+    note(&format!("child {name}"));
+    Ok(name)
+}
+
+#[resonate_sdk::function]
+async fn begin_all(ctx: &Context, count: u64, ms: u64) -> Result<String> {
+    for n in 0..count {
+        ctx.rpc::<String>("child", (format!("remote {n}"), ms)).target(WORKERS).spawn()?;
+        ctx.run(child, (format!("local {n}"), ms)).spawn()?;
+    }
+    Ok("returned".to_owned())
+}
+
+#[resonate_sdk::function]
+async fn one_fails(ctx: &Context, args: (u64,)) -> Result<String> {
+    let (ms,) = args;
+    ctx.rpc::<String>("child", ("elder", ms)).target(WORKERS).spawn()?;
+    let failing = ctx.rpc::<()>("fail", ("no stock",)).target(WORKERS).spawn()?;
+    ctx.run(child, ("younger".to_owned(), ms)).spawn()?;
+    failing.await?;
+    Ok("it did not fail".to_owned())
+}
+
+#[resonate_sdk::function]
+async fn leave_behind(ctx: &Context, _args: Nothing) -> Result<String> {
+    let none: Nothing = [];
+    ctx.detached("approval", none).target(WORKERS).spawn()?;
+    Ok("left".to_owned())
+}
+
 // Functions of a module, called from here.
 #[resonate_sdk::function]
 async fn call_double(ctx: &Context, args: (i64,)) -> Result<i64> {
@@ -223,6 +257,10 @@ functions!(
     approval,
     stubborn,
     steps,
+    child,
+    begin_all,
+    one_fails,
+    leave_behind,
     call_double,
     call_add,
     call_refuse,
