@@ -68,6 +68,24 @@ export function register(resonate) {
       return count;
     },
 
+    // Children, and parents that do not await them.
+    child: async (_ctx, name, ms) => { await delay(ms); note(`child ${name}`); return name; },
+    *begin_all(ctx, count, ms) {
+      for (let n = 0; n < count; n++) {
+        yield* ctx.beginRpc("child", `remote ${n}`, ms, workers(ctx));
+        yield* ctx.beginRun(functions.child, `local ${n}`, ms);
+      }
+      return "returned";
+    },
+    *one_fails(ctx, ms) {
+      yield* ctx.beginRpc("child", "elder", ms, workers(ctx));
+      const failing = yield* ctx.beginRpc("fail", "no stock", workers(ctx));
+      yield* ctx.beginRun(functions.child, "younger", ms);
+      yield* failing;
+      return "it did not fail";
+    },
+    *leave_behind(ctx) { yield* ctx.detached("approval", workers(ctx)); return "left"; },
+
     // Functions of a module, called from here.
     *call_double(ctx, n) { return yield* ctx.rpc("double", n, ctx.options({ target: "wasm://bridge/double" })); },
     *call_add(ctx, a, b) { return yield* ctx.rpc("add", a, b, ctx.options({ target: "wasm://bridge/add" })); },

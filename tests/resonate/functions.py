@@ -115,13 +115,41 @@ async def step(ctx: Context, n: int, ms: int) -> None:
     await asyncio.sleep(ms / 1000)
 
 
+# Children, and parents that do not await them.
+async def child(ctx: Context, name: str, ms: int) -> str:
+    await asyncio.sleep(ms / 1000)
+    note(f"child {name}")
+    return name
+
+
+async def begin_all(ctx: Context, count: int, ms: int) -> str:
+    for n in range(count):
+        workers(ctx).rpc("child", f"remote {n}", ms)
+        ctx.run(child, f"local {n}", ms)
+    return "returned"
+
+
+async def one_fails(ctx: Context, ms: int) -> str:
+    workers(ctx).rpc("child", "elder", ms)
+    failing = workers(ctx).rpc("fail", "no stock")
+    ctx.run(child, "younger", ms)
+    await failing
+    return "it did not fail"
+
+
+async def leave_behind(ctx: Context) -> str:
+    workers(ctx).detached("approval")
+    return "left"
+
+
 # Functions of a module, called from here.
 async def call_double(ctx: Context, n: int) -> int:
     return await ctx.options(target="wasm://bridge/double").rpc("double", n)
 
 
 FUNCTIONS = [
-    echo, sum, fail, dawdle, parent, double, fan_out, fibonacci, fibonacci_local, nap, approval, stubborn, steps, call_double,
+    echo, sum, fail, dawdle, parent, double, fan_out, fibonacci, fibonacci_local, nap, approval, stubborn, steps,
+    child, begin_all, one_fails, leave_behind, call_double,
 ]  # fmt: skip
 
 

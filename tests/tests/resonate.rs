@@ -1,12 +1,12 @@
 //! Released clients of the Resonate protocol, unmodified, on a real host: applications run, workers
 //! and hosts are killed, and functions of modules and of workers call each other. The clients are
-//! npm `@resonatehq/sdk` 0.11.5 and PyPI `resonate-sdk` 0.8.1.
+//! npm `@resonatehq/sdk` 0.11.5, PyPI `resonate-sdk` 0.8.1 and crates.io `resonate-sdk` 0.6.0.
 //!
 //! They run with `SEGNO_CLIENTS=1`; `SEGNO_CLIENTS=required` fails where they cannot be installed.
 
 use std::{fs, path::PathBuf};
 
-use segno::api::model::InvocationQuery;
+use segno::api::model::{InvocationQuery, PromiseQuery, PromiseState, PromiseSummary};
 use serde_json::{Value, json};
 use tests::{
     guests,
@@ -74,6 +74,28 @@ impl Fixture {
         let promise = self.host.client().promise(id).await.ok()?;
         Some(format!("{:?}", promise.state).to_lowercase())
     }
+
+    /// The invocation `root` and all promises below it.
+    async fn family(&self, root: &str) -> (PromiseSummary, Vec<PromiseSummary>) {
+        let query = PromiseQuery { prefix: Some(root.to_owned()), ..PromiseQuery::default() };
+        let page = self.host.client().promises(&query).await;
+        let mut promises = page.unwrap_or_else(|error| panic!("{error}")).items;
+        let at = promises.iter().position(|promise| promise.id == root);
+        let at = at.unwrap_or_else(|| panic!("`{root}` is there: {promises:#?}"));
+        (promises.remove(at), promises)
+    }
+
+    /// The children of `root`; they ended before it, and have no later deadline.
+    async fn ended_children(&self, root: &str) -> Vec<PromiseSummary> {
+        let (root, children) = self.family(root).await;
+        for child in &children {
+            assert_eq!(child.tags.get("parent"), Some(&root.id), "{child:#?}");
+            assert!(child.settled_at_ms.is_some(), "it has ended: {child:#?}");
+            assert!(child.settled_at_ms <= root.settled_at_ms, "{child:#?} of {root:#?}");
+            assert!(child.timeout_at_ms <= root.timeout_at_ms, "{child:#?} of {root:#?}");
+        }
+        children
+    }
 }
 
 async fn pause(ms: u64) {
@@ -81,8 +103,8 @@ async fn pause(ms: u64) {
     segno::runtime::Env::system().runtime.sleep(length).await;
 }
 
-/// Each of these for both languages.
-macro_rules! in_both_languages {
+/// Each of these for every language.
+macro_rules! in_each_language {
     ($($scenario:ident),* $(,)?) => {
         mod typescript {
             use super::Language;
@@ -100,10 +122,18 @@ macro_rules! in_both_languages {
                 super::$scenario(language).await;
             })*
         }
+        mod rust {
+            use super::Language;
+            $(#[tokio::test(flavor = "multi_thread")]
+            async fn $scenario() {
+                let Some(language) = Language::rust() else { return };
+                super::$scenario(language).await;
+            })*
+        }
     };
 }
 
-in_both_languages!(
+in_each_language!(
     an_application_runs,
     a_person_and_a_schedule_take_part,
     two_who_start_the_same_are_told_the_same,
@@ -112,6 +142,10 @@ in_both_languages!(
     workflows_go_on_when_the_host_is_killed,
     workflows_go_on_when_a_host_on_postgresql_is_killed,
     functions_of_modules_and_of_workers_call_each_other,
+    a_parent_ends_after_children_that_it_does_not_await,
+    children_that_nobody_awaits_go_on_when_their_worker_is_killed,
+    a_failure_is_told_after_the_siblings_have_ended,
+    a_detached_call_outlives_its_parent,
 );
 
 async fn an_application_runs(language: Language) {
@@ -142,7 +176,7 @@ async fn a_person_and_a_schedule_take_part(language: Language) {
     fixture.ask(&["schedule", "tick", "echo", "7"]);
     let ran = async || {
         let query = InvocationQuery {
-            prefix: Some("tick-".to_owned()),
+            prefix: Some(fixture.language.scheduled("tick")),
             state: Some("resolved".to_owned()),
             ..InvocationQuery::default()
         };
@@ -225,7 +259,7 @@ async fn functions_of_modules_and_of_workers_call_each_other(language: Language)
     // From outside into the module.
     fixture.expect(&["module", "in-1", "double", "21"], json!(42));
     fixture.expect(&["rpc", "in-2", "call_double", "4"], json!(8));
-    if let Language::TypeScript(_) = fixture.language {
+    if !matches!(fixture.language, Language::Python(_)) {
         fixture.expect(&["rpc", "in-3", "call_add", "4", "5"], json!(9));
         fixture
             .expect(&["rpc", "in-4", "call_refuse", "\"card declined\""], json!("card declined"));
@@ -238,10 +272,11 @@ async fn functions_of_modules_and_of_workers_call_each_other(language: Language)
 
 /// What the module asks of workers.
 async fn from_the_module(fixture: &Fixture) {
+    let failure = format!("500 {}", fixture.language.failure("no stock"));
     for (id, function, input, output) in [
         ("out-1", "remote_sum", json!([20, 3]), json!(23)),
         ("out-2", "there_and_back", json!(8), json!(16)),
-        ("out-3", "remote_failure", json!("no stock"), json!("500 no stock")),
+        ("out-3", "remote_failure", json!("no stock"), json!(failure)),
         ("out-4", "remote_deadline", json!(300), json!(408)),
         ("out-5", "remote_cancelled", json!(300), json!("499 cancelled")),
     ] {
@@ -253,4 +288,65 @@ async fn from_the_module(fixture: &Fixture) {
     assert_eq!(fixture.state("out-5/0").await.as_deref(), Some("cancelled"));
     let replay = fixture.host.client().replay("out-2", None).await.expect("it can be replayed");
     assert_eq!(replay.matched, replay.journal_len, "{replay:#?}");
+}
+
+async fn a_parent_ends_after_children_that_it_does_not_await(language: Language) {
+    let fixture = Fixture::new(language, &[]).await;
+    let (_one, _two) = (fixture.worker("one"), fixture.worker("two"));
+    fixture.expect(&["rpc", "all-1", "begin_all", "3", "400"], json!("returned"));
+    for child in ["remote 0", "local 0", "remote 1", "local 1", "remote 2", "local 2"] {
+        assert_eq!(fixture.noted(&format!("child {child}")), 1, "{child}");
+    }
+    let children = fixture.ended_children("all-1").await;
+    assert_eq!(children.len(), 6, "{children:#?}");
+    assert!(children.iter().all(|child| child.state == PromiseState::Resolved), "{children:#?}");
+}
+
+async fn children_that_nobody_awaits_go_on_when_their_worker_is_killed(language: Language) {
+    // As above, the closed stream alone says that the worker is gone.
+    let fixture = Fixture::new(language, &["--grace-s", "0.5"]).await;
+    let first = fixture.worker("first");
+    let asked = fixture.language.asks(&fixture.url(), &["rpc", "all-2", "begin_all", "2", "2000"]);
+    let begun = async || {
+        fixture.state("all-2").await.is_some() && fixture.family("all-2").await.1.len() == 4
+    };
+    fixture.until("all children have begun", begun).await;
+    let _second = fixture.worker("second");
+    first.kill();
+    assert_eq!(answer(asked)["value"], "returned");
+    for child in ["remote 0", "local 0", "remote 1", "local 1"] {
+        assert!(fixture.noted(&format!("child {child}")) >= 1, "{child}");
+    }
+    assert_eq!(fixture.ended_children("all-2").await.len(), 4);
+}
+
+async fn a_failure_is_told_after_the_siblings_have_ended(language: Language) {
+    let fixture = Fixture::new(language, &[]).await;
+    let (_one, _two) = (fixture.worker("one"), fixture.worker("two"));
+    let failed = fixture.ask(&["rpc", "fails-1", "one_fails", "600"]);
+    assert!(failed["error"].as_str().is_some_and(|error| error.contains("no stock")), "{failed}");
+    for child in ["elder", "younger"] {
+        assert_eq!(fixture.noted(&format!("child {child}")), 1, "{child}");
+    }
+    let children = fixture.ended_children("fails-1").await;
+    let ended = |state: PromiseState| children.iter().filter(|child| child.state == state).count();
+    let counts = (ended(PromiseState::Resolved), ended(PromiseState::Rejected));
+    assert_eq!(counts, (2, 1), "nothing cancelled the siblings: {children:#?}");
+}
+
+async fn a_detached_call_outlives_its_parent(language: Language) {
+    let fixture = Fixture::new(language, &[]).await;
+    let _worker = fixture.worker("one");
+    fixture.expect(&["rpc", "leave-1", "leave_behind"], json!("left"));
+    let (parent, below) = fixture.family("leave-1").await;
+    assert_eq!(parent.state, PromiseState::Resolved);
+    // Beside the call there may be the promise for which it waits, under a longer id.
+    let detached = below.iter().map(|promise| &promise.id).min_by_key(|id| id.len());
+    let detached = detached.unwrap_or_else(|| panic!("there is a call: {parent:#?}"));
+    let open = fixture.language.first_step(detached);
+    fixture.until("it waits for a person", async || fixture.state(&open).await.is_some()).await;
+    assert_eq!(fixture.state(detached).await.as_deref(), Some("pending"));
+    fixture.ask(&["settle", &open, "\"granted\""]);
+    let resolved = async || fixture.state(detached).await.as_deref() == Some("resolved");
+    fixture.until("it has ended", resolved).await;
 }

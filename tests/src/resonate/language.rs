@@ -18,6 +18,8 @@ pub enum Language {
     TypeScript(PathBuf),
     /// PyPI `resonate-sdk`; the folder that holds its environment.
     Python(PathBuf),
+    /// crates.io `resonate-sdk`; the folder that holds the program built on it.
+    Rust(PathBuf),
 }
 
 /// A worker; it is killed when this is dropped.
@@ -36,11 +38,36 @@ impl Language {
         packages::python().map(Self::Python)
     }
 
-    /// The id that this SDK gives to the first step of `root`.
-    pub fn first_step(&self, root: &str) -> String {
+    /// A program with the released SDK; none if it cannot be built here, and standard error says
+    /// why.
+    pub fn rust() -> Option<Self> {
+        packages::rust().map(Self::Rust)
+    }
+
+    /// The id that this SDK gives to the first step of the invocation `id`.
+    pub fn first_step(&self, id: &str) -> String {
+        // Two of them write a colon after the root alone.
+        let separator = if id.contains(':') { '.' } else { ':' };
         match self {
-            Self::TypeScript(_) => format!("{root}:0"),
-            Self::Python(_) => format!("{root}:1"),
+            Self::TypeScript(_) => format!("{id}{separator}0"),
+            Self::Python(_) => format!("{id}{separator}1"),
+            Self::Rust(_) => format!("{id}.0"),
+        }
+    }
+
+    /// The beginning of the ids of what the schedule `name` starts.
+    pub fn scheduled(&self, name: &str) -> String {
+        match self {
+            Self::TypeScript(_) | Self::Python(_) => format!("{name}-"),
+            Self::Rust(_) => format!("{name}."),
+        }
+    }
+
+    /// The message that this SDK records for a function that fails with `message`.
+    pub fn failure(&self, message: &str) -> String {
+        match self {
+            Self::TypeScript(_) | Self::Python(_) => message.to_owned(),
+            Self::Rust(_) => format!("application error: {message}"),
         }
     }
 
@@ -51,7 +78,7 @@ impl Language {
     /// It does not start.
     pub fn worker(&self, url: &str, name: &str, ttl_ms: u32, ledger: &Path) -> Worker {
         let log = File::create(ledger.with_extension(format!("{name}.log"))).expect("a log");
-        let mut command = self.script("worker");
+        let mut command = self.command("worker");
         command
             .env("URL", url)
             .env("WORKER", name)
@@ -67,12 +94,12 @@ impl Language {
     /// # Panics
     /// The client does not start.
     pub fn asks(&self, url: &str, arguments: &[&str]) -> Child {
-        let mut command = self.script("ask");
+        let mut command = self.command("ask");
         command.args(arguments).env("URL", url).stdout(Stdio::piped()).stderr(Stdio::piped());
         command.spawn().expect("a client starts")
     }
 
-    fn script(&self, name: &str) -> Command {
+    fn command(&self, name: &str) -> Command {
         match self {
             Self::TypeScript(folder) => {
                 let mut command = Command::new(node(folder));
@@ -84,6 +111,11 @@ impl Language {
                 command.arg(Path::new(SCRIPTS).join(format!("{name}.py")));
                 // Nothing is written beside the sources.
                 command.env("PYTHONDONTWRITEBYTECODE", "1");
+                command
+            }
+            Self::Rust(folder) => {
+                let mut command = Command::new(folder.join("target/debug/resonate-client"));
+                command.arg(name);
                 command
             }
         }

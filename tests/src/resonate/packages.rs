@@ -1,4 +1,4 @@
-//! The packages that the scripts in `tests/resonate` need.
+//! The packages that the scripts in `tests/resonate` need, and the program that is built there.
 
 use std::{
     path::{Path, PathBuf},
@@ -30,6 +30,11 @@ fn node_runs(folder: &Path) -> Command {
 /// The folder with an environment that has the Python SDK.
 pub fn python() -> Option<PathBuf> {
     PACKAGES.python("python", "requirements.txt")
+}
+
+/// The folder with a program that has the Rust SDK, as `target/debug/resonate-client`.
+pub fn rust() -> Option<PathBuf> {
+    PACKAGES.cargo("rust", "rust")
 }
 
 /// The program `schemathesis`, in an environment of its own; none if it cannot be had here, and
