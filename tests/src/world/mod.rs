@@ -241,6 +241,12 @@ impl World {
         self.parts(Arc::new(SimRuntime::life(0)), Arc::new(CommitNotifier::default()))
     }
 
+    /// Asks an invocation to pause; answers whether it runs on the host.
+    pub fn pause(&self, id: &PromiseId) -> bool {
+        let life = self.life.as_ref();
+        life.is_some_and(|life| life.running.host.services.pauses().ask(id))
+    }
+
     /// Ends the host where it stands.
     pub fn crash(&mut self) {
         if let Some(life) = self.life.take() {

@@ -519,10 +519,10 @@ async fn who_is_paused_in_the_middle_of_a_step_ends_it_first() {
         world.start("it", "restate://Order/works", &json!(null)).await;
         world.pass(Millis(10_000)).await;
         let it = PromiseId::from("it");
-        assert!(world.host().services.pauses().ask(&it), "it runs here");
+        assert!(world.pause(&it), "it runs here");
         world.stands("it", TaskStatus::Halted).await;
         assert_eq!(deployment.done("work"), 1);
-        assert!(!world.host().services.pauses().ask(&it), "it does not run any more");
+        assert!(!world.pause(&it), "it does not run any more");
         world.client(Command::TaskContinue { id: it }).await;
         assert_eq!(world.outcome("it").await, (Verdict::Resolved, json!("done")), "V{version}");
         assert_eq!(deployment.done("work"), 1, "the step was done once");

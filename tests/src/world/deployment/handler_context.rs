@@ -271,7 +271,10 @@ fn bytes(value: &Json) -> Bytes {
 
 /// Service, key and handler.
 fn parts(target: &str) -> [String; 3] {
-    let (service, rest) = target.split_once('/').expect("a handler");
+    // Of an address with a scheme, the module belongs to the service.
+    let service = target.find("://").map_or(0, |scheme| scheme + 3);
+    let slash = target[service..].find('/').expect("a handler") + service;
+    let (service, rest) = (&target[..slash], &target[slash + 1..]);
     let (key, handler) = rest.rsplit_once('/').unwrap_or(("", rest));
     [service, key, handler].map(str::to_owned)
 }

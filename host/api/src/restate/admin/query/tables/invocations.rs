@@ -443,10 +443,11 @@ fn set_retention(row: &mut Row, service: &Service, handler: &Handler, has_key: b
         // There is no word for ever.
         Keep::Forever => None,
     };
+    // What it is kept for as a caller's, and then for the sake of its journal.
     let keeps = Deployment::keeps(service, handler, has_key);
-    let (journal, result) = (keeps.last().copied(), keeps.first().filter(|_| keeps.len() > 1));
+    let (result, journal) = (keeps.first().copied(), keeps.last().copied());
+    row.set("completion_retention", Value::text(result.and_then(keep)));
     row.set("journal_retention", Value::text(journal.and_then(keep)));
-    row.set("completion_retention", Value::text(result.copied().and_then(keep)));
 }
 
 /// Says why the last attempt failed, or why no other is made.
