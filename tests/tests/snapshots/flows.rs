@@ -76,8 +76,8 @@ impl Flow {
 /// Guests that refuse snapshots, and words of the reason.
 pub const REFUSING: [(&str, &str); 1] = [("keeps a handle", "open handles of resources")];
 
-/// Guests whose executions never wait.
-pub const WITHOUT_WAITS: [&str; 2] = ["ambient", "hello"];
+/// Guests whose first flows never wait.
+pub const WITHOUT_WAITS: [&str; 4] = ["ambient", "gaps", "hello", "values"];
 
 /// Guests that are no packages.
 pub fn others() -> Vec<(&'static str, Arc<[u8]>)> {
