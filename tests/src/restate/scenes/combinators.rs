@@ -40,16 +40,12 @@ pub async fn awakeables_or_time(stage: &Stage) {
 }
 
 pub async fn first_success(stage: &Stage) {
-    let names = [0, 1, 2].map(|number| format!("first-{number}"));
-    let both = |name: &String| [json!({ "awakeable": name }), json!({ "fails": "no" })];
-    let on = names.iter().flat_map(both).collect();
-    let id = waiting(stage, "any", on).await;
-    let mut awakeables = Vec::new();
-    for name in &names {
-        awakeables.push(kept(stage, name).await);
-    }
+    let names = ["first-0", "first-1", "first-2"];
+    let with_failure = |name| [json!({ "awakeable": name }), json!({ "fails": "no" })];
+    let id = waiting(stage, "any", names.into_iter().flat_map(with_failure).collect()).await;
+    let second = kept(stage, names[1]).await;
+    let third = kept(stage, names[2]).await;
     stage.remark("a failure ends nothing");
-    let [_, second, third] = awakeables.as_slice() else { unreachable!("there are three") };
     stage.call(&format!("/restate/awakeables/{third}/reject"), json!("no")).await;
     stage.call(&format!("/restate/awakeables/{second}/resolve"), json!("the second")).await;
     attached(stage, &id).await;
@@ -114,23 +110,27 @@ pub async fn many_sleeps(stage: &Stage) {
 }
 
 pub async fn cancels_of_waits(stage: &Stage) {
-    for (wait, by) in ["call", "sleep", "awakeable"]
-        .iter()
-        .flat_map(|wait| ["the admin", "a handler"].into_iter().map(move |by| (*wait, by)))
-    {
-        stage.remark(&format!("a wait for {wait}, by {by}"));
-        let key = format!("{wait}-{}", by.replace(' ', "-"));
-        let waits = Request::call(&format!("/Caller/{key}/waits/send"), json!(wait));
-        let id = stage.ask(&waits).await.field("invocationId");
-        let waiting = Request::call(&format!("/Callee/{key}/waiting"), Value::Null);
-        stage.quietly_until(&waiting, |answer| answer.json() == *wait).await;
-        let cancel = match by {
-            "a handler" => Request::call("/Case/cancels", json!(id)),
-            _ => Request::admin(Method::PATCH, &format!("/invocations/{id}/cancel")),
-        };
-        stage.ask(&cancel).await;
-        attached(stage, &id).await;
-        stage.call(&format!("/Caller/{key}/ended"), Value::Null).await;
-        stage.call(&format!("/Callee/{key}/free"), Value::Null).await;
+    for wait in ["call", "sleep", "awakeable"] {
+        for by in ["admin", "handler"] {
+            stage.remark(&format!("{wait}, cancelled by {by}"));
+            cancelled(stage, wait, by).await;
+        }
     }
+}
+
+/// A caller whose callee waits; both are told, and the key of the callee is free.
+async fn cancelled(stage: &Stage, wait: &str, by: &str) {
+    let key = format!("{wait}-{by}");
+    let waits = Request::call(&format!("/Caller/{key}/waits/send"), json!(wait));
+    let id = stage.ask(&waits).await.field("invocationId");
+    let waiting = Request::call(&format!("/Callee/{key}/waiting"), Value::Null);
+    stage.quietly_until(&waiting, |answer| answer.json() == wait).await;
+    let cancel = match by {
+        "handler" => Request::call("/Case/cancels", json!(id)),
+        _ => Request::admin(Method::PATCH, &format!("/invocations/{id}/cancel")),
+    };
+    stage.ask(&cancel).await;
+    attached(stage, &id).await;
+    stage.call(&format!("/Caller/{key}/ended"), Value::Null).await;
+    stage.call(&format!("/Callee/{key}/free"), Value::Null).await;
 }

@@ -45,7 +45,7 @@ pub async fn delayed_sends(stage: &Stage) {
     stage.remark(
         "later, all at the same time: one after the other takes longer than anything is waited for",
     );
-    let add = json!({ "key": "later", "amount": 1, "times": 10, "delay": 2_000 });
+    let add = json!({ "key": "later", "amount": 1, "times": 10, "delay": 3_000 });
     stage.call("/Case/sendsAdd", add).await;
     total(stage, "later").await;
     totals(stage, "later", 10).await;
