@@ -118,19 +118,23 @@ mod tests {
     use std::{collections::BTreeSet, fs, path::Path};
 
     use super::{SCRIPTS, SDKS, compared};
+    use crate::restate::scenes::{self, SUITES};
+
+    /// The names of scenes in the last column of the table of docs/restate.md with that head.
+    fn named(head: &str) -> BTreeSet<String> {
+        let manual = Path::new(SCRIPTS).join("../../docs/restate.md");
+        let manual = fs::read_to_string(manual).expect("the manual is there");
+        let table = manual.lines().skip_while(|line| *line != head);
+        let rows = table.skip(2).take_while(|line| line.starts_with('|'));
+        let last_cells = rows.filter_map(|row| row.strip_suffix('|')?.rsplit_once('|'));
+        let names = last_cells.flat_map(|(_, cell)| cell.split('`').skip(1).step_by(2));
+        names.map(str::to_owned).collect()
+    }
 
     /// The table of docs/restate.md names every scene whose answers differ with the first SDK, and no other.
     #[test]
     fn the_manual_names_each_scene_that_differs() {
-        let manual = Path::new(SCRIPTS).join("../../docs/restate.md");
-        let manual = fs::read_to_string(manual).expect("the manual is there");
-        let table = manual.lines().skip_while(|line| *line != "| subject | here | scenes |");
-        let rows = table.skip(2).take_while(|line| line.starts_with('|'));
-        let last_cells = rows.filter_map(|row| row.strip_suffix('|')?.rsplit_once('|'));
-        let named: BTreeSet<String> = last_cells
-            .flat_map(|(_, cell)| cell.split('`').skip(1).step_by(2))
-            .map(str::to_owned)
-            .collect();
+        let named = named("| subject | here | scenes |");
         let end = format!("@{}.txt", SDKS[0].name);
         let kept = fs::read_dir(Path::new(SCRIPTS).join("differs")).expect("the folder is there");
         let kept: BTreeSet<String> = kept
@@ -139,6 +143,17 @@ mod tests {
             })
             .collect();
         assert_eq!(named, kept, "what the manual names, and what differs");
+    }
+
+    /// The table of docs/restate.md names scenes that there are, and all that were written for it.
+    #[test]
+    fn the_manual_names_the_scenes_of_the_originals_cases() {
+        let named = named("| class | cases | scenes |");
+        let all: BTreeSet<_> = scenes::all().map(|scene| scene.name.to_owned()).collect();
+        let unknown: Vec<_> = named.difference(&all).collect();
+        assert!(unknown.is_empty(), "there are no scenes {unknown:?}");
+        let unnamed = SUITES.iter().map(|scene| scene.name).filter(|name| !named.contains(*name));
+        assert_eq!(unnamed.collect::<Vec<_>>(), [""; 0], "what the manual does not name");
     }
 
     #[test]

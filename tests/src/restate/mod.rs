@@ -25,10 +25,10 @@ pub use golden::{faults, record};
 pub use original::Original;
 pub use player::{
     Played, play_admin_scenes, play_command_scenes, play_long_scenes, play_patience,
-    play_registrations, play_scenes, play_scenes_suspending, register,
+    play_registrations, play_scenes, play_scenes_suspending, play_suites, register,
 };
 pub use sdk::{Feature, SDKS, Sdk, original, sdk};
-pub use service::{Endpoints, Service};
+pub use service::{Endpoints, Service, identity};
 pub use stage::{Answer, Request, Runtime, Stage};
 pub use tool::Tool;
 

@@ -29,6 +29,23 @@ impl Original {
     /// # Panics
     /// It does not start.
     pub async fn start(folder: &Path) -> Option<Self> {
+        Self::configured(folder, &[]).await
+    }
+
+    /// The same with scopes, signing requests with the key in the file `identity`.
+    ///
+    /// # Panics
+    /// It does not start.
+    pub async fn signing(folder: &Path, identity: &Path) -> Option<Self> {
+        let identity = identity.to_str().expect("the path is UTF-8");
+        let variables = [
+            ("RESTATE_REQUEST_IDENTITY_PRIVATE_KEY_PEM_FILE", identity),
+            ("RESTATE_EXPERIMENTAL_ENABLE_VQUEUES", "true"),
+        ];
+        Self::configured(folder, &variables).await
+    }
+
+    async fn configured(folder: &Path, variables: &[(&str, &str)]) -> Option<Self> {
         // All of them at the same time, so that they differ.
         let free = [(); 3].map(|()| TcpListener::bind("127.0.0.1:0").expect("there is a port"));
         let [ingress, admin, node] =
@@ -46,6 +63,7 @@ impl Original {
             .env("RESTATE_ROCKSDB_TOTAL_MEMORY_SIZE", "256MB")
             .env("RESTATE_DISABLE_TELEMETRY", "true")
             .env("RESTATE_LOG_DISABLE_ANSI_CODES", "true")
+            .envs(variables.iter().copied())
             .stdout(log.try_clone().expect("a log"))
             .stderr(log)
             .stdin(Stdio::null());

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::{
     Runtime, Sdk, Service, Stage, Tool,
-    scenes::{ADMIN, COMMAND, CONNECTED, PATIENCE, REGISTRATIONS, SCENES, Scene, long},
+    scenes::{ADMIN, COMMAND, CONNECTED, PATIENCE, REGISTRATIONS, SCENES, SUITES, Scene, long},
     sdk,
     service::Endpoints,
 };
@@ -79,6 +79,19 @@ pub async fn play_patience(runtime: &Runtime, services: &Endpoints, tool: &Tool)
     for scene in suitable(PATIENCE, sdk("npm-1.17.2")) {
         let stage = Stage::new(runtime, services.url()).with_others(services.url());
         played.push(play(scene, stage.with_tool(tool.clone())).await);
+    }
+    played
+}
+
+/// Plays the scenes of the services of `suites.mjs`.
+///
+/// # Panics
+/// The runtime refuses the services.
+pub async fn play_suites(runtime: &Runtime, services: &Endpoints) -> Vec<Played> {
+    register(runtime, services.url()).await;
+    let mut played = Vec::new();
+    for scene in suitable(SUITES, sdk("npm-1.17.2")) {
+        played.push(play(scene, Stage::new(runtime, services.url())).await);
     }
     played
 }

@@ -166,7 +166,7 @@ fn javascript() -> Option<PathBuf> {
         command.arg("--version");
         command
     })?;
-    PACKAGES.beside(&folder, &["service.mjs", "endpoints.mjs", "patience.mjs"]);
+    PACKAGES.beside(&folder, &["service.mjs", "endpoints.mjs", "patience.mjs", "suites.mjs"]);
     Some(folder)
 }
 

@@ -18,7 +18,8 @@ pub struct Service {
     running: Running,
 }
 
-/// A process with manifests that no SDK gives, or with the services of `patience.mjs`; it is killed when this is dropped.
+/// A process with manifests that no SDK gives, or with the services of `patience.mjs` or `suites.mjs`; it is killed when this
+/// is dropped.
 pub struct Endpoints(Running);
 
 struct Running {
@@ -80,8 +81,7 @@ impl Endpoints {
     /// # Panics
     /// It does not start.
     pub fn start(folder: &Path) -> Option<Self> {
-        let command = script("endpoints.mjs")?;
-        Some(Self(Running::start(command, 0, &log(folder, "endpoints"))))
+        Self::scripted("endpoints", folder, &[])
     }
 
     /// Starts the services of `patience.mjs`, with ledger and log in `folder`; none if its packages cannot be had here, and
@@ -90,9 +90,25 @@ impl Endpoints {
     /// # Panics
     /// It does not start.
     pub fn patience(folder: &Path) -> Option<Self> {
-        let mut command = script("patience.mjs")?;
-        command.env("LEDGER", ledger(folder));
-        Some(Self(Running::start(command, 0, &log(folder, "patience"))))
+        Self::scripted("patience", folder, &[])
+    }
+
+    /// Starts the services of `suites.mjs`, with ledger and log in `folder`, and the key of whom they answer in
+    /// [`identity`]; if `suspending`, each of their waits is a suspension. None if its packages cannot be had here, and
+    /// standard error says why.
+    ///
+    /// # Panics
+    /// It does not start.
+    pub fn suites(folder: &Path, suspending: bool) -> Option<Self> {
+        let quiet: &[_] = if suspending { &[("QUIET_MS", "0")] } else { &[] };
+        Self::scripted("suites", folder, quiet)
+    }
+
+    fn scripted(name: &str, folder: &Path, variables: &[(&str, &str)]) -> Option<Self> {
+        let mut command = script(&format!("{name}.mjs"))?;
+        command.env("LEDGER", ledger(folder)).env("IDENTITY", identity(folder));
+        command.envs(variables.iter().copied());
+        Some(Self(Running::start(command, 0, &log(folder, name))))
     }
 
     /// Where a runtime reaches it.
@@ -133,6 +149,11 @@ fn configured(sdk: &Sdk, folder: &Path) -> Option<Command> {
     let mut command = sdk.command()?;
     command.env("LEDGER", ledger(folder));
     Some(command)
+}
+
+/// The file in `folder` with the key that signs requests to the services of `suites.mjs`.
+pub fn identity(folder: &Path) -> PathBuf {
+    folder.join("identity.pem")
 }
 
 fn ledger(folder: &Path) -> PathBuf {

@@ -14,8 +14,9 @@ mod original;
 use segno::runtime::Env;
 use serde_json::{Value, json};
 use tests::restate::{
-    Endpoints, Played, Stage, Tool, faults, play_admin_scenes, play_command_scenes,
-    play_long_scenes, play_patience, play_registrations, play_scenes, play_scenes_suspending, sdk,
+    Endpoints, Played, Stage, Tool, faults, identity, play_admin_scenes, play_command_scenes,
+    play_long_scenes, play_patience, play_registrations, play_scenes, play_scenes_suspending,
+    play_suites, sdk,
 };
 use throwaway_postgres::Cluster;
 
@@ -156,6 +157,27 @@ async fn services_that_take_their_time_are_answered_as_by_the_original_server() 
     let played = play_patience(&runtime, &services, &tool).await;
     let faults = faults(sdk("npm-1.17.2"), played);
     assert!(faults.is_empty(), "{}", faults.join("\n\n"));
+}
+
+/// The scenes of the cases of the originals' suites, on a host that signs what it asks.
+async fn suites_played(suspending: bool) {
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let Some(services) = Endpoints::suites(folder.path(), suspending) else { return };
+    let identity = identity(folder.path());
+    let signing = ["--restate-identity-key", identity.to_str().expect("the path is UTF-8")];
+    let (_host, runtime) = host::start(folder.path(), &signing, &Env::system()).await;
+    let faults = faults(sdk("npm-1.17.2"), play_suites(&runtime, &services).await);
+    assert!(faults.is_empty(), "{}", faults.join("\n\n"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn cases_of_the_originals_suites_are_answered_as_by_the_original_server() {
+    suites_played(false).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn cases_of_the_originals_suites_end_the_same_when_every_wait_is_a_suspension() {
+    suites_played(true).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -8,9 +8,9 @@
 //! The first compares, the second records.
 
 use tests::restate::{
-    Endpoints, Original, Played, SDKS, Sdk, Service, Tool, faults, play_admin_scenes,
+    Endpoints, Original, Played, SDKS, Sdk, Service, Tool, faults, identity, play_admin_scenes,
     play_command_scenes, play_long_scenes, play_patience, play_registrations, play_scenes,
-    play_scenes_suspending, record, register,
+    play_scenes_suspending, play_suites, record, register,
 };
 
 #[tokio::test(flavor = "multi_thread")]
@@ -45,6 +45,23 @@ async fn the_original_server_answers_services_that_take_their_time_as_recorded()
     let Some(tool) = Tool::installed() else { return };
     let wrong = recorded(sdk, play_patience(&server.runtime, &services, &tool).await);
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "the original server is not a part of the suite"]
+async fn the_original_server_answers_cases_of_its_suites_as_recorded() {
+    let Some(played) = suites_played(false).await else { return };
+    let mut wrong = recorded(&SDKS[0], played);
+    let Some(played) = suites_played(true).await else { return };
+    wrong.extend(faults(&SDKS[0], played));
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+async fn suites_played(suspending: bool) -> Option<Vec<Played>> {
+    let folder = tempfile::tempdir().expect("there is room for a folder");
+    let services = Endpoints::suites(folder.path(), suspending)?;
+    let server = Original::signing(folder.path(), &identity(folder.path())).await?;
+    Some(play_suites(&server.runtime, &services).await)
 }
 
 /// What is wrong with these scenes, after those that went to their end were recorded, if that is asked for.

@@ -36,7 +36,7 @@ pub async fn history(
     let store = api.look().await?;
     let mut events = store.read().graph_history(&id).await?;
     drop(store);
-    sort(&mut events, &start.plan.topology());
+    sort(&mut events, start.plan.topology());
     let first = usize::try_from(query.after.unwrap_or_default()).unwrap_or(usize::MAX);
     let last = first.saturating_add(limit as usize);
     let next = (events.len() > last).then_some(last as u64);

@@ -10,6 +10,7 @@
 //! - `admin`: deployments, services, queries;
 //! - `command`: the released command;
 //! - `patience`: steps that outlast timeouts, kills that reach callees, a first registration;
+//! - `combinators`, `communication`, `revisions`: cases of the originals' suites that the others have not;
 //! - `long`: those that go on while processes are killed.
 
 macro_rules! scenes {
@@ -23,13 +24,16 @@ macro_rules! scenes {
 }
 
 mod admin;
+mod combinators;
 mod command;
+mod communication;
 mod control;
 mod events;
 mod handlers;
 pub mod long;
 mod objects;
 mod patience;
+mod revisions;
 mod routes;
 mod sends;
 mod workflows;
@@ -61,6 +65,14 @@ impl Scene {
     pub async fn play(&self, stage: &Stage) {
         (self.play)(stage).await;
     }
+}
+
+/// All scenes.
+#[cfg(test)]
+pub fn all() -> impl Iterator<Item = &'static Scene> {
+    [SCENES, CONNECTED, ADMIN, REGISTRATIONS, PATIENCE, SUITES, COMMAND, long::SCENES]
+        .into_iter()
+        .flatten()
 }
 
 /// What services do, in the order in which they are played.
@@ -173,6 +185,38 @@ pub const PATIENCE: &[Scene] = scenes! {
         registration_stays,
         columns_of_invocations,
         suspensions_at_each_wait,
+    }
+};
+
+/// Those of the services of `suites.mjs`, in the order in which they are played: the last one changes a timeout.
+pub const SUITES: &[Scene] = scenes! {
+    combinators: {
+        awakeables_or_time,
+        first_success,
+        combined_signals,
+        combined_steps,
+        many_sleeps,
+        cancels_of_waits,
+    }
+    communication: {
+        order_of_calls,
+        keyed_calls,
+        delayed_sends,
+        state_of_other_keys,
+        failures_of_steps,
+        runs_with_few_attempts,
+        fickle_handlers,
+        scopes_of_keys,
+        trace_context,
+    }
+    revisions: {
+        upgrades,
+        resume_elsewhere,
+        restart_of_failures,
+        journals,
+        signed_requests,
+        openapi,
+        acknowledged_steps,
     }
 };
 

@@ -8,11 +8,18 @@ use segno_core::{
     address::Address,
     command::Command,
     id::PromiseId,
-    reply::{Kept, Pruned, Refusal, Reply},
+    invocation::RecordBody,
+    promise::TaskStatus,
+    reply::{Conflict, Kept, Pruned, Refusal, Reply},
 };
+use segno_engine::worker::replay::first_records;
 use segno_store::PromiseRow;
 
-use super::{super::error::AdminError, of_query};
+use super::{
+    super::error::AdminError,
+    choice::{began_on, chosen, speaks},
+    of_query,
+};
 use crate::{Api, remove::advice, state::unexpected};
 
 /// Does one thing to an invocation.
@@ -43,21 +50,46 @@ pub async fn control(api: &Api, id: &str, how: &str) -> Result<Response, AdminEr
     Ok(done.into_response())
 }
 
-/// Goes on with an invocation that is paused.
+/// Goes on with an invocation that is paused: with the deployment on which it is, or with the one that `deployment`
+/// names.
 pub async fn resume(api: &Api, id: &str, query: &str) -> Result<Response, AdminError> {
     let id = PromiseId::from(id);
-    let deployment = of_query(query, "deployment").filter(|of| !of.eq_ignore_ascii_case("keep"));
-    if let Some(asked) = deployment {
-        let row = found(api, &id).await?;
-        if !is_on(api, &row, &asked).await? {
-            let message = format!(
-                "`{id}` goes on with the deployment that it began with: leave `deployment` out, or begin it anew with restart-as-new"
-            );
-            return Err(AdminError::new(400, message));
-        }
-    }
-    execute(api, &id, Command::TaskContinue { id: id.clone() }).await?;
+    let command = match of_query(query, "deployment") {
+        Some(asked) if !asked.eq_ignore_ascii_case("keep") => on(api, &id, &asked).await?,
+        _ => Command::TaskContinue { id: id.clone() },
+    };
+    execute(api, &id, command).await?;
     Ok(StatusCode::OK.into_response())
+}
+
+/// The command by which a paused invocation goes on with the deployment that was asked for. That it repeats the journal
+/// is for its SDK to see, which compares it in every attempt.
+async fn on(api: &Api, id: &PromiseId, asked: &str) -> Result<Command, AdminError> {
+    let row = found(api, id).await?;
+    let target = row.promise.target().unwrap_or_default();
+    let Ok(Address::Service { service, handler, .. }) = Address::parse(target) else {
+        let message = format!("`{id}` calls no service: `segno continue {id}` goes on with it");
+        return Err(AdminError::new(400, message));
+    };
+    let (module, deployment) = chosen(api, &row, &service, Some(asked)).await?;
+    if began_on(&row) == Some(module) {
+        return Ok(Command::TaskContinue { id: id.clone() });
+    }
+    if let Some(task) = row.task.as_ref().filter(|task| task.status() != TaskStatus::Halted) {
+        let conflict = Conflict::WrongState { id: id.clone(), status: task.status() };
+        return Err(Refusal::from(conflict).into());
+    }
+    if deployment.handler(&service, &handler).is_none() {
+        let message =
+            format!("the deployment `{}` has no handler `{service}/{handler}`", deployment.id());
+        return Err(AdminError::new(400, message));
+    }
+    let records = first_records(&*api.host.store, id, u32::MAX).await?;
+    if let Some(RecordBody::Started { engine, .. }) = records.first().map(|first| &first.body) {
+        speaks(&deployment, id, engine.class, "leave `deployment` out")?;
+    }
+    let records = u32::try_from(records.len()).unwrap_or(u32::MAX);
+    Ok(Command::TaskMigrate { id: id.clone(), module, records })
 }
 
 /// Removes an invocation that has ended, with all that it made.
@@ -80,18 +112,6 @@ async fn purge_journal(api: &Api, id: &PromiseId) -> Result<Response, AdminError
     completed(api, id).await?;
     execute(api, id, Command::JournalRemove { id: id.clone() }).await?;
     Ok(StatusCode::OK.into_response())
-}
-
-/// Whether this names the deployment on which an invocation is.
-async fn is_on(api: &Api, row: &PromiseRow, asked: &str) -> Result<bool, AdminError> {
-    let Some(digest) = row.task.as_ref().and_then(|task| task.module) else { return Ok(false) };
-    if !asked.eq_ignore_ascii_case("latest") {
-        return Ok(api.host.services.deployment(digest).await?.id() == asked);
-    }
-    let target = row.promise.target().unwrap_or_default();
-    let Ok(Address::Service { service, .. }) = Address::parse(target) else { return Ok(false) };
-    let (latest, _) = api.host.services.of_service(&service).await?;
-    Ok(latest == digest)
 }
 
 pub(super) async fn execute(

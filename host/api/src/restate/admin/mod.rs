@@ -1,5 +1,6 @@
 //! The side of operators.
 
+mod choice;
 mod deployments;
 mod invocations;
 mod query;

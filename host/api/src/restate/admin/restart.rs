@@ -1,23 +1,15 @@
 //! Beginning an invocation anew that has ended: from its input, or after the first entries of its journal.
 
-use std::sync::Arc;
-
 use axum::{
     Json,
     response::{IntoResponse, Response},
 };
 use segno_core::{
-    address::Address,
-    command::Command,
-    id::{Digest, PromiseId},
-    promise::NewPromise,
-    reply::Reply,
-    tags,
-    time::Timestamp,
-    value::Tags,
+    address::Address, command::Command, id::PromiseId, promise::NewPromise, reply::Reply, tags,
+    time::Timestamp, value::Tags,
 };
 use segno_engine::{
-    services::{BY, Deployment},
+    services::BY,
     worker::service_run::{NotRestarted, Prefix},
 };
 use segno_store::PromiseRow;
@@ -25,13 +17,11 @@ use serde_json::json;
 
 use super::{
     super::{error::AdminError, new_id},
+    choice::{began_on, chosen, speaks},
     invocations::{completed, execute},
     of_query,
 };
 use crate::{Api, restart::RESTART_OF, state::unexpected};
-
-/// A deployment, and the digest under which it is kept.
-type Kept = (Digest, Arc<Deployment>);
 
 /// Begins an invocation once more under a new id: with the same input, or with the entries 0 to `from` of its journal
 /// and the results of their commands.
@@ -57,14 +47,7 @@ pub async fn restart(api: &Api, id: &str, query: &str) -> Result<Response, Admin
     } else {
         let prefix = Prefix::read(&*api.host.store, &row.promise, from).await?;
         let (digest, deployment) = chosen(api, &row, &service, asked.as_deref()).await?;
-        if !deployment.manifest.protocol_versions().contains(prefix.version) {
-            let message = format!(
-                "the journal of `{id}` is of version {} of the protocol, which the deployment `{}` does not speak: leave `from` out",
-                prefix.version.number(),
-                deployment.id()
-            );
-            return Err(AdminError::new(400, message));
-        }
+        speaks(&deployment, &id, prefix.version.number(), "leave `from` out")?;
         Command::InvocationFork(Box::new(prefix.into_fork(new, digest)))
     };
     match execute(api, &id, command).await? {
@@ -132,49 +115,6 @@ async fn on_latest(
             Err(AdminError::new(400, message))
         }
     }
-}
-
-/// The deployment that is to go on with a journal; if none is named, the one that wrote it.
-async fn chosen(
-    api: &Api,
-    row: &PromiseRow,
-    service: &str,
-    asked: Option<&str>,
-) -> Result<Kept, AdminError> {
-    match asked.map(str::to_ascii_lowercase).as_deref() {
-        Some("latest") => Ok(api.host.services.of_service(service).await?),
-        None | Some("keep") => match began_on(row) {
-            Some(digest) => Ok((digest, api.host.services.deployment(digest).await?)),
-            None => {
-                let message = format!("`{}` never began on a deployment", row.promise.id());
-                Err(AdminError::new(400, message))
-            }
-        },
-        Some(_) => named(api, service, asked.unwrap_or_default()).await,
-    }
-}
-
-async fn named(api: &Api, service: &str, id: &str) -> Result<Kept, AdminError> {
-    for entry in &api.modules().await?.0 {
-        let digest = entry.digest;
-        let Ok(deployment) = api.host.services.deployment(digest).await else { continue };
-        if deployment.id() != id {
-            continue;
-        }
-        let has = deployment.manifest.services.iter().any(|known| known.name == service);
-        return match has {
-            true => Ok((digest, deployment)),
-            false => {
-                let message = format!("the deployment `{id}` has no service `{service}`");
-                Err(AdminError::new(400, message))
-            }
-        };
-    }
-    Err(AdminError::new(404, format!("there is no deployment `{id}`")))
-}
-
-fn began_on(row: &PromiseRow) -> Option<Digest> {
-    row.task.as_ref().and_then(|task| task.module)
 }
 
 impl From<NotRestarted> for AdminError {

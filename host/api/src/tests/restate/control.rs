@@ -4,6 +4,9 @@ use serde_json::json;
 
 use super::Services;
 
+/// An id of the right form that no deployment has.
+const UNKNOWN: &str = "dp_10000000000000000000001";
+
 async fn patch(services: &Services, id: &str, how: &str) -> (StatusCode, String) {
     let (status, body) = services.admin("PATCH", &format!("/invocations/{id}/{how}"), None).await;
     (status, body["message"].as_str().unwrap_or_default().to_owned())
@@ -126,7 +129,8 @@ async fn what_has_ended_begins_anew_after_the_entries_of_its_journal() {
         ("from=3", 409, "the entry 3 of"),
         ("from=4", 409, "(`sleep`) never completed"),
         ("from=6", 400, "has the entries 0 to 5 before its end, and not 6"),
-        ("from=2&deployment=dp_none", 404, "there is no deployment `dp_none`"),
+        ("from=2&deployment=dp_none", 400, "`dp_none` is no id of a deployment"),
+        (&format!("from=2&deployment={UNKNOWN}"), 404, "there is no deployment"),
     ] {
         let (status, message) = refused(query).await;
         assert_eq!(status, code, "{query}: {message}");
@@ -157,12 +161,6 @@ async fn what_is_paused_goes_on_with_its_own_deployment() {
     let id = services.send("Greeter/greet").await;
     services.world.halt(&id).await;
     let first = services.rows("SELECT id FROM sys_deployment").await[0]["id"].clone();
-    let second = services.register("http://localhost:9081/small").await;
-    for other in ["latest", second.as_str()] {
-        let (status, message) = patch(&services, &id, &format!("resume?deployment={other}")).await;
-        assert_eq!(status, StatusCode::BAD_REQUEST);
-        assert!(message.contains("goes on with the deployment that it began with"), "{message}");
-    }
     for own in ["", "?deployment=keep", &format!("?deployment={}", first.as_str().expect("an id"))]
     {
         let (status, message) = patch(&services, &id, &format!("resume{own}")).await;
@@ -173,6 +171,39 @@ async fn what_is_paused_goes_on_with_its_own_deployment() {
         services.world.command(halted(claim)).await;
     }
     assert_eq!(patch(&services, "inv_none", "resume").await.0, StatusCode::NOT_FOUND);
+}
+
+#[tokio::test]
+async fn what_is_paused_goes_on_with_another_deployment() {
+    let services = Services::new().await;
+    let id = services.send("Greeter/greet").await;
+    let held = services.journal(&id).await;
+    let on =
+        format!("SELECT pinned_deployment_id AS at, status FROM sys_invocation WHERE id = '{id}'");
+    let first = services.rows(&on).await[0]["at"].clone();
+    let others = services.register("http://localhost:9081/others").await;
+    let second = services.register("http://localhost:9082/small").await;
+    let (status, _) = patch(&services, &id, &format!("resume?deployment={second}")).await;
+    assert_eq!(status, StatusCode::CONFLICT, "it runs");
+    services.world.command(halted(held)).await;
+    for (other, status, says) in [
+        ("nothing", StatusCode::BAD_REQUEST, "is no id of a deployment"),
+        (UNKNOWN, StatusCode::NOT_FOUND, "there is no deployment"),
+        (others.as_str(), StatusCode::BAD_REQUEST, "has no service `Greeter`"),
+    ] {
+        let (answered, message) =
+            patch(&services, &id, &format!("resume?deployment={other}")).await;
+        assert_eq!(answered, status, "{other}: {message}");
+        assert!(message.contains(says), "{other}: {message}");
+    }
+    assert_eq!(services.rows(&on).await, json!([{ "at": first, "status": "paused" }]));
+    for other in [second.as_str(), "latest"] {
+        let (status, message) = patch(&services, &id, &format!("resume?deployment={other}")).await;
+        assert_eq!(status, StatusCode::OK, "{other}: {message}");
+        assert_eq!(services.rows(&on).await, json!([{ "at": second, "status": "ready" }]));
+        let claim = segno_core::id::Claim { id: id.as_str().into(), ..claim(&services, &id).await };
+        services.world.command(halted(claim)).await;
+    }
 }
 
 /// The task of an invocation, claimed.
