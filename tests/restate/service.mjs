@@ -1,4 +1,4 @@
-// The services of the suite, on the released SDK that `SDK` names: `SDK=sdk-1.9.1 LEDGER=FILE PORT=0 node service.mjs`.
+// The services of the suite, on the released SDK that `SDK` names: `SDK=sdk-1.14.5 LEDGER=FILE PORT=0 node service.mjs`.
 // Prints one line of JSON with its URL. service.py has the same services under the same names.
 
 import { appendFileSync, existsSync, readFileSync } from "node:fs";

@@ -11,11 +11,30 @@ use std::{
 
 use super::{Played, SCRIPTS, SDKS, Sdk};
 
-/// What is wrong with these scenes: those that ended early, and those whose transcripts differ.
+/// What is wrong with these scenes on this runtime: those that ended early, and those whose transcripts differ.
 ///
 /// # Panics
 /// There is no golden transcript of one.
 pub fn faults(sdk: &Sdk, played: Vec<Played>) -> Vec<String> {
+    faults_by(sdk, played, differences)
+}
+
+/// The same on the original server, of which nothing may differ.
+///
+/// # Panics
+/// There is no golden transcript of one.
+pub fn faults_of_original(sdk: &Sdk, played: Vec<Played>) -> Vec<String> {
+    faults_by(sdk, played, |scene, sdk, transcript| {
+        let golden = read(&of_original(scene, sdk));
+        (golden != transcript).then(|| told(scene, sdk, &golden, transcript))
+    })
+}
+
+fn faults_by(
+    sdk: &Sdk,
+    played: Vec<Played>,
+    differences: impl Fn(&str, &Sdk, &str) -> Option<String>,
+) -> Vec<String> {
     let fault = |Played { scene, transcript }: Played| match transcript {
         Ok(transcript) => differences(scene, sdk, &transcript),
         Err(why) => Some(format!("{scene} with {} ended early:\n{why}", sdk.name)),
@@ -25,18 +44,14 @@ pub fn faults(sdk: &Sdk, played: Vec<Played>) -> Vec<String> {
 
 /// How a transcript differs from the golden one; none: it is equal.
 fn differences(scene: &str, sdk: &Sdk, transcript: &str) -> Option<String> {
-    let likes = sdk.likes().flat_map(|like| [differs(scene, like), own(scene, like)]);
-    let mut originals = [own(scene, sdk)].into_iter().chain(likes).chain([common(scene)]);
-    let original = originals.find(|file| file.exists());
-    let original = original.unwrap_or_else(|| panic!("there is no golden transcript of {scene}"));
+    let original = of_original(scene, sdk);
     let differs = differs(scene, sdk);
-    let file = if differs.exists() { &differs } else { &original };
-    let golden = fs::read_to_string(file).expect("golden transcripts can be read");
+    let golden = read(if differs.exists() { &differs } else { &original });
     if golden == transcript {
         return None;
     }
     if std::env::var("SEGNO_GOLDEN").is_ok_and(|mode| mode == "write") {
-        if fs::read_to_string(&original).is_ok_and(|original| original == transcript) {
+        if read(&original) == transcript {
             let _ = fs::remove_file(&differs);
         } else {
             fs::create_dir_all(differs.parent()?).expect("the folder can be written");
@@ -44,8 +59,25 @@ fn differences(scene: &str, sdk: &Sdk, transcript: &str) -> Option<String> {
         }
         return None;
     }
-    let (golden, transcript) = (golden.lines().collect(), transcript.lines().collect());
-    Some(format!("{scene} with {}:\n{}", sdk.name, compared(&golden, &transcript)))
+    Some(told(scene, sdk, &golden, transcript))
+}
+
+fn told(scene: &str, sdk: &Sdk, golden: &str, transcript: &str) -> String {
+    let (golden, transcript): (Vec<_>, Vec<_>) =
+        (golden.lines().collect(), transcript.lines().collect());
+    format!("{scene} with {}:\n{}", sdk.name, compared(&golden, &transcript))
+}
+
+/// The file with what the original server answered, or what this runtime answered an SDK that is like this one.
+fn of_original(scene: &str, sdk: &Sdk) -> PathBuf {
+    let likes = sdk.likes().flat_map(|like| [differs(scene, like), own(scene, like)]);
+    let mut originals = [own(scene, sdk)].into_iter().chain(likes).chain([common(scene)]);
+    let original = originals.find(|file| file.exists());
+    original.unwrap_or_else(|| panic!("there is no golden transcript of {scene}"))
+}
+
+fn read(file: &Path) -> String {
+    fs::read_to_string(file).expect("golden transcripts can be read")
 }
 
 /// Keeps a transcript. The first SDK's is the one for all; another's is kept if it differs.
@@ -117,8 +149,8 @@ fn compared(golden: &Vec<&str>, transcript: &Vec<&str>) -> String {
 mod tests {
     use std::{collections::BTreeSet, fs, path::Path};
 
-    use super::{SCRIPTS, SDKS, compared};
-    use crate::restate::scenes::{self, SUITES};
+    use super::{SCRIPTS, SDKS, compared, differs, read};
+    use crate::restate::scenes::{self, ADMIN, CONNECTED, SCENES, SUITES};
 
     /// The names of scenes in the last column of the table of docs/restate.md with that head.
     fn named(head: &str) -> BTreeSet<String> {
@@ -154,6 +186,19 @@ mod tests {
         assert!(unknown.is_empty(), "there are no scenes {unknown:?}");
         let unnamed = SUITES.iter().map(|scene| scene.name).filter(|name| !named.contains(*name));
         assert_eq!(unnamed.collect::<Vec<_>>(), [""; 0], "what the manual does not name");
+    }
+
+    /// The table of docs/restate.md counts the scenes of each SDK, and those that are answered word for word.
+    #[test]
+    fn the_manual_counts_the_scenes_of_each_sdk() {
+        let manual = read(&Path::new(SCRIPTS).join("../../docs/restate.md"));
+        for sdk in SDKS {
+            let scenes = [SCENES, CONNECTED, ADMIN].into_iter().flatten();
+            let suited: Vec<_> = scenes.filter(|scene| scene.suits(sdk)).collect();
+            let same = suited.iter().filter(|scene| !differs(scene.name, sdk).exists()).count();
+            let row = format!("| `{}` | {} | {same} |", sdk.name, suited.len());
+            assert!(manual.contains(&row), "docs/restate.md has no row {row}");
+        }
     }
 
     #[test]

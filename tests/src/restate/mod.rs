@@ -21,7 +21,7 @@ mod stage;
 mod tool;
 mod transcript;
 
-pub use golden::{faults, record};
+pub use golden::{faults, faults_of_original, record};
 pub use original::Original;
 pub use player::{
     Played, play_admin_scenes, play_command_scenes, play_long_scenes, play_patience,

@@ -59,12 +59,7 @@ use Feature::{
 /// The SDKs, the one whose transcripts are the standard first.
 pub const SDKS: &[Sdk] = &[
     Sdk { name: "npm-1.17.2", language: Language::JavaScript, lacks: &[], like: None },
-    Sdk {
-        name: "npm-1.9.1",
-        language: Language::JavaScript,
-        lacks: &[Signals, Metadata],
-        like: None,
-    },
+    Sdk { name: "npm-1.14.5", language: Language::JavaScript, lacks: &[Signals], like: None },
     Sdk {
         name: "npm-1.7.3",
         language: Language::JavaScript,

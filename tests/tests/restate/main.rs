@@ -46,7 +46,7 @@ macro_rules! with_each_sdk {
 
 with_each_sdk!(
     npm_1_17_2: "npm-1.17.2",
-    npm_1_9_1: "npm-1.9.1",
+    npm_1_14_5: "npm-1.14.5",
     npm_1_7_3: "npm-1.7.3",
     python_1_3_0: "python-1.3.0",
     rust_0_13_0: "rust-0.13.0",

@@ -8,9 +8,9 @@
 //! The first compares, the second records.
 
 use tests::restate::{
-    Endpoints, Original, Played, SDKS, Sdk, Service, Tool, faults, identity, play_admin_scenes,
-    play_command_scenes, play_long_scenes, play_patience, play_registrations, play_scenes,
-    play_scenes_suspending, play_suites, record, register,
+    Endpoints, Original, Played, SDKS, Sdk, Service, Tool, faults_of_original, identity,
+    play_admin_scenes, play_command_scenes, play_long_scenes, play_patience, play_registrations,
+    play_scenes, play_scenes_suspending, play_suites, record, register,
 };
 
 #[tokio::test(flavor = "multi_thread")]
@@ -53,7 +53,7 @@ async fn the_original_server_answers_cases_of_its_suites_as_recorded() {
     let Some(played) = suites_played(false).await else { return };
     let mut wrong = recorded(&SDKS[0], played);
     let Some(played) = suites_played(true).await else { return };
-    wrong.extend(faults(&SDKS[0], played));
+    wrong.extend(faults_of_original(&SDKS[0], played));
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 
@@ -72,7 +72,7 @@ fn recorded(sdk: &'static Sdk, played: Vec<Played>) -> Vec<String> {
             record(scene, sdk, transcript);
         }
     }
-    faults(sdk, played)
+    faults_of_original(sdk, played)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -84,7 +84,7 @@ async fn the_original_server_answers_the_same_when_it_suspends_at_once() {
         let Some(service) = Service::start(sdk, folder.path()) else { return };
         register(&server.runtime, service.url()).await;
         let played = play_scenes_suspending(&server.runtime, &service).await;
-        let wrong = faults(sdk, played);
+        let wrong = faults_of_original(sdk, played);
         assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
     }
 }

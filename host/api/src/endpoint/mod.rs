@@ -5,6 +5,8 @@
 //! POST /invoke/SERVICE/HANDLER      one attempt: frames in both bodies
 //! GET  /health                      200
 //! ```
+//!
+//! Each may stand behind any prefix (`/shop/invoke/…`), as a proxy passes it on.
 
 mod identity;
 
@@ -14,7 +16,7 @@ use axum::{
     Router,
     body::{Body, Bytes},
     extract::{Path, Request, State},
-    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header},
+    http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header, uri::PathAndQuery},
     middleware::{self, Next},
     response::{IntoResponse as _, Response},
     routing::{get, post},
@@ -88,7 +90,7 @@ pub async fn serve_endpoint(
 /// The routes of an endpoint, for requests of these callers.
 pub fn endpoint_router(endpoint: Arc<Endpoint>, callers: Callers) -> Router {
     let served = Served { endpoint, callers: Arc::new(callers) };
-    Router::new()
+    let routes = Router::new()
         .route("/discover", get(discover))
         .route("/invoke/{service}/{handler}", post(invoke))
         .layer(middleware::from_fn_with_state(served.clone(), guard))
@@ -97,7 +99,25 @@ pub fn endpoint_router(endpoint: Arc<Endpoint>, callers: Callers) -> Router {
             refused(StatusCode::NOT_FOUND, "no such path; there are /discover, /invoke and /health")
         })
         .layer(middleware::map_response(named))
-        .with_state(served)
+        .with_state(served);
+    // Outside of the routes, so that the path is changed before one is chosen.
+    Router::new().fallback_service(routes).layer(middleware::map_request(without_prefix))
+}
+
+/// Takes away what stands before a path of an endpoint.
+async fn without_prefix(mut request: Request) -> Request {
+    let segments: Vec<&str> = request.uri().path().split('/').collect();
+    let own = match segments.as_slice() {
+        [.., "invoke", service, handler] => format!("/invoke/{service}/{handler}"),
+        [.., route @ ("discover" | "health")] => format!("/{route}"),
+        _ => return request,
+    };
+    let mut parts = request.uri().clone().into_parts();
+    parts.path_and_query = PathAndQuery::try_from(own).ok();
+    if let Ok(uri) = Uri::from_parts(parts) {
+        *request.uri_mut() = uri;
+    }
+    request
 }
 
 /// Lets requests of callers through that may call.

@@ -112,6 +112,10 @@ async fn what_cannot_be_invoked_is_refused_by_status() {
         ("/elsewhere", v("6"), StatusCode::NOT_FOUND),
         ("/invoke/shop/order", v("5"), StatusCode::OK),
         ("/invoke/shop/order", v("7"), StatusCode::OK),
+        ("/some/where/invoke/shop/order", v("7"), StatusCode::OK),
+        ("/invoke/invoke/shop/order", v("7"), StatusCode::OK),
+        ("/some/invoke/shop/ship", v("6"), StatusCode::NOT_FOUND),
+        ("/some/invoke/shop", v("6"), StatusCode::NOT_FOUND),
     ] {
         let headers = [(header::CONTENT_TYPE, &*kind)];
         let (status, headers, _) = asked(open(), Method::POST, path, &headers).await;
@@ -137,7 +141,12 @@ async fn an_attempt_without_a_journal_ends_with_an_error_in_its_frames() {
 async fn whoever_does_not_sign_is_refused_where_a_key_is_named() {
     let router =
         || endpoint_router(endpoint(), Callers::Signed(Identity::new([KEY]).expect("a key")));
-    for (method, path) in [(Method::GET, "/discover"), (Method::POST, "/invoke/shop/order")] {
+    for (method, path) in [
+        (Method::GET, "/discover"),
+        (Method::GET, "/some/discover"),
+        (Method::POST, "/invoke/shop/order"),
+        (Method::POST, "/some/invoke/shop/order"),
+    ] {
         let (status, ..) = asked(router(), method, path, &[(header::CONTENT_TYPE, V6)]).await;
         assert_eq!(status, StatusCode::UNAUTHORIZED, "{path}");
     }
