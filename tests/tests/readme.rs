@@ -16,7 +16,6 @@ const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 /// are fenced as `text`.
 const NOT_RUN: [(&str, &str, &str); 30] = [
     ("README.md", "cargo run -- demo", "it has tests of its own, and the second line is this test"),
-    ("README.md", "segno new shop --lang js", "the suite `languages` runs it, and more"),
     ("README.md", "segno serve &", "needs npm and an application that is not part of Segno"),
     (
         "README.md",
@@ -31,6 +30,7 @@ const NOT_RUN: [(&str, &str, &str); 30] = [
     ("docs/graphs.md", "segno graph check", "shows answers, of a module that is not shown"),
     ("docs/guest-contract.md", "cd examples/other-languages/javascript", "needs npm"),
     ("docs/guest-contract.md", "cd examples/other-languages/python", "needs pip"),
+    ("docs/languages.md", "segno new shop --lang js", "the suite `languages` runs it, and more"),
     ("docs/limits.md", "segno limit show", "shows answers, of a module that is not shown"),
     ("docs/limits.md", "segno limit set", "shows answers, of a module that is not shown"),
     ("docs/limits.md", "segno inspect", "shows answers, of a module that is not shown"),

@@ -64,6 +64,7 @@ pub(crate) static SECTIONS: [Section; 6] = [
         name: "Write workflows",
         documents: &[
             document!("Functions in Rust", "docs/sdk.md"),
+            document!("JavaScript and Python", "docs/languages.md"),
             document!("The rules of a workflow", "docs/rules.md"),
             document!("Objects: state by key", "docs/objects.md"),
             document!("Queries and updates", "docs/queries.md"),
