@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use crate::{Language, script::shims};
 pub use name::{CrateName, NameError};
 
-/// The source of a new crate, which does not depend on its name: the listing in the README.
+/// The source of a new crate, which does not depend on its name: the listing in the
+/// tutorial, of which the README shows a part.
 pub const LIB: &str = include_str!("files/rust/lib.rs.in");
 
 /// A file of a new project: its path and text, in which `{{name}}` is replaced by the project's
