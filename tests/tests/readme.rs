@@ -1,6 +1,6 @@
-//! The commands of the README and of the API's document do what they say: every fenced `console`
-//! block is run as printed, and the answers that stand below a command are compared. Those of the
-//! guide are run in `guide.rs`; no other document may have such blocks.
+//! The commands of the documents do what they say: every fenced `console` block of the sections
+//! below and of the API's document is run as printed, and the answers that stand below a command
+//! are compared. Those of the guide are run in `guide.rs`; nothing else may have such blocks.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 
 /// Blocks of commands that are not run, by file and the beginning of their first line, and why. They
 /// are fenced as `text`.
-const NOT_RUN: [(&str, &str, &str); 30] = [
+const NOT_RUN: [(&str, &str, &str); 29] = [
     ("README.md", "cargo run -- demo", "it has tests of its own, and the second line is this test"),
     ("README.md", "segno serve &", "needs npm and an application that is not part of Segno"),
     (
@@ -22,7 +22,6 @@ const NOT_RUN: [(&str, &str, &str); 30] = [
         "segno serve --restate",
         "needs Node and a service; the suite `restate` has both",
     ),
-    ("README.md", "segno events --follow", "ends only when it is interrupted"),
     ("README.md", "docker run", "needs Docker"),
     ("README.md", "SEGNO_STORE=postgres:", "needs a PostgreSQL with this password"),
     ("docs/bench.md", "segno bench", "takes half an hour"),
@@ -59,11 +58,15 @@ const NOT_RUN: [(&str, &str, &str); 30] = [
     ("docs/running.md", "journalctl", "reads a service of the system"),
 ];
 
-/// The sections of the README whose commands are run, one after the other, in one shell.
-const SECTIONS: [&str; 3] = ["A workflow", "On a schedule", "Something that several writers share"];
+/// The sections whose commands are run, one after the other, in one shell: by document and heading.
+const SECTIONS: [(&str, &str); 3] = [
+    ("docs/howto.md", "Begin a project"),
+    ("docs/howto.md", "Run something by the clock"),
+    ("docs/howto.md", "Share a value between several writers"),
+];
 
 /// The section whose commands are run afterwards, in the same folder, with a host of its own.
-const AFTERWARDS: [&str; 1] = ["Looking after it"];
+const AFTERWARDS: [(&str, &str); 1] = [("docs/operations.md", "Looking after a store")];
 
 /// The document that goes on from there, with a host of its own as well.
 const API: &str = "docs/api.md";
@@ -83,8 +86,8 @@ fn what_is_shown_of_a_new_crate_is_its_source() {
 #[test]
 fn every_block_of_commands_is_run_or_says_why_not() {
     let run = |block: &Block| match block.file.as_str() {
-        "README.md" => SECTIONS.iter().chain(&AFTERWARDS).any(|section| block.section == *section),
-        file => file == API || file == "docs/guide.md",
+        API | "docs/guide.md" => true,
+        _ => is_in(block, &SECTIONS) || is_in(block, &AFTERWARDS),
     };
     let mut excused = [0; NOT_RUN.len()];
     for block in blocks() {
@@ -105,15 +108,12 @@ fn every_block_of_commands_is_run_or_says_why_not() {
 }
 
 #[test]
-fn every_line_of_the_readme_works_as_printed() {
+fn every_line_works_as_printed() {
     let folder = tempfile::tempdir().expect("there is room for a folder");
     let blocks = blocks();
-    let lines_of = |sections: &[&str]| -> Vec<String> {
-        let shown = blocks.iter().filter(|block| {
-            block.file == "README.md"
-                && block.language == "console"
-                && sections.contains(&block.section.as_str())
-        });
+    let lines_of = |sections: &[(&str, &str)]| -> Vec<String> {
+        let shown = blocks.iter().filter(|block| block.language == "console");
+        let shown = shown.filter(|block| is_in(block, sections));
         shown.flat_map(Block::commands).map(str::to_owned).collect()
     };
     let shell = Shell::in_folder(
@@ -154,6 +154,11 @@ fn every_line_of_the_readme_works_as_printed() {
         let line = line.unwrap_or_else(|| panic!("no line begins with {line:?}: {said:#?}"));
         assert!(line.out.contains(part), "{part:?} is missing: {line:#?}");
     }
+}
+
+/// Whether a block stands in one of these sections.
+fn is_in(block: &Block, sections: &[(&str, &str)]) -> bool {
+    sections.contains(&(block.file.as_str(), block.section.as_str()))
 }
 
 /// Runs the commands of the API's document, and compares what they answer.
