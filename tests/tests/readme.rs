@@ -14,14 +14,8 @@ const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 
 /// Blocks of commands that are not run, by file and the beginning of their first line, and why. They
 /// are fenced as `text`.
-const NOT_RUN: [(&str, &str, &str); 29] = [
+const NOT_RUN: [(&str, &str, &str); 28] = [
     ("README.md", "cargo run -- demo", "it has tests of its own, and the second line is this test"),
-    ("README.md", "segno serve &", "needs npm and an application that is not part of Segno"),
-    (
-        "README.md",
-        "segno serve --restate",
-        "needs Node and a service; the suite `restate` has both",
-    ),
     ("README.md", "docker run", "needs Docker"),
     ("README.md", "SEGNO_STORE=postgres:", "needs a PostgreSQL with this password"),
     ("docs/bench.md", "segno bench", "takes half an hour"),
@@ -48,7 +42,12 @@ const NOT_RUN: [(&str, &str, &str); 29] = [
     ),
     ("docs/queries.md", "segno update cart-7", "of a module that is not shown"),
     ("docs/queries.md", "curl", "shows answers; `handlers.rs` asks the same of it"),
-    ("docs/restate.md", "segno serve --restate", "needs Node and a service, as in the README"),
+    ("docs/resonate.md", "segno serve &", "needs npm and an application that is not part of Segno"),
+    (
+        "docs/restate.md",
+        "segno serve --restate",
+        "needs Node and a service; the suite `restate` has both",
+    ),
     ("docs/restate-endpoint.md", "segno endpoint", "the suite `endpoint_processes` runs it"),
     ("docs/rules.md", "segno inspect order-7", "shows an answer, of a module that is not shown"),
     ("docs/running.md", "useradd", "sets up a service of the system"),
