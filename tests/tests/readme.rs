@@ -14,10 +14,8 @@ const SEGNO: &str = env!("CARGO_BIN_EXE_segno-under-test");
 
 /// Blocks of commands that are not run, by file and the beginning of their first line, and why. They
 /// are fenced as `text`.
-const NOT_RUN: [(&str, &str, &str); 28] = [
+const NOT_RUN: [(&str, &str, &str); 26] = [
     ("README.md", "cargo run -- demo", "it has tests of its own, and the second line is this test"),
-    ("README.md", "docker run", "needs Docker"),
-    ("README.md", "SEGNO_STORE=postgres:", "needs a PostgreSQL with this password"),
     ("docs/bench.md", "segno bench", "takes half an hour"),
     ("docs/api.md", "curl -N", "never ends; the tests of `segno-api` read the stream"),
     ("docs/graphs.md", "segno graph check", "shows answers, of a module that is not shown"),
