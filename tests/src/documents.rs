@@ -1,4 +1,5 @@
-//! The README and the documents, as far as they are checked: their fenced blocks.
+//! The README, what stands beside it, and the documents, as far as they are checked: their fenced
+//! blocks.
 
 use std::{
     fs,
@@ -46,7 +47,7 @@ pub fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("it is in the repository").to_owned()
 }
 
-/// The README and the documents, in this order.
+/// The README, what stands beside it, and the documents, in this order.
 ///
 /// # Panics
 /// The folder cannot be read.
@@ -57,8 +58,9 @@ pub fn files() -> Vec<PathBuf> {
     let is_text = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "md");
     let mut files: Vec<PathBuf> = documents.filter(is_text).collect();
     files.sort();
-    files.insert(0, repository().join("README.md"));
-    files
+    let beside =
+        ["README.md", "CONTRIBUTING.md", "SECURITY.md"].map(|name| repository().join(name));
+    beside.into_iter().chain(files).collect()
 }
 
 /// Their fenced blocks.

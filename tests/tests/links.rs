@@ -1,4 +1,5 @@
-//! Links of the README and the documents lead to files and headings that are there.
+//! Links of the README, of what stands beside it and of the documents lead to files and headings
+//! that are there.
 
 use std::{
     collections::BTreeSet,

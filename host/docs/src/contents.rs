@@ -120,8 +120,11 @@ pub(crate) static PICTURES: [File; 2] =
     [file!("docs/images/console-execution.png"), file!("docs/images/session.svg")];
 
 /// The sources that documents link to; each has a page that shows it.
-pub(crate) static SOURCES: [File; 23] = [
+pub(crate) static SOURCES: [File; 26] = [
+    file!("CONTRIBUTING.md"),
     file!("Dockerfile"),
+    file!("LICENSE"),
+    file!("SECURITY.md"),
     file!("examples/approval/src/lib.rs"),
     file!("examples/auction/src/lib.rs"),
     file!("examples/bank/src/lib.rs"),
