@@ -69,21 +69,22 @@ fn dependencies(manifest: &Table) -> BTreeSet<String> {
     names
 }
 
-/// The crates that the document lists. An entry is ``- `FOLDER` **NAME**. Uses `A`, `B`.``
+/// The crates that the document lists.
 fn described(document: &str) -> Packages {
-    let entries = document.lines().filter_map(|line| line.strip_prefix("- `"));
-    let entry = |line: &str| {
-        let (folder, rest) = line.split_once("` **")?;
-        let (name, rest) = rest.split_once("**")?;
-        if folder.contains('*') {
-            let package = Package { name: String::new(), uses: BTreeSet::new() };
-            return Some((folder.to_owned(), package));
-        }
-        let uses = rest.strip_prefix(". Uses ")?;
-        let uses = in_backticks(uses).into_iter().map(str::to_owned).collect();
-        Some((folder.to_owned(), Package { name: name.to_owned(), uses }))
-    };
-    entries.filter_map(entry).collect()
+    document.lines().filter_map(entry).collect()
+}
+
+/// The package that an entry of the list describes: ``- `FOLDER` **NAME**. Uses `A`, `B`.``
+fn entry(line: &str) -> Option<(String, Package)> {
+    let (folder, rest) = line.strip_prefix("- `")?.split_once("` **")?;
+    let (name, rest) = rest.split_once("**")?;
+    if folder.contains('*') {
+        let package = Package { name: String::new(), uses: BTreeSet::new() };
+        return Some((folder.to_owned(), package));
+    }
+    let uses = in_backticks(rest.strip_prefix(". Uses ")?);
+    let uses = uses.into_iter().map(str::to_owned).collect();
+    Some((folder.to_owned(), Package { name: name.to_owned(), uses }))
 }
 
 /// The parts of a text that stand in backticks. Fenced blocks are left out.
