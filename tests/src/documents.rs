@@ -1,5 +1,4 @@
-//! The README, what stands beside it, and the documents, as far as they are checked: their fenced
-//! blocks.
+//! The README and the documents, as far as they are checked: their fenced blocks.
 
 use std::{
     fs,
@@ -47,7 +46,7 @@ pub fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("it is in the repository").to_owned()
 }
 
-/// The README, what stands beside it, and the documents, in this order.
+/// The README and the documents, in this order.
 ///
 /// # Panics
 /// The folder cannot be read.
@@ -58,9 +57,8 @@ pub fn files() -> Vec<PathBuf> {
     let is_text = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "md");
     let mut files: Vec<PathBuf> = documents.filter(is_text).collect();
     files.sort();
-    let beside =
-        ["README.md", "CONTRIBUTING.md", "SECURITY.md"].map(|name| repository().join(name));
-    beside.into_iter().chain(files).collect()
+    files.insert(0, repository().join("README.md"));
+    files
 }
 
 /// Their fenced blocks.

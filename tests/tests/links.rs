@@ -1,5 +1,5 @@
-//! Links of the README, of what stands beside it and of the documents lead to files and headings
-//! that are there.
+//! Links of the README, the documents and the pages for contributors lead to files and headings that
+//! are there.
 
 use std::{
     collections::BTreeSet,
@@ -8,6 +8,16 @@ use std::{
 };
 
 use tests::documents::{files, repository};
+
+/// The pages beside the README and the documents.
+const PAGES: [&str; 6] = [
+    "ARCHITECTURE.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    "examples/README.md",
+    ".github/PULL_REQUEST_TEMPLATE.md",
+];
 
 /// A link, with the place it leads to.
 struct Link {
@@ -56,7 +66,9 @@ fn headings_of(file: &Path) -> BTreeSet<String> {
 
 #[test]
 fn every_link_leads_somewhere() {
-    let links: Vec<Link> = files().iter().flat_map(|file| links_of(file)).collect();
+    let mut files = files();
+    files.extend(PAGES.map(|page| repository().join(page)));
+    let links: Vec<Link> = files.iter().flat_map(|file| links_of(file)).collect();
     assert!(links.len() > 50, "there are links: {}", links.len());
     let mut broken = Vec::new();
     for Link { from, path, heading } in links {
