@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 
 hours="${1:?usage: tests/long.sh HOURS [LANES]}"
 lanes="${2:-$(nproc)}"
-suites=(simulation chaos chaos-three soak wrong-host crossing fuzz api graphs defects)
+suites=(simulation chaos chaos-three soak wrong-host crossing fuzz api graphs snapshots defects)
 # So many suites wait for each other in a lane.
 seconds="$(awk -v hours="$hours" -v all="${#suites[@]}" -v lanes="$lanes" \
   'BEGIN { each = int(hours * 3600 * lanes / all); print each < 10 ? 10 : each }')"
@@ -38,6 +38,7 @@ suite() {
     fuzz) SEGNO_FUZZ=100000 rounds test_of fuzz ;;
     api) SEGNO_CLIENTS=1 SEGNO_SCHEMATHESIS="$seconds" test_of openapi ;;
     graphs) SEGNO_EVERY=1 test_of graph_crash ;;
+    snapshots) SEGNO_EVERY=1 test_of snapshots ;;
     defects) cargo test --workspace --locked --test mutation -- --ignored --nocapture ;;
   esac
 }
