@@ -293,10 +293,11 @@ async fn every_second_guest(first: usize) {
     }
     let engines = Engines::new(components);
     let mut seen: BTreeMap<&str, (u64, SnapshotTally)> = BTreeMap::new();
-    // In the short form, the first flow of each guest.
+    // In the short form, the first flow of each guest. An engine of JavaScript takes a minute to compile, and other
+    // tests of this suite go on from its snapshots.
     let every = std::env::var_os("SEGNO_EVERY").is_some();
     let mine: BTreeSet<&str> = tried.iter().copied().skip(first).step_by(2).collect();
-    let mut chosen = BTreeSet::new();
+    let mut chosen = BTreeSet::from(["javascript 0.1.0"]);
     let flows = table.iter().filter(|flow| mine.contains(flow.guest));
     for flow in flows.filter(|flow| every || chosen.insert(flow.guest)) {
         eprintln!("{}/{}", flow.guest, flow.function);
