@@ -89,6 +89,11 @@ mod memory;
 
 #[doc(hidden)]
 #[rustfmt::skip] // Generated.
+#[allow(
+    clippy::allow_attributes_without_reason,
+    clippy::undocumented_unsafe_blocks,
+    reason = "it is generated"
+)]
 pub mod bindings;
 mod host;
 
