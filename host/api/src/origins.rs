@@ -26,6 +26,7 @@ impl AllowedOrigins {
         if self.0.is_empty() {
             return None;
         }
+        // One that is no value of a header is sent by no browser.
         let allowed = match self.0.iter().any(|origin| origin == "*") {
             true => AllowOrigin::any(),
             false => AllowOrigin::list(

@@ -112,8 +112,9 @@ async fn without_prefix(mut request: Request) -> Request {
         [.., route @ ("discover" | "health")] => format!("/{route}"),
         _ => return request,
     };
+    let Ok(own) = PathAndQuery::try_from(own) else { return request };
     let mut parts = request.uri().clone().into_parts();
-    parts.path_and_query = PathAndQuery::try_from(own).ok();
+    parts.path_and_query = Some(own);
     if let Ok(uri) = Uri::from_parts(parts) {
         *request.uri_mut() = uri;
     }

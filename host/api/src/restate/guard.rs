@@ -12,7 +12,7 @@ use crate::{AllowedOrigins, Api, error::ApiError};
 
 /// Checks who sends a request.
 #[derive(Clone)]
-pub struct Guard {
+pub struct SenderGuard {
     /// Everything behind the routes.
     pub api: Api,
     /// Origins whose pages may send requests, beside this host's own.
@@ -21,7 +21,7 @@ pub struct Guard {
 
 /// Passes on requests with rights over every id. Liveness needs no token.
 pub async fn guard(
-    State(Guard { api, origins }): State<Guard>,
+    State(SenderGuard { api, origins }): State<SenderGuard>,
     request: Request,
     next: Next,
 ) -> Response {

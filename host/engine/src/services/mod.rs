@@ -43,7 +43,7 @@ pub use self::{
     deployment::{Deployment, HandlerFacts, HandlerKind, SPOKEN, Unreadable, kind},
     failed_attempt::{FailedAttempt, FailedCommand},
     http::HttpConnector,
-    pauses::{PauseRequest, Pauses},
+    pauses::{PauseRequest, PauseRequests},
     retention::ServiceRetention,
 };
 
@@ -67,7 +67,7 @@ pub struct Services {
     /// When it was looked up which deployment has a service.
     found: Mutex<BTreeMap<String, (Timestamp, Digest)>>,
     silent: OnceLock<Keep>,
-    pauses: Arc<Pauses>,
+    pauses: Arc<PauseRequests>,
 }
 
 /// The deployments, by the services that stand for them.
@@ -136,7 +136,7 @@ impl Services {
     }
 
     /// The invocations that run on this host, and the requests to pause them.
-    pub fn pauses(&self) -> &Arc<Pauses> {
+    pub fn pauses(&self) -> &Arc<PauseRequests> {
         &self.pauses
     }
 

@@ -12,16 +12,16 @@ use tokio_util::sync::CancellationToken;
 
 /// The running invocations.
 #[derive(Default)]
-pub struct Pauses(Mutex<BTreeMap<PromiseId, Arc<CancellationToken>>>);
+pub struct PauseRequests(Mutex<BTreeMap<PromiseId, Arc<CancellationToken>>>);
 
 /// The request to pause one invocation, listed until dropped.
 pub struct PauseRequest {
-    pauses: Arc<Pauses>,
+    pauses: Arc<PauseRequests>,
     id: PromiseId,
     token: Arc<CancellationToken>,
 }
 
-impl Pauses {
+impl PauseRequests {
     /// Asks an invocation to pause; answers whether it runs on this host.
     pub fn ask(&self, id: &PromiseId) -> bool {
         let running = self.lock().get(id).cloned();
@@ -41,6 +41,17 @@ impl Pauses {
 }
 
 impl PauseRequest {
+    /// Ends the listing: whoever asks from now on is told that it does not run here. Answers whether a
+    /// pause was asked for until then; a second call answers `false`.
+    pub fn close(&self) -> bool {
+        let mut running = self.pauses.lock();
+        let is_listed = running.get(&self.id).is_some_and(|token| Arc::ptr_eq(token, &self.token));
+        if is_listed {
+            running.remove(&self.id);
+        }
+        is_listed && self.is_asked()
+    }
+
     /// Whether a pause was asked for.
     pub fn is_asked(&self) -> bool {
         self.token.is_cancelled()
@@ -54,9 +65,27 @@ impl PauseRequest {
 
 impl Drop for PauseRequest {
     fn drop(&mut self) {
-        let mut running = self.pauses.lock();
-        if running.get(&self.id).is_some_and(|token| Arc::ptr_eq(token, &self.token)) {
-            running.remove(&self.id);
-        }
+        self.close();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pause_is_taken_once_and_by_nobody_who_has_ended() {
+        let requests = Arc::new(PauseRequests::default());
+        let id = PromiseId::from("it");
+        let first = requests.begin(&id);
+        assert!(!first.is_asked() && requests.ask(&id) && first.is_asked());
+        assert_eq!((first.close(), first.close()), (true, false));
+        assert!(!requests.ask(&id), "it has ended");
+        let second = requests.begin(&id);
+        drop(first);
+        assert!(requests.ask(&id), "the second one is listed still");
+        assert!(second.close());
+        let quiet = requests.begin(&id);
+        assert!(!quiet.close());
     }
 }

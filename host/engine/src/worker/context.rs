@@ -18,7 +18,7 @@ use super::{
     log_span,
     put_off::PutOff,
     run_limiter::RunLimiter,
-    service_run::Waits,
+    service_run::KeptWaits,
     snapshot::Snapshots,
     task_versions::TaskVersions,
     warm::WarmCache,
@@ -43,7 +43,7 @@ pub struct WorkerContext {
     /// Suspended instances.
     pub warm: WarmCache,
     /// What suspended invocations of services wait for.
-    pub waits: Waits,
+    pub waits: KeptWaits,
     /// Coordinators of suspended graph runs.
     pub runs: RunCache,
     /// Cancelled when the host is about to stop: no execution begins, and none waits.

@@ -57,7 +57,7 @@ pub use trap_report::{TrapLine, TrapReport};
 
 use self::{
     claims::Claims, context::WorkerContext, graph_run::RunCache, heartbeat::RenewAtOnce,
-    put_off::PutOff, run_limiter::RunLimiter, service_run::Waits, start::SpeculativeStart,
+    put_off::PutOff, run_limiter::RunLimiter, service_run::KeptWaits, start::SpeculativeStart,
     task_versions::TaskVersions, warm::WarmCache,
 };
 use crate::{
@@ -135,7 +135,7 @@ impl Worker {
             holder,
             claims: Claims::default(),
             warm: WarmCache::new(settings.warm),
-            waits: Waits::default(),
+            waits: KeptWaits::default(),
             runs: RunCache::new(settings.warm.bytes / 4),
             draining: CancellationToken::new(),
             lease_ttl: Arc::new(AdaptiveLeaseTtl::new(LeasePolicy::of(host.config.ttl))),

@@ -13,24 +13,26 @@ use crate::Api;
 /// A deployment, and the digest under which it is kept.
 type Kept = (Digest, Arc<Deployment>);
 
-/// The deployment of `service` that was asked for: `latest`, `keep` or an id; if none is named, the one that wrote the
-/// journal.
+/// The deployment of `service` that was asked for: `latest`, `keep` or an id; the one that wrote the journal if
+/// none is named.
 pub async fn chosen(
     api: &Api,
     row: &PromiseRow,
     service: &str,
     asked: Option<&str>,
 ) -> Result<Kept, AdminError> {
-    match asked.map(str::to_ascii_lowercase).as_deref() {
-        Some("latest") => Ok(api.host.services.of_service(service).await?),
-        None | Some("keep") => match began_on(row) {
+    match asked {
+        Some(asked) if asked.eq_ignore_ascii_case("latest") => {
+            Ok(api.host.services.of_service(service).await?)
+        }
+        Some(asked) if !asked.eq_ignore_ascii_case("keep") => named(api, service, asked).await,
+        Some(_) | None => match began_on(row) {
             Some(digest) => Ok((digest, api.host.services.deployment(digest).await?)),
             None => {
                 let message = format!("`{}` never began on a deployment", row.promise.id());
                 Err(AdminError::new(400, message))
             }
         },
-        Some(_) => named(api, service, asked.unwrap_or_default()).await,
     }
 }
 

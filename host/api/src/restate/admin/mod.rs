@@ -22,7 +22,7 @@ use serde_json::json;
 
 use super::{
     error::AdminError,
-    guard::{self, Guard},
+    guard::{self, SenderGuard},
     path::{Segments, joined},
 };
 use crate::{AllowedOrigins, Api};
@@ -35,7 +35,7 @@ const VERSIONS: [u32; 3] = [2, 3, 4];
 
 /// The routes of operators.
 pub fn router(api: Api) -> Router {
-    let guard = Guard { api: api.clone(), origins: AllowedOrigins::default() };
+    let guard = SenderGuard { api: api.clone(), origins: AllowedOrigins::default() };
     Router::new()
         .fallback(route)
         .layer(DefaultBodyLimit::disable())

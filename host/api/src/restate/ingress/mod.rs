@@ -18,7 +18,7 @@ use serde_json::json;
 
 use super::{
     error::{ID_HEADER, IngressError},
-    guard::{self, Guard},
+    guard::{self, SenderGuard},
     openapi as described,
     path::Segments,
 };
@@ -30,7 +30,7 @@ const LIMIT: usize = 32 << 20;
 /// The routes of callers.
 pub fn router(api: Api) -> Router {
     let origins = api.restate.origins.clone();
-    let guard = Guard { api: api.clone(), origins: origins.clone() };
+    let guard = SenderGuard { api: api.clone(), origins: origins.clone() };
     let router = Router::new()
         .fallback(route)
         .layer(DefaultBodyLimit::disable())

@@ -30,7 +30,7 @@ use self::{attempt::AttemptEnd, journal::Journal, record::NotRecorded, waiting::
 pub use self::{
     journal::Asked,
     restart::{NotRestarted, Prefix},
-    waiting::Waits,
+    waiting::KeptWaits,
 };
 use super::{
     activity,
@@ -58,7 +58,7 @@ struct ServiceRun {
     handler: Handler,
     journal: Journal,
     watch: SettlementWatch,
-    pause: PauseRequest,
+    pause: Arc<PauseRequest>,
     /// Failed attempts since the journal grew, before this claim.
     failed: u32,
     /// Whether the next signal may have been sent before it was watched.
@@ -128,8 +128,26 @@ pub async fn start(
     }
 }
 
-/// Makes attempts until the claim ends, and gives it back.
+/// Makes attempts until the claim ends, and gives it back. A pause that was asked for meanwhile is not lost with it.
 async fn finish(
+    worker: &WorkerContext,
+    active: &ActiveClaim,
+    prepared: Result<ServiceRun, Stopped>,
+) -> ClaimEnd {
+    let pause = prepared.as_ref().ok().map(|run| run.pause.clone());
+    let end = given_back(worker, active, prepared).await;
+    if pause.is_some_and(|pause| pause.close()) {
+        let halt = Command::TaskHalt { id: active.claim.id.clone() };
+        // It is refused if the invocation has ended: then there is nothing to pause.
+        if worker.submit(vec![halt]).await.is_err() {
+            tracing::warn!(id = %active.claim.id, "the pause that was asked for could not be stored: ask again");
+        }
+    }
+    end
+}
+
+/// Makes attempts until the claim ends, and gives it back.
+async fn given_back(
     worker: &WorkerContext,
     active: &ActiveClaim,
     prepared: Result<ServiceRun, Stopped>,
@@ -169,6 +187,7 @@ impl ServiceRun {
 
     /// Gives the claim back until a person continues the invocation.
     async fn halt(&mut self) -> Result<ClaimEnd, Stopped> {
+        self.pause.close();
         let halt = Command::TaskHalt { id: self.id.clone() };
         match self.worker.submit(vec![halt]).await?.pop() {
             Some(Reply::Done) => Ok(ClaimEnd::Released),
@@ -195,7 +214,7 @@ impl ServiceRun {
 
     /// What follows from a failed attempt.
     fn failed(&self, failure: AttemptFailure) -> Stopped {
-        if self.pause.is_asked() {
+        if self.pause.close() {
             return HaltReport::new("paused", failure.sentence()).into();
         }
         let failed = match self.journal.has_grown() {

@@ -71,7 +71,7 @@ impl ServiceRun {
             active.request_cancel();
         }
         let watch = SettlementWatch::new(worker.host.notifier.clone());
-        let pause = worker.host.services.pauses().begin(&id);
+        let pause = Arc::new(worker.host.services.pauses().begin(&id));
         let failed = task.attempt;
         let waiting = worker.waits.take(&id, journal.recorded());
         Ok(Self {

@@ -48,9 +48,9 @@ impl Waiting {
 
 /// The waits of invocations that are suspended.
 #[derive(Debug, Default)]
-pub struct Waits(Mutex<BTreeMap<PromiseId, (u32, Waiting)>>);
+pub struct KeptWaits(Mutex<BTreeMap<PromiseId, (u32, Waiting)>>);
 
-impl Waits {
+impl KeptWaits {
     /// Keeps the wait of an invocation whose journal has this many records, if it is more than a race.
     pub fn keep(&self, id: &PromiseId, waiting: Waiting, recorded: u32) {
         if !waiting.is_tree() {
