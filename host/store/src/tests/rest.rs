@@ -7,6 +7,7 @@ use segno_core::{
     value::Value,
 };
 use segno_env::{BoxFuture, Env, Runtime, SystemRuntime};
+use tokio::sync::Mutex;
 
 use super::{
     HandClock, NoHints, conformance::walk, coverage::Seen, create, deploy, memory, sqlite,
@@ -21,6 +22,10 @@ const BYTES: usize = 8 << 10;
 const PROMISES: usize = 1_000;
 /// Bytes that are held after that of each kind.
 const MUCH: u64 = 4 << 20;
+
+/// Held by each test here while it works: connections of one process share the pool of unused
+/// pages, and one that gives back empties it for all.
+static PAGES: Mutex<()> = Mutex::const_new(());
 
 /// A machine on which all waits are over soon.
 struct Hasty;
@@ -82,6 +87,7 @@ async fn rest(store: &SqliteStore) -> Held {
 
 #[tokio::test]
 async fn what_was_held_is_given_back() {
+    let _alone = PAGES.lock().await;
     let (dir, clock) = (tempfile::tempdir().expect("a directory"), HandClock::new());
     let store = sqlite(dir.path(), &clock, &Config::default()).await;
     work(&*store).await;
@@ -92,6 +98,7 @@ async fn what_was_held_is_given_back() {
 
 #[tokio::test]
 async fn a_quiet_store_gives_back_what_it_holds_by_itself() {
+    let _alone = PAGES.lock().await;
     let dir = tempfile::tempdir().expect("a directory");
     let sqlite = SqliteConfig { dir: dir.path().to_owned(), relaxed: true };
     let env = Env { clock: HandClock::new(), runtime: Arc::new(Hasty) };
@@ -112,6 +119,7 @@ async fn a_quiet_store_gives_back_what_it_holds_by_itself() {
 
 #[tokio::test]
 async fn a_store_that_gave_back_what_it_held_answers_as_before() {
+    let _alone = PAGES.lock().await;
     let (dir, clock) = (tempfile::tempdir().expect("a directory"), HandClock::new());
     let config = Config::default();
     let model = memory(&clock, &config);
