@@ -38,6 +38,8 @@
 //!
 //! The page `docs/sdk.md` of Segno has every operation with an example.
 
+#![warn(missing_docs)]
+
 // The macros write `::segno`, also in this crate.
 extern crate self as segno;
 

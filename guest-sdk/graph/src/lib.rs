@@ -13,6 +13,7 @@
 //! - [`Topology`], [`Progress`]: edges between indices, and a run over them;
 //! - [`plan`]: what is written to have a graph run.
 
+#![warn(missing_docs)]
 #![forbid(unsafe_code)]
 
 mod graph;

@@ -2,6 +2,8 @@
 //! `#[segno::graph]`, `#[segno::object]` and `#[segno::data]`.
 //! They write paths that begin with `::segno`, so the SDK has to be a dependency under that name.
 
+#![warn(missing_docs)]
+
 mod arguments;
 mod function;
 mod graph;

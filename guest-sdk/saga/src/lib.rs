@@ -5,6 +5,8 @@
 //! without the fact that a step is to be undone, it is not undone; a step whose effect is unknown
 //! stops the saga for a person.
 
+#![warn(missing_docs)]
+
 use serde::{Deserialize, Serialize};
 
 /// What a fact says. The numbers are stored.

@@ -1,5 +1,7 @@
 //! The client of the API, for the command line, the demo and the tests.
 
+#![warn(missing_docs)]
+
 mod bundles;
 mod error;
 mod events;

@@ -3,6 +3,8 @@
 //! Instants are milliseconds since the Unix epoch and end in `_at_ms`; durations end in `_ms`.
 //! Absent optional fields are omitted.
 
+#![warn(missing_docs)]
+
 mod bundle;
 mod check;
 mod cloud;
