@@ -4,7 +4,6 @@
 use super::commands::GuestCommand;
 
 /// Generated from the contract.
-#[expect(missing_docs, reason = "generated; the documents are in guest-sdk/wit/segno.wit")]
 pub mod bindings {
     wasmtime::component::bindgen!({
         path: "../../guest-sdk/wit",
