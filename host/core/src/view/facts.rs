@@ -1,34 +1,11 @@
 //! The facts of sagas.
 
-use std::collections::BTreeMap;
-
 use super::View;
 use crate::{
-    delta::Delta,
     footprint::Footprint,
     id::PromiseId,
     saga::{Fact, FactKey},
 };
-
-/// Facts by the invocation whose saga they are of.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Facts(BTreeMap<PromiseId, BTreeMap<FactKey, Fact>>);
-
-impl Facts {
-    pub(super) fn write(&mut self, delta: &Delta) {
-        for ((invocation, key), fact) in &delta.facts {
-            self.0.entry(invocation.clone()).or_default().insert(key.clone(), fact.clone());
-        }
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.0.values().map(BTreeMap::len).sum()
-    }
-
-    pub(super) fn remove(&mut self, invocation: &PromiseId) {
-        self.0.remove(invocation);
-    }
-}
 
 impl View {
     /// The facts of this invocation's sagas.

@@ -1,46 +1,11 @@
 //! The nodes of graph runs.
 
-use std::collections::BTreeMap;
-
 use super::View;
 use crate::{
-    delta::Delta,
-    graph::{NodeEvent, NodeFact, NodeFactKey, NodeRow, NodeState},
+    graph::{NodeEvent, NodeFact, NodeFactKey, NodeRow},
     id::PromiseId,
     value::Text,
 };
-
-/// Rows of nodes and their histories, by run. No decision reads one.
-#[derive(Clone, Debug, Default)]
-pub(super) struct GraphNodes {
-    rows: BTreeMap<PromiseId, BTreeMap<Text, NodeRow>>,
-    facts: BTreeMap<PromiseId, BTreeMap<(Text, u32, NodeState), NodeFact>>,
-}
-
-impl GraphNodes {
-    pub(super) fn write(&mut self, delta: &Delta) {
-        for ((run, node), row) in &delta.graph_nodes {
-            let nodes = self.rows.entry(run.clone()).or_default();
-            if nodes.get(node).is_none_or(|before| row.follows(before)) {
-                nodes.insert(node.clone(), *row);
-            }
-        }
-        for ((run, node, attempt, state), fact) in &delta.graph_facts {
-            let facts = self.facts.entry(run.clone()).or_default();
-            facts.entry((node.clone(), *attempt, *state)).or_insert(*fact);
-        }
-    }
-
-    pub(super) fn len(&self) -> usize {
-        let rows: usize = self.rows.values().map(BTreeMap::len).sum();
-        rows + self.facts.values().map(BTreeMap::len).sum::<usize>()
-    }
-
-    pub(super) fn remove(&mut self, run: &PromiseId) {
-        self.rows.remove(run);
-        self.facts.remove(run);
-    }
-}
 
 impl View {
     /// The nodes of this run.

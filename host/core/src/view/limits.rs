@@ -1,7 +1,5 @@
 //! Limits, their keys, and where executions stand behind them.
 
-use std::collections::BTreeMap;
-
 use super::View;
 use crate::{
     delta::Delta,
@@ -10,13 +8,6 @@ use crate::{
     limit::{Limit, LimitName, Partition, PartitionId, Place, PlaceState, Standing},
 };
 
-/// Rows of limits that are no part of what a store may hold always.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Places {
-    partitions: BTreeMap<PartitionId, Partition>,
-    places: BTreeMap<PromiseId, Place>,
-}
-
 /// The partitions that a round of admissions begins with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NextPartitions {
@@ -24,26 +15,6 @@ pub struct NextPartitions {
     pub ready: Vec<PartitionId>,
     /// Those that are to be looked at next.
     pub timed: Vec<PartitionId>,
-}
-
-impl Places {
-    pub(super) fn write(&mut self, delta: &Delta) {
-        for (id, partition) in &delta.partitions {
-            match partition {
-                Some(partition) => drop(self.partitions.insert(id.clone(), partition.clone())),
-                None => drop(self.partitions.remove(id)),
-            }
-        }
-        self.places.extend(delta.places.iter().map(|(id, place)| (id.clone(), place.clone())));
-    }
-
-    pub(super) fn remove(&mut self, id: &PromiseId) {
-        self.places.remove(id);
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.partitions.len() + self.places.len()
-    }
 }
 
 impl View {

@@ -6,6 +6,7 @@ mod globals;
 mod graphs;
 mod journals;
 mod limits;
+mod lookups;
 mod objects;
 mod outbox;
 mod promises;
@@ -18,11 +19,8 @@ mod waits;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-pub use self::limits::NextPartitions;
-use self::{
-    facts::Facts, graphs::GraphNodes, limits::Places, objects::Objects, resources::Resources,
-    schedules::Schedules, tree_counts::TreeCounts,
-};
+use self::lookups::Lookups;
+pub use self::{limits::NextPartitions, lookups::Tree};
 use crate::{
     delta::Delta,
     id::{Digest, NodeName, PromiseId, Version},
@@ -58,29 +56,6 @@ pub struct View {
     lookups: Lookups,
     /// What has rows that are there and cannot be read, and why.
     unreadable: BTreeMap<Subject, Text>,
-}
-
-/// What belongs to no promise's composite, and so is not forgotten with one.
-#[derive(Clone, Debug, Default)]
-struct Lookups {
-    schedules: Schedules,
-    resources: Resources,
-    facts: Facts,
-    graph_nodes: GraphNodes,
-    objects: Objects,
-    places: Places,
-    tree_counts: TreeCounts,
-    /// Trees, in a view that was loaded for removing them.
-    trees: BTreeMap<PromiseId, Tree>,
-}
-
-/// A promise and everything made by its members.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tree {
-    /// The promises, the top included.
-    pub members: BTreeSet<PromiseId>,
-    /// Whether these are all of them.
-    pub whole: bool,
 }
 
 impl View {

@@ -1,10 +1,9 @@
 //! The lines of objects, and their state.
 
-use std::{collections::BTreeMap, ops::Bound};
+use std::ops::Bound;
 
 use super::View;
 use crate::{
-    delta::Delta,
     footprint::Footprint,
     id::{Digest, ObjectId},
     object::{Line, ModuleFacts, StateKey},
@@ -12,37 +11,6 @@ use crate::{
     tags,
     value::{Payload, Text},
 };
-
-/// Rows by object. No decision reads their state.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Objects {
-    lines: BTreeMap<ObjectId, Line>,
-    state: BTreeMap<StateKey, Payload>,
-}
-
-impl Objects {
-    pub(super) fn write(&mut self, delta: &Delta) {
-        for (object, line) in &delta.lines {
-            match line {
-                Some(line) => drop(self.lines.insert(object.clone(), line.clone())),
-                None => drop(self.lines.remove(object)),
-            }
-        }
-        if !delta.cleared.is_empty() {
-            self.state.retain(|(object, _), _| !delta.cleared.contains(object));
-        }
-        for (key, value) in &delta.state {
-            match value {
-                Some(value) => drop(self.state.insert(key.clone(), value.clone())),
-                None => drop(self.state.remove(key)),
-            }
-        }
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.lines.len() + self.state.len()
-    }
-}
 
 impl View {
     /// The line of this object.

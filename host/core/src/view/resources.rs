@@ -1,34 +1,11 @@
 //! Resources and the leases on them.
 
-use std::collections::BTreeMap;
-
 use super::View;
 use crate::{
-    delta::Delta,
     footprint::Footprint,
     id::ResourceName,
     promise::{Resource, ResourceLease},
 };
-
-/// Rows by the names of resources.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Resources {
-    values: BTreeMap<ResourceName, Resource>,
-    leases: BTreeMap<ResourceName, ResourceLease>,
-}
-
-impl Resources {
-    pub(super) fn write(&mut self, delta: &Delta) {
-        let owned = |(name, row): (&ResourceName, &Resource)| (name.clone(), row.clone());
-        self.values.extend(delta.resources.iter().map(owned));
-        let owned = |(name, row): (&ResourceName, &ResourceLease)| (name.clone(), row.clone());
-        self.leases.extend(delta.resource_leases.iter().map(owned));
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.values.len() + self.leases.len()
-    }
-}
 
 impl View {
     /// The resource with this name.

@@ -1,21 +1,9 @@
 //! Schedules.
 
-use std::collections::BTreeMap;
-
 use super::View;
 use crate::{
     delta::Delta, footprint::Footprint, id::ScheduleId, promise::Schedule, unreadable::Subject,
 };
-
-/// Schedules by id.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Schedules(BTreeMap<ScheduleId, Schedule>);
-
-impl Schedules {
-    pub(super) fn len(&self) -> usize {
-        self.0.len()
-    }
-}
 
 impl View {
     /// The schedule with this id.

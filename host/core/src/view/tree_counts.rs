@@ -1,28 +1,7 @@
 //! What is counted of trees of executions.
 
-use std::collections::BTreeMap;
-
 use super::View;
-use crate::{delta::Delta, footprint::Footprint, id::PromiseId, tree::TreeCount};
-
-/// Rows by root.
-#[derive(Clone, Debug, Default)]
-pub(super) struct TreeCounts(BTreeMap<PromiseId, TreeCount>);
-
-impl TreeCounts {
-    pub(super) fn write(&mut self, delta: &Delta) {
-        for (root, count) in &delta.tree_counts {
-            match count {
-                Some(count) => drop(self.0.insert(root.clone(), *count)),
-                None => drop(self.0.remove(root)),
-            }
-        }
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.0.len()
-    }
-}
+use crate::{footprint::Footprint, id::PromiseId, tree::TreeCount};
 
 impl View {
     /// What is counted of the tree of this root.

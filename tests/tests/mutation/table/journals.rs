@@ -173,7 +173,7 @@ pub const MUTATIONS: &[Mutation] = &[
     },
     Mutation {
         what: "a fact that comes again replaces the first",
-        file: "view/graphs.rs",
+        file: "view/lookups.rs",
         says: "facts.entry((node.clone(), *attempt, *state)).or_insert(*fact);",
         would_say: "facts.insert((node.clone(), *attempt, *state), *fact);",
         tests: "transition::tests::graphs",

@@ -37,7 +37,7 @@ pub const MUTATIONS: &[Mutation] = &[
     },
     Mutation {
         what: "a run keeps the row of one node only",
-        file: "view/graphs.rs",
+        file: "view/lookups.rs",
         says: "                nodes.insert(node.clone(), *row);",
         would_say: "                *nodes = BTreeMap::from([(node.clone(), *row)]);",
         tests: "transition::tests::graphs",
@@ -45,7 +45,7 @@ pub const MUTATIONS: &[Mutation] = &[
     },
     Mutation {
         what: "a request that comes again late takes a node back",
-        file: "view/graphs.rs",
+        file: "view/lookups.rs",
         says: "nodes.get(node).is_none_or(|before| row.follows(before))",
         would_say: "nodes.get(node).is_none_or(|before| row != before)",
         tests: "transition::tests::graphs",
