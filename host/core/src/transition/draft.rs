@@ -1,7 +1,7 @@
 //! What a command has decided so far, laid over the view: later steps of one command read what
 //! earlier ones wrote.
 
-use super::Decision;
+use super::decision::Decision;
 use crate::{
     config::Config,
     delta::Delta,

@@ -14,6 +14,7 @@ mod begin;
 mod cancel;
 mod chain;
 mod create;
+mod decision;
 mod deploy;
 mod draft;
 mod dues;
@@ -46,8 +47,6 @@ mod workers;
 use crate::{
     command::Command,
     config::Config,
-    delta::Delta,
-    effect::Effect,
     id::Claim,
     reply::{Refusal, Reply},
     time::Timestamp,
@@ -55,6 +54,7 @@ use crate::{
     view::View,
 };
 
+pub use decision::Decision;
 pub use prune::obstacle;
 
 pub(crate) use signals::generation_key;
@@ -70,17 +70,6 @@ pub(crate) use trees::has_count;
 pub(crate) use limits::{LEAVE_ROUND, Leaving, ROUND, SWEEP, declared, limit_name, planned};
 
 use draft::Draft;
-
-/// What follows from a command: commit the delta, then answer, then act on the effects.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Decision {
-    /// The answer.
-    pub reply: Reply,
-    /// The rows to write.
-    pub delta: Delta,
-    /// Hints, in causal order: settlements first, then resumed tasks, then what is to be executed.
-    pub effects: Vec<Effect>,
-}
 
 /// Decides what a command does to the rows of `view`, which holds what [`crate::footprint()`] and
 /// [`crate::widen`] name.
