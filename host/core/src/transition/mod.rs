@@ -41,6 +41,7 @@ mod tasks;
 #[cfg(test)]
 mod tests;
 mod trees;
+mod unreadable;
 mod updates;
 mod workers;
 
@@ -50,7 +51,6 @@ use crate::{
     id::Claim,
     reply::{Refusal, Reply},
     time::Timestamp,
-    unreadable,
     view::View,
 };
 
