@@ -13,6 +13,7 @@ mod journals;
 mod limits;
 mod messages;
 mod objects;
+mod predicate;
 mod promises;
 mod sagas;
 mod schedules;
@@ -26,6 +27,8 @@ pub(crate) mod fixture;
 use crate::{command::Command, config::Config, id::PromiseId, snapshot::Snapshot, time::Timestamp};
 
 pub use limits::COUNTED;
+pub use predicate::{Found, Predicate};
+use predicate::{each, unless};
 pub use step::STEP_PREDICATES;
 
 /// A broken invariant.
@@ -39,12 +42,6 @@ pub struct Violation {
     /// What is wrong.
     pub detail: String,
 }
-
-/// A predicate over the rows of a store: its name, and the ids that break it with what is wrong.
-pub type Predicate = (&'static str, fn(&Snapshot) -> Found);
-
-/// The ids that break a predicate, with what is wrong.
-pub type Found = Vec<(Vec<PromiseId>, String)>;
 
 /// All predicates over the rows of a store.
 pub const PREDICATES: &[&[Predicate]] = &[
@@ -82,19 +79,6 @@ pub fn check_step(
 
 fn named(name: &'static str, found: Found) -> impl Iterator<Item = Violation> {
     found.into_iter().map(move |(ids, detail)| Violation { name, ids, detail })
-}
-
-/// The promises and tasks, by id, for which `wrong` says what is wrong.
-fn each<'a, T: 'a>(
-    rows: impl IntoIterator<Item = (&'a PromiseId, &'a T)>,
-    wrong: impl Fn(&PromiseId, &T) -> Option<String>,
-) -> Found {
-    rows.into_iter().filter_map(|(id, row)| Some((vec![id.clone()], wrong(id, row)?))).collect()
-}
-
-/// The detail, if the rule is broken.
-fn unless(holds: bool, detail: impl FnOnce() -> String) -> Option<String> {
-    (!holds).then(detail)
 }
 
 #[cfg(test)]
