@@ -25,7 +25,6 @@ const EXCEPTIONS: &[(&str, usize)] = &[
     ("host", 77),
     ("host/api", 41),
     ("host/build", 9),
-    ("host/core", 7),
     ("host/engine", 10),
     ("host/guest", 27),
     ("host/store", 15),

@@ -5,23 +5,11 @@ mod journals;
 mod rows;
 mod shared;
 mod tasks;
+mod view;
 
 use super::{Found, limits};
-use crate::{command::Command, config::Config, snapshot::Snapshot, time::Timestamp};
 
-/// A step: the rows before a command, and after it.
-pub struct StepView<'a> {
-    /// The rows before.
-    pub before: &'a Snapshot,
-    /// The command.
-    pub command: &'a Command,
-    /// The rows after.
-    pub after: &'a Snapshot,
-    /// When.
-    pub now: Timestamp,
-    /// The settings it was decided with.
-    pub config: &'a Config,
-}
+pub use view::StepView;
 
 /// A predicate over a step.
 pub type StepPredicate = (&'static str, fn(&StepView<'_>) -> Found);
