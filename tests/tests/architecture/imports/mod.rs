@@ -27,7 +27,7 @@ const EXCEPTIONS: &[(&str, usize)] = &[
     ("host/build", 9),
     ("host/engine", 10),
     ("host/guest", 27),
-    ("host/store", 15),
+    ("host/store", 8),
     ("tests", 20),
 ];
 
