@@ -27,8 +27,8 @@ pub(crate) use self::{
     layout::{Again, ColumnKind, Table},
     limit::limit,
     line::line,
-    named::{NAMED, Named},
-    owned::{OWNED, Owned},
+    named::Named,
+    owned::Owned,
     partition::partition,
     place::place,
     schedule::{schedule, schedule_columns},
@@ -38,6 +38,20 @@ pub(crate) use self::{
 /// The tables of what composites have beside their promises, which these rows refer to.
 pub(crate) const PARTS: [&str; 7] =
     ["callbacks", "listeners", "outbox", "journal", "logs", "signal_keys", "tasks"];
+
+/// All tables whose rows are found by names of their own, in the order in which their rows are locked.
+pub(crate) static NAMED: [Named; 7] = [
+    schedule::ROWS,
+    resource::ROWS,
+    lease::ROWS,
+    line::ROWS,
+    limit::ROWS,
+    partition::ROWS,
+    tree_count::ROWS,
+];
+
+/// All tables whose rows belong to an invocation.
+pub(crate) static OWNED: [Owned; 4] = [fact::ROWS, graph_fact::ROWS, graph_node::ROWS, place::ROWS];
 
 /// The tables of composites, and those that are described.
 pub(crate) fn all() -> impl Iterator<Item = &'static str> {

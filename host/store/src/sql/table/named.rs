@@ -2,7 +2,7 @@
 
 use segno_core::{delta::Delta, footprint::Footprint, unreadable::Subject, view::View};
 
-use super::{Table, lease, limit, line, partition, resource, schedule, tree_count};
+use super::Table;
 use crate::sql::{CellRow, Failure, Fields};
 
 /// Such a table.
@@ -26,17 +26,6 @@ pub(crate) struct Named {
     /// The names of the rows that are deleted.
     pub(crate) deleted: fn(&Delta) -> Vec<CellRow>,
 }
-
-/// All of them, in the order in which their rows are locked.
-pub(crate) static NAMED: [Named; 7] = [
-    schedule::ROWS,
-    resource::ROWS,
-    lease::ROWS,
-    line::ROWS,
-    limit::ROWS,
-    partition::ROWS,
-    tree_count::ROWS,
-];
 
 /// For tables whose rows stay.
 pub(super) fn none(_: &Delta) -> Vec<CellRow> {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use segno_core::{delta::Delta, footprint::Footprint, id::PromiseId, view::View};
 
-use super::{Table, fact, graph_fact, graph_node, place};
+use super::Table;
 use crate::sql::{CellRow, Failure, Fields};
 
 /// The number of an invocation.
@@ -39,6 +39,3 @@ impl Owned {
         )
     }
 }
-
-/// All of them.
-pub(crate) static OWNED: [Owned; 4] = [fact::ROWS, graph_fact::ROWS, graph_node::ROWS, place::ROWS];
