@@ -48,3 +48,14 @@ impl From<rusqlite::Error> for Failure {
         }
     }
 }
+
+/// What a row that cannot be read says of itself.
+///
+/// # Errors
+/// Any other error: the database did not give the row.
+pub(crate) fn unreadable(error: Failure) -> Result<String, Failure> {
+    match error {
+        Failure::Unreadable(reason) => Ok(reason),
+        other => Err(other),
+    }
+}

@@ -22,13 +22,13 @@ mod wipe;
 pub(crate) use cache::{Cache, Level};
 pub(crate) use cell::{Cell, CellRow};
 pub(crate) use delta::{Numbers, Written};
-pub(crate) use failure::Failure;
+pub(crate) use failure::{Failure, unreadable};
 pub(crate) use fields::Fields;
 pub(crate) use journal::JournalRow;
 pub(crate) use looks::Looks;
 pub(crate) use put::{
     put_callback, put_head, put_listener, put_message, put_named, put_owned, put_promise,
-    put_signal_key, put_tail, readable, unreadable,
+    put_signal_key, put_tail, readable,
 };
 pub(crate) use rows::{
     AFTER_PROMISE, counted, digest_at, event, head, id, log_lines, module, module_facts,

@@ -11,19 +11,8 @@ use super::{
     rows::needed,
     small,
     table::{ColumnKind, Named, Owned},
-    task, text,
+    task, text, unreadable,
 };
-
-/// What a row that cannot be read says of itself.
-///
-/// # Errors
-/// Any other error: the database did not give the row.
-pub(crate) fn unreadable(error: Failure) -> Result<String, Failure> {
-    match error {
-        Failure::Unreadable(reason) => Ok(reason),
-        other => Err(other),
-    }
-}
 
 /// The rows that can be read, of a list that has to go on behind those that cannot. The round over
 /// everything names them.
