@@ -4,6 +4,7 @@
 //! commits groups; readers have connections of their own and see what was committed. What the
 //! tables hold is in `host/migrations/sqlite`.
 
+mod config;
 mod failure;
 mod log_check;
 mod open;
@@ -32,7 +33,7 @@ mod plans;
 
 use std::{
     collections::BTreeMap,
-    path::{Path, PathBuf},
+    path::Path,
     sync::{Arc, Weak},
     thread,
 };
@@ -48,6 +49,7 @@ use segno_core::{
 use tokio::sync::{mpsc, oneshot, watch};
 
 pub use archive::{SqliteImport, schema};
+pub use config::SqliteConfig;
 pub use open::{OpenError, user_of};
 pub use rest::Held;
 pub use writer::Written;
@@ -64,16 +66,6 @@ use super::{
     CallTree, Hints, ModuleRow, Modules, NewModule, Read, Scan, Store, StoreError, WorkQueue,
     limits, writing::Writing,
 };
-
-/// Where the database lies and how safely it commits.
-#[derive(Debug, Clone)]
-pub struct SqliteConfig {
-    /// The data directory; made if it is missing.
-    pub dir: PathBuf,
-    /// Whether a power loss may take the last commits with it (`synchronous = NORMAL`). A crash of
-    /// the process never does. Commits are about ten times cheaper.
-    pub relaxed: bool,
-}
 
 /// How many promises the writer holds in memory, so that a commit about them reads nothing.
 const CACHED_PROMISES: usize = 100_000;
@@ -93,13 +85,6 @@ pub struct SqliteStore {
     /// Who still holds the directory: the writer, and a checkpoint that is under way.
     directory: Weak<DataDirectory>,
     env: Env,
-}
-
-impl SqliteConfig {
-    /// A directory, with commits that survive a power loss.
-    pub fn new(dir: impl Into<PathBuf>) -> Self {
-        Self { dir: dir.into(), relaxed: false }
-    }
 }
 
 /// A data directory that is only looked at: it may belong to a host that runs.

@@ -27,7 +27,6 @@ const EXCEPTIONS: &[(&str, usize)] = &[
     ("host/build", 9),
     ("host/engine", 10),
     ("host/guest", 27),
-    ("host/store", 7),
     ("tests", 20),
 ];
 
