@@ -5,7 +5,7 @@ use rustc_demangle::demangle;
 use serde::{Deserialize, Serialize};
 use wasmtime::{FrameInfo, FrameSymbol, WasmBacktrace};
 
-use super::workflow::cut;
+use super::text::cut;
 
 /// Maximum size of the text, in bytes.
 const TEXT_BYTES: usize = 8 << 10;

@@ -2,7 +2,7 @@
 
 use segno_core::id::Digest;
 
-use super::{Stop, backtrace::Backtrace, panics::Panic, workflow::cut};
+use super::{Stop, backtrace::Backtrace, panics::Panic, text::cut};
 
 /// Maximum size of a trap's message, in bytes.
 const MESSAGE_BYTES: usize = 4 << 10;

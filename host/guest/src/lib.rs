@@ -68,6 +68,7 @@ mod schemas;
 mod signals;
 mod snapshot;
 mod state;
+mod text;
 mod validate;
 mod workflow;
 

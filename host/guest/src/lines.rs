@@ -15,7 +15,7 @@ use wasmtime_wasi::{
     p2::{OutputStream, Pollable, StreamResult},
 };
 
-use super::{Level, log_room::LogRoom, workflow::cut};
+use super::{Level, log_room::LogRoom, text::cut};
 
 /// Receives one line.
 pub(super) type Sink = Box<dyn Fn(Level, String) + Send>;

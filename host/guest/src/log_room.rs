@@ -11,7 +11,7 @@ use super::{
     Level,
     panics::{PANIC_BYTES, is_panic},
     policy::Secrets,
-    workflow::cut,
+    text::cut,
 };
 
 /// Memory of a line beside its text, in bytes: many empty lines fill a memory as well.

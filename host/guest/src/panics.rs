@@ -6,7 +6,7 @@ use super::{
     FunctionKind, Level,
     backtrace::{Backtrace, is_library_path},
     platform,
-    workflow::cut,
+    text::cut,
 };
 
 /// The beginning of the line, as the standard library writes it.

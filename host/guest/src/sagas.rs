@@ -6,8 +6,9 @@ use super::{
     bindings::segno::workflow::sagas,
     commands::{AskAboutStep, Call, Http, StepCommand, Undo},
     contract::size,
+    text::cut,
     trap::Halt,
-    workflow::{WorkflowState, cut},
+    workflow::WorkflowState,
 };
 
 /// The most characters of the name of a saga.

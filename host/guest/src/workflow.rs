@@ -108,16 +108,6 @@ pub(super) fn check_size(
     Ok(())
 }
 
-/// Cuts a log line at the limit, between characters.
-pub(super) fn cut(mut message: String, limit: usize) -> String {
-    if message.len() > limit {
-        let end = (0..=limit).rev().find(|end| message.is_char_boundary(*end)).unwrap_or(0);
-        message.truncate(end);
-        message.push('…');
-    }
-    message
-}
-
 fn mismatch(wanted: &str, answer: &Answer) -> wasmtime::Error {
     wasmtime::format_err!("the host answered {answer:?} where {wanted} was due")
 }
@@ -279,16 +269,4 @@ fn for_activities(function: &str, instead: &str) -> wasmtime::Error {
         "`segno:workflow/{function}` is for activities, and this is a workflow: {instead}"
     ))
     .into()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::cut;
-
-    #[test]
-    fn a_long_line_is_cut_between_characters() {
-        assert_eq!(cut("short".into(), 10), "short");
-        assert_eq!(cut("žluťoučký".into(), 4), "žlu…");
-        assert_eq!(cut("žluťoučký".into(), 5), "žlu…");
-    }
 }

@@ -1,0 +1,23 @@
+//! Texts of limited length.
+
+/// Cuts a log line at the limit, between characters.
+pub(super) fn cut(mut message: String, limit: usize) -> String {
+    if message.len() > limit {
+        let end = (0..=limit).rev().find(|end| message.is_char_boundary(*end)).unwrap_or(0);
+        message.truncate(end);
+        message.push('…');
+    }
+    message
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cut;
+
+    #[test]
+    fn a_long_line_is_cut_between_characters() {
+        assert_eq!(cut("short".into(), 10), "short");
+        assert_eq!(cut("žluťoučký".into(), 4), "žlu…");
+        assert_eq!(cut("žluťoučký".into(), 5), "žlu…");
+    }
+}
