@@ -7,7 +7,7 @@ use segno_core::{
 };
 use wasmtime::component::{ComponentType, Lift};
 
-use super::{report::FunctionReport, validate::Invalid};
+use super::{invalid::Invalid, report::FunctionReport};
 
 /// What is limited of one function.
 #[derive(Debug, Clone, PartialEq, Eq, ComponentType, Lift)]

@@ -8,8 +8,8 @@ use segno_core::{id::check_name, json};
 use super::{
     FunctionDescription, MessageDescription, MessageKind, ObjectAccess, ObjectFunction,
     border::not_finite,
+    invalid::Invalid,
     report::{Access, FunctionReport, Kind, MessageReport},
-    validate::Invalid,
 };
 
 /// The reports of functions as a module describes them.

@@ -4,8 +4,8 @@ use serde_json::Value;
 use wasmtime::component::{ComponentType, Lift};
 
 use super::{
+    invalid::Invalid,
     report::{FunctionReport, HandlerReport, Kind},
-    validate::Invalid,
 };
 
 /// The most bytes of a name.

@@ -59,6 +59,7 @@ mod function_limits;
 mod function_reports;
 mod handlers;
 mod instance;
+mod invalid;
 mod messages;
 mod object_promises;
 mod objects;
@@ -86,6 +87,7 @@ pub use error::GuestError;
 pub use function_limits::FunctionLimits;
 pub use handlers::{HandlerDescription, HandlerKind};
 pub use http::{Gate, HttpClient, HttpLimits};
+pub use invalid::Invalid;
 pub use limits::Limits;
 pub use messages::{MessageDescription, MessageKind};
 pub use modules::ComponentSource;
@@ -101,7 +103,6 @@ pub use report::{
 pub use schemas::{Misfit, SchemaOf, Schemas, misfit_words};
 pub use snapshot::{Memory, MemoryChange, SnapshotFiles, SnapshotKey, SnapshotPolicy};
 pub use turns::COMPUTING;
-pub use validate::Invalid;
 pub use wasm::{Wasm, WasmConfig};
 
 /// The implementation of a running workflow's imports. Every import is one question.

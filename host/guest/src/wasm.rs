@@ -13,12 +13,13 @@ use super::{
     described::Described,
     engine::{GuestEngine, engine_facts},
     instance::Instance,
+    invalid::Invalid,
     modules::{LoadedModule, ModuleStore},
     pool::GiveUp,
     report::ModuleReport,
     snapshot::{Accessible, SnapshotFiles, SnapshotPolicy},
     turns::{Turn, Turns},
-    validate::{self, Invalid},
+    validate,
 };
 
 /// The way in which components are made accessible: code that was compiled of another one is not
