@@ -51,7 +51,7 @@ impl Instance {
     ) -> Result<Self, GuestError> {
         let places = engine.pool().room(&loaded.share).await;
         let turn = budget.turn();
-        let mut store = WorkflowState::store(engine, budget, &loaded);
+        let mut store = WorkflowState::store(engine, budget, loaded.wasi);
         let described = loaded.described.get().cloned();
         let running = engine.running();
         // A component's start functions may take long as well.

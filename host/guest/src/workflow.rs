@@ -13,7 +13,6 @@ use super::{
     cost,
     engine::GuestEngine,
     imports::{INSTEAD_OF_CONFIGURATION, INSTEAD_OF_FILES, INSTEAD_OF_SECRETS},
-    modules::LoadedModule,
     state::OwnObject,
     trap::Halt,
     wasi::DeterministicWasi,
@@ -31,13 +30,9 @@ pub(super) struct WorkflowState {
 }
 
 impl WorkflowState {
-    /// The store of an instance of `loaded`, for what `budget` allows it.
-    pub(super) fn store(
-        engine: &GuestEngine,
-        budget: Budget,
-        loaded: &LoadedModule,
-    ) -> Store<Self> {
-        let wasi = loaded.wasi.then(|| Box::new(DeterministicWasi::new(budget.log_room())));
+    /// The store of an instance for what `budget` allows it, with WASI if its module imports that.
+    pub(super) fn store(engine: &GuestEngine, budget: Budget, imports_wasi: bool) -> Store<Self> {
+        let wasi = imports_wasi.then(|| Box::new(DeterministicWasi::new(budget.log_room())));
         let fuel = budget.crossing_fuel();
         let mut store =
             Store::new(engine.wasmtime(), Self { journal: None, object: None, budget, wasi });
