@@ -26,6 +26,9 @@ use super::{
 /// used.
 const ACCESSIBLE: u32 = 2;
 
+/// Instances that are counted at a time: a counting engine is there for a few replays.
+const INSTANCES: u32 = 64;
+
 /// The parameters of a [`Wasm`].
 #[derive(Clone)]
 pub struct WasmConfig {
@@ -112,6 +115,14 @@ impl Wasm {
     /// [`Invalid`]: the fault, and its remedy.
     pub async fn inspect(&self, component: Arc<[u8]>) -> Result<ModuleReport, Invalid> {
         validate::inspect(self, component).await
+    }
+
+    /// The same modules on an engine that counts instructions. The code for that is compiled, and
+    /// kept, beside the other; it takes longer to run.
+    fn counting(&self) -> Result<Arc<dyn Guests>, GuestError> {
+        let limits = Limits { instances: INSTANCES, ..(*self.limits).clone() };
+        let config = WasmConfig { limits, counts: true, ..self.config.clone() };
+        Ok(Arc::new(Self::new(config)?))
     }
 
     fn turns(&self) -> Option<Turns> {
