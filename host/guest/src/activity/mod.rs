@@ -5,6 +5,7 @@
 
 mod files;
 mod imports;
+mod state;
 mod wasi;
 
 use std::sync::Arc;
@@ -12,31 +13,20 @@ use std::sync::Arc;
 use segno_core::id::Digest;
 use wasmtime::Store;
 
-pub(super) use self::imports::for_workflows;
 use self::wasi::RealWasi;
+pub(super) use self::{imports::for_workflows, state::ActivityState};
 use super::{
     ActivityContext, ActivityHost, Failure, FunctionKind, GuestError, Outcome, Payload,
     border::outcome_is_json,
-    budget::Budget,
     contract::outcome_size,
     cost,
     described::known,
     exports::Linked,
-    policy::{Grants, Secrets},
+    policy::Secrets,
     trap::{Halt, explain},
     wasm::Wasm,
     workflow::check_size,
 };
-
-/// The data of an activity instance's store.
-pub(super) struct ActivityState {
-    host: Arc<dyn ActivityHost>,
-    budget: Budget,
-    grants: Arc<Grants>,
-    /// Those of this attempt, whether or not it asks for them.
-    secrets: Arc<Secrets>,
-    wasi: Option<Box<RealWasi>>,
-}
 
 /// Runs `function` of `module` once.
 pub(super) async fn perform(

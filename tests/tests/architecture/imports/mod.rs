@@ -26,7 +26,6 @@ const EXCEPTIONS: &[(&str, usize)] = &[
     ("host/api", 41),
     ("host/build", 9),
     ("host/engine", 10),
-    ("host/guest", 13),
     ("tests", 20),
 ];
 

@@ -1,0 +1,20 @@
+//! What an instance of an activity holds beside its memory.
+
+use std::sync::Arc;
+
+use super::wasi::RealWasi;
+use crate::{
+    ActivityHost,
+    budget::Budget,
+    policy::{Grants, Secrets},
+};
+
+/// The data of an activity instance's store.
+pub(crate) struct ActivityState {
+    pub(super) host: Arc<dyn ActivityHost>,
+    pub(super) budget: Budget,
+    pub(super) grants: Arc<Grants>,
+    /// Those of this attempt, whether or not it asks for them.
+    pub(super) secrets: Arc<Secrets>,
+    pub(super) wasi: Option<Box<RealWasi>>,
+}
