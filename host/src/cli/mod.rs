@@ -5,6 +5,7 @@
 mod attempts;
 mod behind;
 mod bundled;
+mod color;
 mod console;
 mod exit;
 mod groups;
@@ -89,10 +90,11 @@ mod why;
 
 use std::ffi::OsString;
 
-use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use crate::client::Client;
 
+pub use color::Color;
 pub use console::Console;
 pub use exit::{CliError, Exit};
 
@@ -159,17 +161,6 @@ struct Global {
         help_heading = "Global options"
     )]
     color: Color,
-}
-
-/// When to use colours.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Color {
-    /// On a terminal.
-    Auto,
-    /// Always.
-    Always,
-    /// Never.
-    Never,
 }
 
 #[derive(Debug, Subcommand)]
