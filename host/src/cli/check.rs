@@ -9,8 +9,8 @@ use super::{
     CliError, Console, Exit,
     console::{BOLD, CYAN, DIM, YELLOW},
     costs::Costs,
+    difference,
     polling::Polling,
-    replay,
     show::{plain, plain_lines, short_digest},
     table::{Cell, Column, Table},
 };
@@ -308,7 +308,7 @@ impl Group<'_> {
             console.paragraph("  ", &whose, 2)?;
         }
         match (&first.replay, &first.reason) {
-            (Some(replay), _) => replay::difference(replay, console),
+            (Some(replay), _) => difference::print(replay, console),
             (None, Some(reason)) => console.paragraph("  ", &plain_lines(reason, 2), 2),
             (None, None) => Ok(()),
         }

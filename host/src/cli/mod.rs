@@ -34,6 +34,7 @@ mod costs;
 mod demo;
 mod deploy;
 mod dev;
+mod difference;
 mod docs;
 mod doctor;
 mod endpoint;

@@ -10,11 +10,11 @@ use super::{
     bundled::Bundled,
     console::{BOLD, DIM, GREEN, RED},
     deploy::read_component,
+    difference,
     moment::Moment,
     show::{self, plain_lines, short_digest},
     step,
     subject::{Asked, Subject},
-    table::{Cell, Column, Table},
     timeline::record_line,
 };
 use crate::{
@@ -188,7 +188,7 @@ fn verdict(replay: &model::Replay, redacted: bool, console: &mut Console) -> Res
             let word = console.paint(RED.bold(), "diverged");
             let (matched, len) = (replay.matched, replay.journal_len);
             console.line(format!("{word} after {matched} of {len} records on module {module}"))?;
-            divergence(replay, console)?;
+            difference::divergence(replay, console)?;
             let head = console.paint(BOLD, "what to do");
             let advice = match replay.running {
                 _ if redacted => {
@@ -205,32 +205,6 @@ fn verdict(replay: &model::Replay, redacted: bool, console: &mut Console) -> Res
             console.paragraph("", &format!("{head}: {advice}"), 0)
         }
     }
-}
-
-/// Prints where a replay left the journal, or why it failed.
-pub(super) fn difference(replay: &model::Replay, console: &mut Console) -> Result<(), CliError> {
-    if replay.verdict == ReplayVerdict::Failed {
-        let why = plain_lines(replay.error.as_deref().unwrap_or("no reason is known"), 2);
-        console.paragraph("  ", &format!("fails after {} records: {why}", replay.matched), 2)?;
-        return show::frames(replay.note.as_ref().and_then(|note| note.details.as_ref()), console);
-    }
-    divergence(replay, console)
-}
-
-fn divergence(replay: &model::Replay, console: &mut Console) -> Result<(), CliError> {
-    let Some(divergence) = &replay.divergence else { return Ok(()) };
-    console.line(&divergence.message)?;
-    show::frames(divergence.details.as_ref(), console)?;
-    if divergence.fields.is_empty() {
-        return Ok(());
-    }
-    console.line("")?;
-    let mut table =
-        Table::new(&[Column::whole("FIELD"), Column::prose("RECORDED"), Column::prose("ASKED")]);
-    for field in &divergence.fields {
-        table.row([&field.field, &field.recorded, &field.asked].map(Cell::from));
-    }
-    console.table(&table)
 }
 
 fn exit(verdict: ReplayVerdict) -> Exit {

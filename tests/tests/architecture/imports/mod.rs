@@ -22,7 +22,6 @@ const LIMIT: usize = 5;
 const EXCEPTIONS: &[(&str, usize)] = &[
     ("guest-sdk", 27),
     ("guest-sdk/graph", 6),
-    ("host", 9),
     ("host/api", 41),
     ("host/build", 9),
     ("host/engine", 10),

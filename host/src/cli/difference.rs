@@ -1,0 +1,35 @@
+//! Where a replay left its journal.
+
+use super::{
+    CliError, Console,
+    show::{self, plain_lines},
+    table::{Cell, Column, Table},
+};
+use crate::api::model::{self, ReplayVerdict};
+
+/// Prints where a replay left the journal, or why it failed.
+pub(super) fn print(replay: &model::Replay, console: &mut Console) -> Result<(), CliError> {
+    if replay.verdict == ReplayVerdict::Failed {
+        let why = plain_lines(replay.error.as_deref().unwrap_or("no reason is known"), 2);
+        console.paragraph("  ", &format!("fails after {} records: {why}", replay.matched), 2)?;
+        return show::frames(replay.note.as_ref().and_then(|note| note.details.as_ref()), console);
+    }
+    divergence(replay, console)
+}
+
+/// Prints the command at which a replay left its journal, and the fields that differ.
+pub(super) fn divergence(replay: &model::Replay, console: &mut Console) -> Result<(), CliError> {
+    let Some(divergence) = &replay.divergence else { return Ok(()) };
+    console.line(&divergence.message)?;
+    show::frames(divergence.details.as_ref(), console)?;
+    if divergence.fields.is_empty() {
+        return Ok(());
+    }
+    console.line("")?;
+    let mut table =
+        Table::new(&[Column::whole("FIELD"), Column::prose("RECORDED"), Column::prose("ASKED")]);
+    for field in &divergence.fields {
+        table.row([&field.field, &field.recorded, &field.asked].map(Cell::from));
+    }
+    console.table(&table)
+}
