@@ -41,6 +41,7 @@ pub use fault::{PlanErrors, PlanFault};
 pub use node::{Call, Http, Kind, Node, Once, Retry, SubGraph};
 pub use request::{NotARequest, Request};
 pub use schema::{SCHEMA, json_schema};
+pub use template::INPUT;
 
 use tree::Tree;
 
@@ -58,8 +59,6 @@ pub const DEFAULT_PARALLEL: u32 = 16;
 pub const MAX_PARALLEL: u32 = 1_000;
 /// How many faults are told one by one.
 pub const MAX_FAULTS: usize = 100;
-/// The name that stands for the input of the run, in templates and conditions.
-pub const INPUT: &str = "input";
 
 /// A plan as it was written, not yet checked. Anything can be read as one; keys that are written
 /// twice are kept, and told by [`Plan::check`].

@@ -5,6 +5,9 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
+/// The name that stands for the input of the run, in templates and conditions.
+pub const INPUT: &str = "input";
+
 const FROM: &str = "$from";
 const AT: &str = "at";
 
