@@ -6,6 +6,7 @@
 //! completely or not at all: folders are created under another name and moved into place.
 
 mod apt;
+mod compiler;
 mod debian;
 mod native;
 mod rust_src;
@@ -16,24 +17,12 @@ mod std_library;
 
 use std::path::{Path, PathBuf};
 
+pub use compiler::Toolchain;
 pub use search::{Attempt, ToolchainError};
 pub use source::ToolchainSource;
 
 use super::{Progress, cache, cargo};
 use search::{Strategy, choose};
-
-/// A compiler for `wasm32-unknown-unknown` and its parameters.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Toolchain {
-    /// The source of the toolchain.
-    pub road: ToolchainSource,
-    /// The compiler; none: the one that cargo finds by itself.
-    pub rustc: Option<PathBuf>,
-    /// The folder of the target's standard library, if it is not beside the compiler.
-    pub sysroot: Option<PathBuf>,
-    /// The compiler's version line: `rustc 1.95.0 (59807616e 2026-04-14)`.
-    pub version: String,
-}
 
 /// The parameters of a search.
 #[derive(Debug, Clone)]
