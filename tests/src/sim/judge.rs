@@ -15,10 +15,10 @@ use segno_core::{
 };
 
 use super::{
-    holding::Tokens,
     metrics::{self, Step},
-    timetable::Timetable,
-    trip,
+    occurrences::Timetable,
+    tokens::Tokens,
+    trip_rules,
 };
 
 /// The judge of all steps of a run.
@@ -70,7 +70,7 @@ impl Judge {
         }));
         wrong.extend(self.timetable.step(step));
         wrong.extend(self.tokens.step(step));
-        wrong.extend(trip::step(step));
+        wrong.extend(trip_rules::step(step));
         for difference in metrics::difference(step, effects) {
             wrong.push(format!("counted wrongly: {difference}"));
         }

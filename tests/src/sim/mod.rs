@@ -34,6 +34,7 @@ mod link;
 mod locks;
 mod metrics;
 mod network;
+mod occurrences;
 mod outside;
 mod remote;
 mod resonate;
@@ -46,7 +47,9 @@ mod simulation;
 mod statements;
 mod tally;
 mod timetable;
+mod tokens;
 mod trip;
+mod trip_rules;
 mod verdict;
 
 pub use dice::Dice;

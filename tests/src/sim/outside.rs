@@ -29,7 +29,7 @@ use super::{
     network::Network,
     resonate::{Client, Worker},
     scenario::Op,
-    trip,
+    trip_rules,
 };
 
 /// The one module, as it is uploaded.
@@ -127,7 +127,9 @@ impl Outside {
 
     async fn receive(&self, delivery: Delivery) {
         match delivery {
-            Delivery::Execute { task, version, target } if target.as_str() == trip::TARGET => {
+            Delivery::Execute { task, version, target }
+                if target.as_str() == trip_rules::TARGET =>
+            {
                 self.travel(task, version).await;
             }
             Delivery::Execute { task, version, .. } => self.perform(task, version).await,

@@ -9,21 +9,20 @@ use segno_core::{
     id::{Claim, CommandIndex, Holder, NodeName, PromiseId, Version},
     promise::{NewPromise, Promise, Verdict},
     reply::{Acted, Reply},
-    saga::{FactKey, FactKind, SagaNext, StepView, saga_next, step_end},
+    saga::{SagaNext, StepView, saga_next, step_end},
     snapshot::Snapshot,
     tags,
     time::{Millis, Timestamp},
-    value::{Tags, Text, Value},
+    value::{Tags, Value},
 };
 
-use super::{dice::Dice, effects, link::Link, metrics::Step, outside::Outside};
-
-/// Where the worker is.
-pub const TARGET: &str = "poll://workers/trip";
-/// How its saga is called.
-const SAGA: &str = "trip";
-/// Its steps; the last one fails.
-const STEPS: u32 = 4;
+use super::{
+    dice::Dice,
+    effects,
+    link::Link,
+    outside::Outside,
+    trip_rules::{SAGA, STEPS, TARGET, facts},
+};
 
 /// One claim on a trip.
 struct Trip<'a> {
@@ -145,46 +144,4 @@ impl Trip<'_> {
         let promise = rows.promises.get(&self.claim.id.command(CommandIndex(seq)));
         StepView { seq, end: step_end(promise) }
     }
-}
-
-fn facts<'a>(rows: &'a Snapshot, id: &'a PromiseId) -> impl Iterator<Item = &'a FactKey> {
-    rows.facts.keys().filter(move |(invocation, _)| invocation == id).map(|(_, key)| key)
-}
-
-/// All that is wrong with a step: nothing is undone before what was done after it, and nothing is
-/// done any more once something was undone.
-pub fn step(step: &Step<'_>) -> Vec<String> {
-    let new = step.after.facts.keys().filter(|fact| !step.before.facts.contains_key(*fact));
-    let wrong = new.filter_map(|(invocation, key)| {
-        let is = |seq, kind| {
-            let fact = FactKey { saga: Text::from(SAGA), seq, kind };
-            step.before.facts.contains_key(&(invocation.clone(), fact))
-        };
-        let undone = |seq| is(seq, FactKind::Completed);
-        let out_of_order = match key.kind {
-            FactKind::Registered => (0..STEPS).any(undone),
-            FactKind::Completed => {
-                (key.seq + 1..STEPS).any(|seq| is(seq, FactKind::Registered) && !undone(seq))
-            }
-            FactKind::Failed => true,
-        };
-        out_of_order.then(|| format!("saga: `{invocation}`: {key:?} comes out of order"))
-    });
-    wrong.collect()
-}
-
-/// All that is wrong with the end: every step that acted is undone, and the trip says so.
-pub fn end(rows: &Snapshot) -> Vec<String> {
-    let mut wrong = Vec::new();
-    for (id, promise) in
-        rows.promises.iter().filter(|(_, promise)| promise.target() == Some(TARGET))
-    {
-        let of_kind = |kind| facts(rows, id).filter(move |key| key.kind == kind).count() as u32;
-        let told = [FactKind::Registered, FactKind::Completed, FactKind::Failed].map(of_kind);
-        let verdict = promise.settlement().map(|settlement| settlement.verdict);
-        if told != [STEPS - 1, STEPS - 1, 0] || verdict != Some(Verdict::Rejected) {
-            wrong.push(format!("saga: `{id}` came to {verdict:?}, its facts are {told:?}"));
-        }
-    }
-    wrong
 }

@@ -16,7 +16,7 @@ use super::{
     crowd,
     run::End,
     scenario::{Op, Scenario, root},
-    services, tally, trip,
+    services, tally, trip_rules,
 };
 
 /// All findings about an end by itself.
@@ -26,7 +26,7 @@ pub fn end(end: &End) -> Vec<String> {
     wrong.extend(told(&end.rows));
     wrong.extend(heard(end));
     wrong.extend(told_abroad(end));
-    wrong.extend(trip::end(&end.rows));
+    wrong.extend(trip_rules::end(&end.rows));
     wrong.extend(tally::end(&end.rows));
     wrong.extend(crowd::end(&end.rows));
     wrong
