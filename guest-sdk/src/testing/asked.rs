@@ -8,13 +8,17 @@ use std::{
 
 use serde::{Serialize, de::DeserializeOwned};
 
-use super::{recorder::lock, scenario::Arrival, test::Test};
+use super::{
+    recorder::lock,
+    scenario::{Arrival, Ask},
+    test::Test,
+};
 use crate::{
     bindings::segno::workflow::types as wit,
     error::{Error, Result},
     handler::{Handler, HandlerEntry, QueryItem, UpdateItem, word},
     module::Module,
-    payload::{self, Payload},
+    payload,
 };
 
 /// A query or an update that will be sent while the workflow runs; by default at once. Made by
@@ -57,14 +61,6 @@ fn read<T: DeserializeOwned>(what: &str, outcome: wit::Outcome) -> Result<T> {
         }
         wit::Outcome::Failure(failure) => Err(Error::from_failure(failure)),
     }
-}
-
-/// A query or an update, from its definition to its answer.
-pub(super) struct Ask {
-    pub(super) entry: HandlerEntry,
-    pub(super) input: Payload,
-    pub(super) after: Duration,
-    pub(super) outcome: Option<wit::Outcome>,
 }
 
 impl Test {

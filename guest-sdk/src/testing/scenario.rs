@@ -7,11 +7,12 @@ use std::{
 
 use serde::Serialize;
 
-use super::{asked::Ask, world::Objects};
+use super::world::Objects;
 use crate::{
     bindings::segno::workflow::types as wit,
     error::{Error, Result},
-    payload,
+    handler::HandlerEntry,
+    payload::{self, Payload},
 };
 
 /// Produces the outcome of a promise from its id.
@@ -32,6 +33,14 @@ pub(super) struct PromisePlan {
     pub(super) which: Which,
     pub(super) after: Duration,
     pub(super) settler: Settler,
+}
+
+/// A query or an update, from its definition to its answer.
+pub(super) struct Ask {
+    pub(super) entry: HandlerEntry,
+    pub(super) input: Payload,
+    pub(super) after: Duration,
+    pub(super) outcome: Option<wit::Outcome>,
 }
 
 /// What happens at some time after the workflow's start.

@@ -18,12 +18,11 @@ use chacha20::{
 pub(super) use self::objects::Objects;
 use self::objects::{Keyed, OwnObject};
 use super::{
-    asked::Ask,
     attempt::{Attempting, Body},
     doubles::Doubles,
     recorder::{Common, Recorder, Todo, lock},
     replay::History,
-    scenario::{Arrival, Scenario, Settler, Which},
+    scenario::{Arrival, Ask, Scenario, Settler, Which},
 };
 use crate::{
     bindings::segno::workflow::types as wit,

@@ -6,10 +6,7 @@ use super::{Action, World, failure, null};
 use crate::{
     bindings::{exports::segno::workflow::handlers::HandlerKind, segno::workflow::types as wit},
     error::Error,
-    testing::{
-        asked::{Ask, check_list},
-        recorder::lock,
-    },
+    testing::{asked::check_list, recorder::lock, scenario::Ask},
     time::millis,
     update,
 };
