@@ -7,13 +7,13 @@ use serde::{Serialize, de::DeserializeOwned};
 use crate::{
     bindings::segno::workflow::types as wit,
     error::{Error, Result},
-    execution::{Task, no_such_function},
     files::{FileSystem, Files},
     function::{Entry, Kind},
     http,
     log::Level,
     payload::{self, Payload},
     secret::Secret,
+    task::{Task, no_such_function},
     time::Timestamp,
 };
 

@@ -1,15 +1,7 @@
 //! Drives the future of one workflow, and those of its updates: polls until none has anything more
 //! to do, then returns to the host.
 
-use std::{
-    future::Future,
-    pin::Pin,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    task::{Context as Polling, Poll, Wake, Waker},
-};
+use std::sync::Arc;
 
 use crate::{
     bindings::segno::workflow::types as wit,
@@ -19,11 +11,9 @@ use crate::{
     invocation::Invocation,
     journal::Journal,
     payload::Payload,
+    task::{OutcomeFuture, Task, no_such_function},
     update::{Updates, update_of},
 };
-
-/// A future whose output is the outcome for the host.
-pub(crate) type OutcomeFuture = Pin<Box<dyn Future<Output = wit::Outcome>>>;
 
 /// One invocation, the future that produces its outcome, and the updates that it is to answer.
 pub(crate) struct Execution {
@@ -123,52 +113,5 @@ impl Execution {
     #[cfg(not(target_arch = "wasm32"))]
     pub(crate) fn handlers(&mut self) -> &mut Handlers {
         &mut self.handlers
-    }
-}
-
-/// The failure of a call of a function that does not exist.
-pub(crate) fn no_such_function(function: &str) -> wit::Failure {
-    let message =
-        format!("this module has no function `{function}`; is it in the list of `segno::module!`?");
-    wit::Failure { code: crate::Error::NOT_FOUND, message, details: None }
-}
-
-struct Woken(AtomicBool);
-
-impl Wake for Woken {
-    fn wake(self: Arc<Self>) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
-/// A future that is polled again when it is woken.
-pub(crate) struct Task {
-    future: OutcomeFuture,
-    woken: Arc<Woken>,
-}
-
-impl Task {
-    pub(crate) fn new(future: OutcomeFuture) -> Self {
-        Self { future, woken: Arc::new(Woken(AtomicBool::new(true))) }
-    }
-
-    fn wake(&self) {
-        self.woken.0.store(true, Ordering::Relaxed);
-    }
-
-    pub(crate) fn is_woken(&self) -> bool {
-        self.woken.0.load(Ordering::Relaxed)
-    }
-
-    /// Polls until the future is ready, or is pending and has not been woken meanwhile.
-    pub(crate) fn poll_until_idle(&mut self) -> Option<wit::Outcome> {
-        let waker = Waker::from(self.woken.clone());
-        while self.woken.0.swap(false, Ordering::Relaxed) {
-            let polled = self.future.as_mut().poll(&mut Polling::from_waker(&waker));
-            if let Poll::Ready(outcome) = polled {
-                return Some(outcome);
-            }
-        }
-        None
     }
 }

@@ -15,11 +15,11 @@ use crate::{
     bindings::{exports::segno::workflow::limits::FunctionLimits, segno::workflow::types as wit},
     context::Context,
     error::{Error, Result},
-    execution::OutcomeFuture,
     message::Message,
     object::ObjectAccess,
     payload::{self, Payload},
     retry::RetryPolicy,
+    task::OutcomeFuture,
     time::millis,
 };
 

@@ -81,6 +81,7 @@ mod module;
 mod execution;
 mod invocation;
 mod journal;
+mod task;
 mod update;
 
 #[cfg(not(target_arch = "wasm32"))]

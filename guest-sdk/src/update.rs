@@ -6,12 +6,12 @@ use serde_json::value::RawValue;
 
 use crate::{
     bindings::segno::workflow::types as wit,
-    execution::Task,
     handler::Handlers,
     invocation::Invocation,
     journal::Request,
     log::Level,
     payload::{self, Payload},
+    task::Task,
 };
 
 /// How the names of signals begin that are updates.

@@ -10,11 +10,11 @@ use crate::{
     },
     context::Context,
     error::Error,
-    execution::OutcomeFuture,
     function::{Input, Output},
     invocation::Invocation,
     payload::{self, Payload},
     shared,
+    task::OutcomeFuture,
 };
 
 type Failable<T> = Result<T, wit::Failure>;

@@ -9,9 +9,9 @@ use super::{
 use crate::{
     bindings::{exports::segno::workflow::handlers::HandlerKind, segno::workflow::types as wit},
     error::Error,
-    execution::OutcomeFuture,
     invocation::Invocation,
     payload::Payload,
+    task::OutcomeFuture,
 };
 
 /// The handlers of the workflow `function`.

@@ -16,9 +16,9 @@ use super::{
 use crate::{
     bindings::segno::workflow::{sagas as wit, types},
     error::Error,
-    execution::OutcomeFuture,
     invocation::Invocation,
     payload::Payload,
+    task::OutcomeFuture,
 };
 
 /// A step of a saga; its place is given when it is issued.

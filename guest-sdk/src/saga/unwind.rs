@@ -5,7 +5,7 @@ use std::{future::poll_fn, sync::Arc};
 use super::state::Act;
 use crate::{
     bindings::segno::workflow::types as wit, call::no_options, error::Error,
-    execution::OutcomeFuture, invocation::Invocation, journal::Request,
+    invocation::Invocation, journal::Request, task::OutcomeFuture,
 };
 
 /// Unwinds a saga, and adds what came of it to the error that is the reason.
