@@ -79,6 +79,7 @@ mod message;
 mod module;
 
 mod execution;
+mod exports;
 mod invocation;
 mod journal;
 mod task;
@@ -145,6 +146,10 @@ pub mod __private {
         handlers, limits, messages, objects, runs,
     };
     pub use crate::bindings::segno::workflow::types;
+    pub use crate::exports::{
+        describe, describe_handlers, describe_limits, describe_messages, describe_objects,
+        describe_runs, perform, query, resume, start, validate,
+    };
     pub use crate::function::Entry;
     #[cfg(feature = "graph")]
     pub use crate::graph::{check as check_graph, run as run_graph};
@@ -152,9 +157,6 @@ pub mod __private {
     pub use crate::listed::Listed;
     #[cfg(not(target_arch = "wasm32"))]
     pub use crate::module::no_module;
-    pub use crate::module::{
-        bytes, describe, describe_handlers, describe_limits, describe_messages, describe_objects,
-        describe_runs, length, perform, query, resume, start, validate,
-    };
+    pub use crate::module::{bytes, length};
     pub use crate::object::ObjectEntries;
 }
