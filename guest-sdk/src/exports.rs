@@ -19,6 +19,7 @@ use crate::{
     error::Error,
     execution::Execution,
     function::Entry,
+    handler::Handlers,
     host::{HostAttempt, HostJournal},
     log::Level,
     module::Module,
@@ -77,7 +78,7 @@ pub fn describe_limits(module: fn() -> Module) -> Vec<FunctionLimits> {
 pub fn start(module: fn() -> Module, function: &str, input: &Payload, facts: wit::Context) {
     report_panics(log_in_workflow);
     let module = module();
-    let handlers = module.handlers_of(function);
+    let handlers = Handlers::of(&module, function);
     let journal = Arc::new(HostJournal);
     let execution =
         Execution::start(module.find(function), function, input, handlers, facts, journal);

@@ -3,15 +3,9 @@
 use crate::{
     function::{Entry, Item},
     handler::{HandlerEntry, QueryItem, UpdateItem},
+    module::Listing,
     object::ObjectEntries,
 };
-
-/// One thing of a module, with its types erased.
-#[doc(hidden)]
-pub enum Listing {
-    Function(Entry),
-    Handler(HandlerEntry),
-}
 
 /// What can be listed in [`module!`](crate::module!): a durable function, a kind of object, or a
 /// query or an update of a workflow.

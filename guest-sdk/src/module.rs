@@ -6,14 +6,20 @@ use crate::bindings::exports::segno::workflow::handlers::{HandlerDescription, Ha
 use crate::bindings::exports::segno::workflow::limits::FunctionLimits;
 use crate::bindings::segno::workflow::types as wit;
 use crate::function::Entry;
-use crate::handler::{HandlerEntry, Handlers, word};
-use crate::listed::Listing;
+use crate::handler::{HandlerEntry, word};
+
+/// One thing of a module, with its types erased.
+#[doc(hidden)]
+pub enum Listing {
+    Function(Entry),
+    Handler(HandlerEntry),
+}
 
 /// The list of a crate's durable functions, queries and updates, made by
 /// [`module!`](crate::module!).
 pub struct Module {
     pub(crate) functions: Vec<Entry>,
-    handlers: Vec<HandlerEntry>,
+    pub(crate) handlers: Vec<HandlerEntry>,
 }
 
 impl Module {
@@ -100,12 +106,6 @@ impl Module {
     #[doc(hidden)]
     pub fn describe_limits(&self) -> Vec<FunctionLimits> {
         self.functions.iter().filter_map(|entry| (entry.limits)()).collect()
-    }
-
-    /// The queries and updates of a workflow.
-    pub(crate) fn handlers_of(&self, function: &str) -> Handlers {
-        let of_it = self.handlers.iter().filter(|entry| entry.function == function);
-        Handlers::new(function, of_it.copied().collect())
     }
 
     /// Whether this query or update is in the list.

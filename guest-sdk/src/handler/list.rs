@@ -10,6 +10,7 @@ use crate::{
     bindings::{exports::segno::workflow::handlers::HandlerKind, segno::workflow::types as wit},
     error::Error,
     invocation::Invocation,
+    module::Module,
     payload::Payload,
     task::OutcomeFuture,
 };
@@ -24,6 +25,12 @@ pub(crate) struct Handlers {
 impl Handlers {
     pub(crate) fn new(function: &str, entries: Vec<HandlerEntry>) -> Self {
         Self { function: function.to_owned(), entries }
+    }
+
+    /// The queries and updates of a workflow that its module lists.
+    pub(crate) fn of(module: &Module, function: &str) -> Self {
+        let of_it = module.handlers.iter().filter(|entry| entry.function == function);
+        Self::new(function, of_it.copied().collect())
     }
 
     /// Adds a handler that is in no list, for a test.

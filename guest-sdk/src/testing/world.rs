@@ -256,7 +256,7 @@ impl<'a> World<'a> {
         let key = object.as_ref().map(|object| object.key.clone());
         let recorder = Recorder::new(&id, key, self.now_ms, false, &self.common);
         let handlers = match &self.module {
-            Some(module) => module.handlers_of(entry.name),
+            Some(module) => Handlers::of(module, entry.name),
             None => Handlers::new(entry.name, Vec::new()),
         };
         let (begun, journal) = (facts.clone(), recorder.clone());
