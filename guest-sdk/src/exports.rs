@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::{
-    activity,
+    attempt,
     bindings::{
         exports::segno::workflow::{
             handlers::HandlerDescription,
@@ -126,7 +126,7 @@ pub fn perform(
     report_panics(|message| {
         crate::bindings::segno::workflow::activity::log(Level::Error.into(), message)
     });
-    activity::perform(module().find(function), function, input, facts, Box::new(HostAttempt))
+    attempt::perform(module().find(function), function, input, facts, Box::new(HostAttempt))
 }
 
 fn log_in_workflow(message: &str) {

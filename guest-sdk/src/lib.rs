@@ -58,6 +58,7 @@ mod shared;
 mod signals;
 
 mod activity;
+mod attempt;
 mod files;
 pub mod http;
 mod secret;

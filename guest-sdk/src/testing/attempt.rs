@@ -10,7 +10,8 @@ use super::{
     recorder::{Common, lock},
 };
 use crate::{
-    activity::{self, Attempt},
+    activity::Attempt,
+    attempt,
     bindings::segno::workflow::{files, types as wit},
     error::{Error, is_final},
     files::FileSystem,
@@ -108,7 +109,7 @@ impl Attempting {
                 let secrets = lock(&doubles).secrets.clone();
                 let attempt = Box::new(TestAttempt { doubles, common, progress });
                 let outcome =
-                    activity::perform(Some(entry), entry.name, &self.input, facts, attempt);
+                    attempt::perform(Some(entry), entry.name, &self.input, facts, attempt);
                 without(&secrets, entry.name, outcome)
             }
             Body::Double(name) | Body::Final(name) => {

@@ -1,0 +1,42 @@
+//! One attempt of an activity, from beginning to end.
+
+use crate::{
+    activity::{ActivityContext, Attempt},
+    bindings::segno::workflow::types as wit,
+    error::Error,
+    function::{Entry, Kind},
+    payload::Payload,
+    task::{Task, no_such_function},
+};
+
+/// Runs one attempt from beginning to end.
+pub(crate) fn perform(
+    entry: Option<&Entry>,
+    function: &str,
+    input: &Payload,
+    facts: wit::ActivityContext,
+    attempt: Box<dyn Attempt>,
+) -> wit::Outcome {
+    let begun = match entry.map(|entry| (entry.name, entry.kind)) {
+        Some((_, Kind::Activity(begin))) => begin(ActivityContext::new(facts, attempt), input),
+        Some((name, Kind::Workflow(_))) => Err(wit::Failure {
+            code: Error::NOT_FOUND,
+            message: format!("`{name}` is a workflow; it is started, not performed"),
+            details: None,
+        }),
+        None => Err(no_such_function(function)),
+    };
+    match begun {
+        Ok(future) => Task::new(future)
+            .poll_until_idle()
+            .unwrap_or_else(|| wit::Outcome::Failure(stuck(function))),
+        Err(failure) => wit::Outcome::Failure(failure),
+    }
+}
+
+fn stuck(function: &str) -> wit::Failure {
+    let message = format!(
+        "activity `{function}` awaits something that never completes: inside an activity only its context's own futures end"
+    );
+    Error::terminal(Error::REFUSED, message).into_failure()
+}
