@@ -1,5 +1,6 @@
 //! Objects: a kind of object, and a key. Each has state, which one execution at a time writes.
 
+mod access;
 mod promise;
 mod state;
 
@@ -9,6 +10,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 pub(crate) use self::state::names;
 pub use self::{
+    access::ObjectAccess,
     promise::ObjectPromise,
     state::{State, StateField, StateMap},
 };
@@ -38,16 +40,6 @@ pub trait Object: ObjectFields {
 pub trait ObjectFields: Sized + 'static {
     #[doc(hidden)]
     fn of(context: &Context) -> Self;
-}
-
-/// How a function of an object uses it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ObjectAccess {
-    /// It takes `&mut self`: one execution of a key at a time, in the order in which they were
-    /// accepted.
-    Exclusive,
-    /// It takes `&self`: it only reads, and runs at once, beside other executions of the key.
-    Shared,
 }
 
 /// One object, to be called.
