@@ -1,14 +1,16 @@
 //! The context of a workflow: all of its commands.
 
+mod data;
+
 use std::{
     cell::RefCell,
     future::{Future, poll_fn},
-    sync::Arc,
     time::Duration,
 };
 
 use serde::{Serialize, de::DeserializeOwned};
 
+pub use self::data::Context;
 use crate::{
     bindings::segno::workflow::types as wit,
     call::{Call, Send, no_options},
@@ -16,7 +18,6 @@ use crate::{
     function::{Entry, Function, Item, decode_result},
     handle::{Handle, Step},
     http,
-    invocation::Invocation,
     journal::{Next, Request, When},
     log::Level,
     object::{Object, ObjectRef},
@@ -31,27 +32,7 @@ use crate::{
     time::Timestamp,
 };
 
-/// A workflow's way to everything that is not computation. Cheap to clone.
-///
-/// Each method that issues a command returns a future and does nothing itself: the command is
-/// **issued when the future is polled for the first time**, or by its `start`. The order in which
-/// commands are issued is part of the workflow's history and must be the same in every replay,
-/// which holds as long as a workflow depends only on its input and this context.
-///
-/// After a cancellation every await that is pending at that moment fails with code 499; awaits
-/// begun later work as usual, so that a workflow can clean up.
-#[derive(Clone)]
-pub struct Context(Arc<Invocation>);
-
 impl Context {
-    pub(crate) fn new(invocation: Arc<Invocation>) -> Self {
-        Self(invocation)
-    }
-
-    pub(crate) fn invocation(&self) -> &Arc<Invocation> {
-        &self.0
-    }
-
     /// Announces a function of this crate that is about to be called by its name.
     #[cfg(feature = "graph")]
     pub(crate) fn learn(&self, entry: fn() -> Entry) {
