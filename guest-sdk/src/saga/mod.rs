@@ -10,6 +10,7 @@ use std::{fmt::Display, future::Future, sync::Arc};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
+use self::state::json;
 pub(crate) use self::state::{Sagas, StepOf};
 pub use self::{
     report::{SagaReport, StepReport},
@@ -20,7 +21,7 @@ use crate::{
     function::{Entry, Function, Item, decode_result},
     http,
     invocation::Invocation,
-    payload::{self, Payload},
+    payload,
 };
 
 /// Steps of a workflow that are undone, the last one first, when the whole does not come about;
@@ -146,13 +147,5 @@ impl Saga {
     /// Ends the saga: its steps stay, whatever happens later.
     pub fn complete(&self) {
         self.invocation.sagas().end(self.index);
-    }
-}
-
-/// The JSON of an input or an output; bytes are none.
-fn json(payload: &Payload) -> String {
-    match payload {
-        Payload::Json(text) => text.clone(),
-        Payload::Bytes(_) => "null".to_owned(),
     }
 }

@@ -9,10 +9,7 @@ use std::{
 
 use segno_saga::{FactKind, SagaNext, StepEnd, StepView, declines, saga_next};
 
-use super::{
-    json,
-    report::{SagaReport, StepReport},
-};
+use super::report::{SagaReport, StepReport};
 use crate::{
     bindings::segno::workflow::{sagas as wit, types},
     error::Error,
@@ -290,5 +287,13 @@ impl Step {
             compensate: self.declared.compensate.clone(),
             error: self.error.as_ref().map(|error| error.message().to_owned()),
         }
+    }
+}
+
+/// The JSON of an input or an output; bytes are none.
+pub(super) fn json(payload: &Payload) -> String {
+    match payload {
+        Payload::Json(text) => text.clone(),
+        Payload::Bytes(_) => "null".to_owned(),
     }
 }
