@@ -15,7 +15,7 @@ use crate::{
     bindings::segno::workflow::types as wit,
     call::{Call, Send, no_options},
     error::{Error, Result},
-    function::{Entry, Function, Item, decode_result},
+    function::{Entry, Function, Item, announce, decode_result},
     handle::{Handle, Step},
     http,
     journal::{Next, Request, When},
@@ -36,7 +36,7 @@ impl Context {
     /// Announces a function of this crate that is about to be called by its name.
     #[cfg(feature = "graph")]
     pub(crate) fn learn(&self, entry: fn() -> Entry) {
-        self.0.journal.learn(entry);
+        announce(&*self.0.journal, entry);
     }
 
     /// The id of this invocation.
@@ -119,7 +119,7 @@ impl Context {
         <I::Function as Function>::Output: DeserializeOwned,
     {
         let _ = function;
-        self.0.journal.learn(Entry::of::<I::Function>);
+        announce(&*self.0.journal, Entry::of::<I::Function>);
         self.call_named(<I::Function as Function>::NAME, input)
     }
 
@@ -246,7 +246,7 @@ impl Context {
         <I::Function as Function>::Input: Serialize,
     {
         let _ = function;
-        self.0.journal.learn(Entry::of::<I::Function>);
+        announce(&*self.0.journal, Entry::of::<I::Function>);
         self.send_named(<I::Function as Function>::NAME, input)
     }
 

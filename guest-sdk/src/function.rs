@@ -15,6 +15,7 @@ use crate::{
     bindings::{exports::segno::workflow::limits::FunctionLimits, segno::workflow::types as wit},
     context::Context,
     error::{Error, Result},
+    journal::Journal,
     message::Message,
     object::ObjectAccess,
     payload::{self, Payload},
@@ -261,6 +262,19 @@ impl Entry {
             module: F::module,
         }
     }
+}
+
+/// Announces a function that is about to be called. Its type is unknown to the journal: an entry
+/// begins a context, which holds a journal.
+pub(crate) fn announce(journal: &dyn Journal, entry: fn() -> Entry) {
+    journal.learn(&entry);
+}
+
+/// The entry of a function that was [announced](announce).
+#[cfg(not(target_arch = "wasm32"))]
+pub(crate) fn announced(entry: &dyn std::any::Any) -> Entry {
+    let entry = entry.downcast_ref::<fn() -> Entry>();
+    entry.expect("only entries are announced")()
 }
 
 impl FunctionContext for Context {

@@ -1,11 +1,10 @@
 //! The commands of a workflow, as plain data, so that a test can keep and compare them; the host or
 //! a test carries them out.
 
-use std::time::Duration;
+use std::{any::Any, time::Duration};
 
 use crate::{
     bindings::segno::workflow::{sagas, types as wit},
-    function::Entry,
     payload::Payload,
     saga::StepOf,
     time::{Timestamp, millis},
@@ -148,8 +147,9 @@ pub(crate) trait Journal: Send + Sync {
         self.finish(outcome);
     }
 
-    /// Announces a function of this crate that is about to be called; only a test uses this.
-    fn learn(&self, entry: fn() -> Entry) {
+    /// Announces a function of this crate that is about to be called, by what
+    /// [`announce`](crate::function::announce) gives; only a test uses this.
+    fn learn(&self, entry: &dyn Any) {
         let _ = entry;
     }
 }

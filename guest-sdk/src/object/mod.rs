@@ -17,7 +17,7 @@ pub use self::{
 use crate::{
     call::{Call, no_options},
     context::Context,
-    function::{Entry, Function, decode_result},
+    function::{Entry, Function, announce, decode_result},
     handle::Step,
     invocation::Invocation,
     journal::Request,
@@ -71,7 +71,7 @@ impl ObjectRef {
         F::Input: Serialize,
         F::Output: DeserializeOwned,
     {
-        self.invocation.journal.learn(Entry::of::<F>);
+        announce(&*self.invocation.journal, Entry::of::<F>);
         let (_, method) = F::NAME.split_once('/').unwrap_or(("", F::NAME));
         let function = format!("{}/{method}", self.path);
         let request = payload::encode(&format!("the input of `{function}`"), input);

@@ -18,7 +18,7 @@ pub use self::{
 };
 use crate::{
     error::{Error, Result},
-    function::{Entry, Function, Item, decode_result},
+    function::{Entry, Function, Item, announce, decode_result},
     http,
     invocation::Invocation,
     payload,
@@ -100,7 +100,7 @@ impl Saga {
         <I::Function as Function>::Output: DeserializeOwned,
     {
         let _ = function;
-        self.invocation.journal.learn(Entry::of::<I::Function>);
+        announce(&*self.invocation.journal, Entry::of::<I::Function>);
         self.call_named(<I::Function as Function>::NAME, input)
     }
 

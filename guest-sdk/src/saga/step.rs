@@ -6,7 +6,7 @@ use super::{Saga, StepOf, Undo, json};
 use crate::{
     call::no_options,
     error::Result,
-    function::{Entry, Function, Item},
+    function::{Entry, Function, Item, announce},
     handle::{Decode, Stage, Step},
     http,
     journal::Request,
@@ -96,7 +96,7 @@ impl<In, Out> SagaCall<In, Out> {
         I::Function: Function<Input = Undo<In, Out>>,
     {
         let _ = function;
-        self.saga.invocation.journal.learn(Entry::of::<I::Function>);
+        announce(&*self.saga.invocation.journal, Entry::of::<I::Function>);
         self.compensate_named(<I::Function as Function>::NAME)
     }
 

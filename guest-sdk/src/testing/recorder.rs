@@ -2,13 +2,14 @@
 //! them to the world.
 
 use std::{
+    any::Any,
     collections::{BTreeMap, BTreeSet, VecDeque},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use crate::{
     bindings::segno::workflow::types as wit,
-    function::Entry,
+    function::{Entry, announced},
     journal::{Issued, Journal, Request},
     log::Level,
 };
@@ -179,8 +180,8 @@ impl Journal for Recorder {
         state.todo.push_back(Todo::Finished(outcome.clone()));
     }
 
-    fn learn(&self, entry: fn() -> Entry) {
-        let entry = entry();
+    fn learn(&self, entry: &dyn Any) {
+        let entry = announced(entry);
         lock(&self.common).learned.insert(entry.name, entry);
     }
 }
