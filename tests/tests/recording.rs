@@ -1,6 +1,6 @@
 //! The recordings in the documents: sessions at a terminal, which this suite runs.
 //!
-//! `SEGNO_PICTURES=docs/images cargo test -p tests --test recording` makes them anew.
+//! `SEGNO_PICTURES=docs/images cargo test -p tests recording::` makes them anew.
 
 use std::{
     fs,

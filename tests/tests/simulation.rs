@@ -51,7 +51,7 @@ fn fail(scenario: &Scenario) -> ! {
     let lines: Vec<&str> = report.log.lines().collect();
     let last = lines[lines.len().saturating_sub(120)..].join("\n");
     panic!(
-        "seed {seed} fails. Repeat it with\n  SEGNO_SEED={seed} cargo test -p tests --test simulation one_seed -- --nocapture\n\
+        "seed {seed} fails. Repeat it with\n  SEGNO_SEED={seed} cargo test -p tests simulation::one_seed -- --nocapture\n\
          The shortest script that fails:\n{shortest}{last}\n{findings:#?}",
         seed = scenario.seed,
         findings = report.findings,
@@ -97,7 +97,7 @@ fn any_seed_keeps_every_rule() {
     assert!(seeds < 200 || missing.is_empty(), "{missing:?} never happened");
 }
 
-/// One seed with its whole log: `SEGNO_SEED=… cargo test -p tests --test simulation one_seed --
+/// One seed with its whole log: `SEGNO_SEED=… cargo test -p tests simulation::one_seed --
 /// --nocapture`.
 #[test]
 fn one_seed_twice_has_the_same_log() {

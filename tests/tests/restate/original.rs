@@ -1,8 +1,8 @@
 //! The golden transcripts, from the server that the SDKs are made for.
 //!
 //! ```console
-//! $ SEGNO_CLIENTS=1 cargo test -p tests --test restate -- --ignored original::
-//! $ SEGNO_CLIENTS=1 SEGNO_RECORD=1 cargo test -p tests --test restate -- --ignored original::
+//! $ SEGNO_CLIENTS=1 cargo test -p tests --test suites restate::original:: -- --ignored
+//! $ SEGNO_CLIENTS=1 SEGNO_RECORD=1 cargo test -p tests --test suites restate::original:: -- --ignored
 //! ```
 //!
 //! The first compares, the second records.

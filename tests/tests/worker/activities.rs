@@ -20,7 +20,7 @@ use tests::world::{
     script::{Script, options},
 };
 
-use crate::{at_once, begun, ended};
+use super::{at_once, begun, ended};
 
 /// When each attempt of an activity began that fails with these codes in turn, then succeeds.
 async fn attempts(codes: &[u32], retry: RetryOptions) -> (Vec<i64>, Verdict, serde_json::Value) {

@@ -16,7 +16,7 @@ use segno_core::{
 use serde_json::{Value as Json, json};
 use tests::world::{Plan, World, script::Script};
 
-use crate::SECOND;
+use super::SECOND;
 
 /// The digest of the module that every scripted world has.
 fn module() -> Digest {

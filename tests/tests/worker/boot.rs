@@ -13,7 +13,7 @@ use segno_core::{
 use serde_json::json;
 use tests::world::{Plan, SimRuntime, World, script::Script};
 
-use crate::{SECOND, begun};
+use super::{SECOND, begun};
 
 /// A promise whose deadline comes in a second.
 async fn soon(world: &World, id: &str) {

@@ -16,7 +16,7 @@ use segno_core::{
 use serde_json::json;
 use tests::world::{Plan, World, script::Script};
 
-use crate::{SECOND, begun, cold, timeout};
+use super::{SECOND, begun, cold, timeout};
 
 fn cancel(id: &str) -> Command {
     Command::Cancel { invocation: id.into() }
@@ -218,7 +218,7 @@ async fn a_cancelled_activity_is_not_tried_again() {
             .retry(segno::guest::RetryOptions {
                 initial_ms: 3_600_000,
                 max_ms: 3_600_000,
-                ..crate::at_once(None)
+                ..super::at_once(None)
             }),
     );
     let mut world = begun(&script, Plan::default()).await;

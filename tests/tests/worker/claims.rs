@@ -18,7 +18,7 @@ use segno_core::{
 use serde_json::json;
 use tests::world::{Plan, World, script::Script};
 
-use crate::{SECOND, begun, cold};
+use super::{SECOND, begun, cold};
 
 /// Another host takes a task that is offered.
 async fn stolen(world: &World, id: &str) {

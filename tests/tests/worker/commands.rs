@@ -20,7 +20,7 @@ use tests::world::{
     script::{Script, options},
 };
 
-use crate::{SECOND, begun, cold, ended};
+use super::{SECOND, begun, cold, ended};
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn what_needs_no_promise_completes_with_its_commit() {

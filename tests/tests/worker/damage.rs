@@ -11,7 +11,7 @@ use segno_core::{
 use serde_json::json;
 use tests::world::{Plan, script::Script};
 
-use crate::{SECOND, begun};
+use super::{SECOND, begun};
 
 #[tokio::test(flavor = "current_thread", start_paused = true)]
 async fn what_the_last_round_found_damaged_is_in_the_metrics_until_the_next_finds_nothing() {

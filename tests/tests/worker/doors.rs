@@ -25,7 +25,7 @@ use tests::{
     },
 };
 
-use crate::{SECOND, cold, ended};
+use super::{SECOND, cold, ended};
 
 const NUMBER: &str =
     r#"{"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}"#;

@@ -21,7 +21,7 @@ use tests::world::{
     script::{Script, options},
 };
 
-use crate::SECOND;
+use super::SECOND;
 
 /// Few slots, and as many as a host has by itself, with a number of calls that are never answered, or
 /// compute for ever: more than these would be taken, if one could.

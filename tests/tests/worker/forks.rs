@@ -27,7 +27,7 @@ use segno_core::{
 use serde_json::json;
 use tests::world::{Fault, Faults, Plan, World, script::Script};
 
-use crate::{SECOND, begun, cold, ended};
+use super::{SECOND, begun, cold, ended};
 
 /// How often each activity was performed, by its name and input.
 type Performed = Arc<Mutex<BTreeMap<String, u32>>>;
@@ -344,7 +344,7 @@ async fn what_was_open_has_its_time_from_the_beginning_of_the_fork_on() {
     let script = Arc::new(
         Script::default()
             .workflow("flow", |ctx| async move {
-                let work = ctx.call_with("work", "1", crate::timeout(60_000));
+                let work = ctx.call_with("work", "1", super::timeout(60_000));
                 ctx.done(work).await
             })
             .activity("work", |attempt| async move {

@@ -9,7 +9,7 @@ use tests::world::{
     script::{Attempt, Script, ScriptContext},
 };
 
-use crate::{begun, cold};
+use super::{begun, cold};
 
 /// Adds two signals in each generation, works for half a second and hands over, until the sum is 21.
 fn adder() -> Arc<Script> {

@@ -20,7 +20,7 @@ use tests::{
     world::{Fault, Faults, Plan, World},
 };
 
-use crate::{SECOND, cold};
+use super::{SECOND, cold};
 
 /// A world in which `g` runs the plan with these nodes.
 async fn world(start: &Json, plan: Plan) -> (World, Begun) {

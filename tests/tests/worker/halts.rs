@@ -15,7 +15,7 @@ use segno_core::{
 use serde_json::{Value as Json, json};
 use tests::world::{Plan, World, script::Script};
 
-use crate::{begun, cold};
+use super::{begun, cold};
 
 async fn halted(world: &mut World, reason: HaltReason) -> Note {
     world.stands("it", TaskStatus::Halted).await;

@@ -21,7 +21,7 @@ use tests::world::{
     script::{Script, options},
 };
 
-use crate::{SECOND, begun, cold, ended};
+use super::{SECOND, begun, cold, ended};
 
 /// Counts how often something was computed.
 #[derive(Clone, Default)]

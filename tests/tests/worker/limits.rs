@@ -22,7 +22,7 @@ use tests::world::{
     script::{Script, ScriptContext},
 };
 
-use crate::cold;
+use super::cold;
 
 /// How many ran at a time, the most of it by key, and when each one began.
 #[derive(Default)]

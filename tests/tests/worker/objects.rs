@@ -21,7 +21,7 @@ use tests::{
     },
 };
 
-use crate::cold;
+use super::cold;
 
 /// Adds to the total, in a second, and answers it.
 async fn add(ctx: ScriptContext) -> Result<String, (u32, String)> {

@@ -17,7 +17,7 @@ use tests::world::{
     script::{Failed, Script, ScriptContext},
 };
 
-use crate::{SECOND, begun, cold};
+use super::{SECOND, begun, cold};
 
 async fn ask(world: &World, id: &str, name: &str, at: Option<u32>) -> Result<Answered, AskError> {
     ask_at(&world.host(), id, name, at).await

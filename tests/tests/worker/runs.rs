@@ -23,7 +23,7 @@ use tests::{
     },
 };
 
-use crate::cold;
+use super::cold;
 
 /// Waits until the address is confirmed, and keeps what it was told.
 async fn run(ctx: ScriptContext) -> Result<String, (u32, String)> {

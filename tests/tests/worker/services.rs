@@ -31,7 +31,7 @@ use tests::world::{
     script::Script,
 };
 
-use crate::SECOND;
+use super::SECOND;
 
 /// A manifest of a service, an object and a workflow.
 fn manifest(version: u32) -> Json {

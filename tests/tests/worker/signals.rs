@@ -17,7 +17,7 @@ use tests::{
     },
 };
 
-use crate::{SECOND, begun, cold, ended};
+use super::{SECOND, begun, cold, ended};
 
 /// Collects `count` signals; the first call of `work` takes ten seconds.
 fn collector(count: usize, working: bool) -> Arc<Script> {

@@ -15,7 +15,7 @@ use tests::world::{
     script::{Script, ScriptContext},
 };
 
-use crate::{SECOND, begun, cold};
+use super::{SECOND, begun, cold};
 
 /// Adds up what it is told until the sum is 10; answers each update with the sum.
 fn adder() -> Arc<Script> {

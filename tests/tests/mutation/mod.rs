@@ -3,7 +3,7 @@
 //!
 //! All defects of a crate are built into one copy of it, and each is switched on by its number.
 //! Those of the core run in every `cargo test`; those of the other crates in the long form: `cargo
-//! test -p tests --test mutation -- --ignored --nocapture` (`SEGNO_MUTATION=words` for those whose
+//! test -p tests --test suites mutation:: -- --ignored --nocapture` (`SEGNO_MUTATION=words` for those whose
 //! description has these words).
 
 mod bench;

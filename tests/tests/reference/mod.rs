@@ -2,7 +2,7 @@
 //! the OpenAPI document and of the contract, and compared with what is in the repository. That of the
 //! SDK is made by the tests of `segno-docs`. Beside them the tutorial is run.
 //!
-//! `SEGNO_GOLDEN=write cargo test -p tests --test reference` writes them.
+//! `SEGNO_GOLDEN=write cargo test -p tests reference::` writes them.
 
 mod cli;
 mod http;
@@ -27,7 +27,7 @@ fn is_in_the_repository(name: &str, made: &str) {
     assert!(
         kept == made,
         "docs/reference/{name} is not what the code says, from here on: {other:?}; \
-         `SEGNO_GOLDEN=write cargo test -p tests --test reference` writes it"
+         `SEGNO_GOLDEN=write cargo test -p tests reference::` writes it"
     );
 }
 

@@ -7,7 +7,7 @@
 //! is there:
 //!
 //! ```console
-//! $ cargo test --workspace --test released -- --ignored
+//! $ cargo test --workspace --test suites released:: -- --ignored
 //! ```
 //!
 //! - `workload`: what is put in;
