@@ -1,11 +1,11 @@
-//! What is always true, as named predicates: over the rows of a store, and over one step from rows
-//! to rows. Tests run them after every command; a failure names the rule and the ids.
+//! Invariants, as named predicates: over the rows of a store, and over one step from rows to rows.
+//! Tests check them after every command; a failure names the rule and the ids.
 //!
-//! What the types say needs no predicate. A task's lease is there exactly while it is acquired; a
-//! deadline, the next offer of a task, the end of its lease and the next occurrence of a schedule
-//! are fields of the rows that they belong to, so no timer can be missing, left over, or due at
-//! another instant than its row says. That stores find what is due by those fields is compared
-//! between all of them, command by command.
+//! Facts that the types guarantee need no predicate. A task has a lease exactly while it is
+//! acquired. A deadline, the next offer of a task, the end of its lease and the next occurrence of
+//! a schedule are fields of their rows, so no timer can be missing, left over, or due at another
+//! instant than its row says. Other tests compare between all stores, command by command, that they
+//! find due rows by these fields.
 
 mod generations;
 mod graphs;
@@ -32,21 +32,19 @@ pub use step::STEP_PREDICATES;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{name}: {detail} ({ids:?})")]
 pub struct Violation {
-    /// The predicate's name.
     pub name: &'static str,
-    /// Whom it is about.
+    /// The ids that break it.
     pub ids: Vec<PromiseId>,
-    /// What is wrong.
+    /// Description of the defect.
     pub detail: String,
 }
 
-/// A predicate over the rows of a store: its name, and the ids that break it with what is wrong.
+/// A predicate over the rows of a store: its name, and a function that finds violations.
 pub type Predicate = (&'static str, fn(&Snapshot) -> Found);
 
-/// The ids that break a predicate, with what is wrong.
+/// Violations of a predicate: ids and a description.
 pub type Found = Vec<(Vec<PromiseId>, String)>;
 
-/// All predicates over the rows of a store.
 pub const PREDICATES: &[&[Predicate]] = &[
     promises::PREDICATES,
     tasks::PREDICATES,
@@ -61,14 +59,13 @@ pub const PREDICATES: &[&[Predicate]] = &[
     limits::PREDICATES,
 ];
 
-/// Checks every predicate over the rows of a store.
+/// Checks all predicates over the rows of a store.
 pub fn check(snapshot: &Snapshot) -> Vec<Violation> {
     let predicates = PREDICATES.iter().copied().flatten();
     predicates.flat_map(|(name, predicate)| named(name, predicate(snapshot))).collect()
 }
 
-/// Checks every predicate over one step: the rows before and after a command was carried out at an
-/// instant.
+/// Checks all predicates over one step: the rows before and after a command was executed at `now`.
 pub fn check_step(
     before: &Snapshot,
     command: &Command,
@@ -84,7 +81,7 @@ fn named(name: &'static str, found: Found) -> impl Iterator<Item = Violation> {
     found.into_iter().map(move |(ids, detail)| Violation { name, ids, detail })
 }
 
-/// The promises and tasks, by id, for which `wrong` says what is wrong.
+/// The promises or tasks, by id, for which `wrong` returns a description.
 fn each<'a, T: 'a>(
     rows: impl IntoIterator<Item = (&'a PromiseId, &'a T)>,
     wrong: impl Fn(&PromiseId, &T) -> Option<String>,
@@ -92,7 +89,7 @@ fn each<'a, T: 'a>(
     rows.into_iter().filter_map(|(id, row)| Some((vec![id.clone()], wrong(id, row)?))).collect()
 }
 
-/// The detail, if the rule is broken.
+/// The detail, if the condition does not hold.
 fn unless(holds: bool, detail: impl FnOnce() -> String) -> Option<String> {
     (!holds).then(detail)
 }
@@ -129,7 +126,7 @@ mod tests {
     #[test]
     fn every_step_predicate_rejects_a_violator_made_for_it() {
         let (config, mut rejected) = (Config::default(), BTreeSet::new());
-        // Every deadline has passed.
+        // At this instant every deadline has passed.
         let now = Timestamp::NEVER;
         let nothing = Command::PromiseGet { id: PromiseId::from("elsewhere") };
         assert_eq!(check_step(&legal(), &nothing, &legal(), now, &config), Vec::new());

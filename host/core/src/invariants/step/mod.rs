@@ -1,4 +1,4 @@
-//! What is true of every step: the rows before a command and after it.
+//! Step invariants: properties of the rows before and after a command.
 
 mod chain;
 mod journals;
@@ -9,24 +9,18 @@ mod tasks;
 use super::{Found, limits};
 use crate::{command::Command, config::Config, snapshot::Snapshot, time::Timestamp};
 
-/// A step: the rows before a command, and after it.
 pub struct StepView<'a> {
-    /// The rows before.
     pub before: &'a Snapshot,
-    /// The command.
     pub command: &'a Command,
-    /// The rows after.
     pub after: &'a Snapshot,
-    /// When.
+    /// Instant of the command.
     pub now: Timestamp,
-    /// The settings it was decided with.
+    /// Settings of the decision.
     pub config: &'a Config,
 }
 
-/// A predicate over a step.
 pub type StepPredicate = (&'static str, fn(&StepView<'_>) -> Found);
 
-/// All predicates over a step.
 pub const STEP_PREDICATES: &[StepPredicate] = &[
     ("rows_are_not_lost", rows::rows_are_not_lost),
     ("nothing_is_born_in_a_killed_tree", rows::nothing_is_born_in_a_killed_tree),
