@@ -11,6 +11,7 @@ mod configured;
 mod console;
 mod contract;
 mod crash;
+mod dependencies;
 mod dev;
 mod edits;
 mod endpoint;
