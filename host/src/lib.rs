@@ -2,6 +2,8 @@
 //!
 //! Every layer is a crate; here they have one name each, and the command line combines them.
 
+#![forbid(unsafe_code)]
+
 pub mod cli;
 
 pub use segno_api::{self as api, resonate};

@@ -1,5 +1,7 @@
 //! The command `segno`.
 
+#![forbid(unsafe_code)]
+
 use std::{process::ExitCode, time::Duration};
 
 use segno::cli::{Cli, Console, Exit};

@@ -22,6 +22,8 @@
 //! - [`model`], [`snapshot`], [`invariants`]: whole stores in memory and as rows, and their
 //!   invariants.
 
+#![forbid(unsafe_code)]
+
 pub mod address;
 pub mod id;
 pub mod json;

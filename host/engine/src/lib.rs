@@ -1,6 +1,8 @@
 //! The engine makes the core's decisions durable. Workers claim tasks and run guests against their
 //! journals, recovery performs duties that are due, and deliveries carry messages to other systems.
 
+#![forbid(unsafe_code)]
+
 mod attempt_limit;
 pub mod boot;
 pub mod bundles;
