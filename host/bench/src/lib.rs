@@ -187,8 +187,8 @@ async fn run(scenario: Scenario, context: &Arc<BenchContext>) -> anyhow::Result<
         Scenario::Resume => |context| resume::run(context).boxed(),
         Scenario::Peers => |context| peers::run(context).boxed(),
     };
-    // On the runtime's own threads, where the host's work is done as well: a busy machine wakes the
-    // main thread later than those, and the baselines would look slower than they are.
+    // On the runtime's worker threads, like the host's work: a busy machine wakes the main thread
+    // later than those, which would make the baselines look slower than they are.
     let context = context.clone();
     let mut measuring = JoinSet::new();
     measuring.spawn(async move { run(&context).await });
