@@ -12,9 +12,9 @@ quick crate="segno-core":
 test crate="segno-core" *filter:
     cargo test -p {{ crate }} {{ filter }}
 
-# Runs one suite across crates, such as `just suite crash`.
-suite name *filter:
-    cargo test -p tests --test {{ name }} {{ filter }}
+# Runs one suite, such as `just suite crash`.
+suite name filter="":
+    cargo test -p tests {{ name }}::{{ filter }}
 
 # Formatting and lints, as the gate has them.
 check:

@@ -4,7 +4,7 @@
 //! writes ([`batch`], [`load`], [`write`]). One exception: a host remembers enough about the tasks
 //! it holds to append to their journals, and the appending statement verifies that ([`claims`],
 //! [`append`]). Hosts notify each other of commits ([`notifications`]), but correctness does not
-//! depend on the notifications. The tables are defined in `host/migrations/postgres`.
+//! depend on the notifications. The tables are defined in `host/store/migrations/postgres`.
 
 mod config;
 mod failure;

@@ -2,7 +2,7 @@
 //!
 //! A single writer ([`writer`]) on its own thread caches the hot part of the state and commits in
 //! groups. Readers use separate connections and see the committed state. The tables are defined in
-//! `host/migrations/sqlite`.
+//! `host/store/migrations/sqlite`.
 
 mod failure;
 mod log_check;
