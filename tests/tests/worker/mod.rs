@@ -22,6 +22,7 @@ mod queries;
 mod runs;
 mod services;
 mod signals;
+mod stuck;
 mod time;
 mod updates;
 

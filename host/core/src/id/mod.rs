@@ -5,6 +5,8 @@
 //! {inv}/{k}         the promise of command k of invocation inv
 //! {inv}/p/{name}    a named promise
 //! {inv}/s/{n}       its n-th signal
+//! {inv}/a/{n}       the answer of the update that is its n-th signal
+//! {inv}/g/{n}       its n-th generation, from 2 on
 //! {inv}/c/{saga}/{seq}   the compensation of a step of one of its sagas
 //! {inv}/u/{saga}/{seq}   an operator's decision on a step whose effect is unknown
 //! {run}/n/{node}/{k}     attempt k of a node of a graph run
