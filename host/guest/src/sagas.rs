@@ -10,7 +10,7 @@ use super::{
     workflow::{WorkflowState, cut},
 };
 
-/// The most characters of the name of a saga.
+/// Maximum length of a saga's name, in characters.
 const LONGEST_NAME: usize = 64;
 
 impl sagas::Host for WorkflowState {

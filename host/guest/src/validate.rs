@@ -1,4 +1,4 @@
-//! The check of a component before it is stored: its faults in words, or a report of its imports
+//! Checks a component before it is stored: returns its faults as text, or a report of its imports
 //! and functions.
 
 use std::{collections::BTreeSet, sync::Arc};
@@ -28,35 +28,34 @@ const FUNCTIONS: &str = "functions";
 /// The functions of this interface.
 const EXPORTS: &[&str] = &["describe", "start", "resume", "perform"];
 
-/// Why a component cannot be deployed.
+/// The reason that a component cannot be deployed.
 #[derive(Debug, thiserror::Error)]
 pub enum Invalid {
     /// The component is larger than this host accepts.
     #[error("the component has {size} bytes; the limit is {limit} (`limits.component_bytes`)")]
     TooLarge {
-        /// The size, in bytes.
+        /// Size of the component, in bytes.
         size: usize,
-        /// The limit, in bytes.
         limit: usize,
     },
-    /// The file is no WebAssembly.
+    /// The file is not WebAssembly.
     #[error("this is not WebAssembly: it does not begin with `\\0asm`")]
     NotWasm,
-    /// A core module of WebAssembly, not a component.
+    /// The file is a core module, not a component.
     #[error(
         "this is a core module, not a component: build it with `segno build`, or wrap it with `wasm-tools component new`"
     )]
     CoreModule,
-    /// The file has the header of a component, and does not validate.
+    /// The file has the header of a component but does not validate.
     #[error("the component is not valid: {reason}")]
     Malformed {
         /// The compiler's message.
         reason: String,
     },
-    /// The component lacks exports that every module has.
+    /// The component lacks exports that every module must have.
     #[error("the component does not export {}: the contract is the world `segno:workflow/module` in the version {}", missing.join(", "), VERSIONS.join(" or "))]
     MissingExports {
-        /// The missing exports.
+        /// Names of the missing exports.
         missing: Vec<String>,
     },
     /// The component imports interfaces that the host does not know.
@@ -68,30 +67,29 @@ pub enum Invalid {
         /// The imports, in the component's order.
         imports: Vec<String>,
     },
-    /// The names match, and a type does not.
+    /// The names match, but a type does not.
     #[error("the component does not fit the contract: {reason}")]
     DoesNotFit {
-        /// The item, and the difference.
+        /// The mismatching item, and the difference.
         reason: String,
     },
     /// No instance of the component fits into this host.
     #[error("this host has no room for the component: {reason}")]
     TooDemanding {
-        /// What an instance needs, and what the host has.
+        /// The needs of an instance, and the capacity of the host.
         reason: String,
     },
-    /// `describe` failed.
     #[error("the component's `describe` failed")]
     NoDescription(#[source] GuestError),
-    /// `describe` named a function twice, or gave a name that cannot be one.
+    /// `describe` named a function twice, or returned an invalid name.
     #[error("the component describes {described}")]
     BadName {
-        /// The name.
         name: String,
-        /// What it describes under it.
+        /// The item that has this name.
         described: String,
     },
-    /// A crate declares functions that its list lacks: a call of them would be answered by 404.
+    /// A crate declares functions that its `segno::module!` list lacks: a call of them would be
+    /// answered by 404.
     #[error(
         "{} {} declared and not in the list of the module: add {} to `segno::module!`, or remove {} attribute",
         names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "),
@@ -103,70 +101,59 @@ pub enum Invalid {
         /// The names of the functions.
         names: Vec<String>,
     },
-    /// A schema is no JSON schema.
+    /// A schema is not a JSON schema.
     #[error("the {which} schema of `{function}` is not a JSON schema: {reason}")]
     BadSchema {
         /// Either "input" or "output".
         which: &'static str,
-        /// The name of the function.
         function: String,
-        /// The fault of the schema.
         reason: String,
     },
-    /// A described policy cannot be followed.
+    /// A described retry policy cannot be followed.
     #[error("the description of `{function}` cannot be used: {reason}")]
     BadRetry {
-        /// The name of the function.
         function: String,
-        /// The number that is wrong.
+        /// The invalid number.
         reason: String,
     },
-    /// A message is described of a function that there is not, twice, or by no JSON schema.
+    /// A message is described for an unknown function, twice, or with an invalid JSON schema.
     #[error("the description of the {what} `{name}` of `{function}` cannot be used: {reason}")]
     BadMessage {
         /// Either "promise" or "signal".
         what: &'static str,
-        /// The name of the message.
         name: String,
-        /// The name of the function.
         function: String,
-        /// The fault.
         reason: String,
     },
     /// The description of a function of an object cannot be used.
     #[error("the description of `{function}` as a function of an object cannot be used: {reason}")]
     BadObject {
-        /// The name of the function.
         function: String,
-        /// The fault.
+        /// The invalid part of the description.
         reason: String,
     },
-    /// The description of a function that runs once a key cannot be used.
+    /// The description of a function that runs once per key cannot be used.
     #[error("`{function}` cannot run once a key: {reason}")]
     BadRun {
-        /// The name of the function.
         function: String,
-        /// The fault.
+        /// The invalid part of the description.
         reason: String,
     },
-    /// A query or update is described of a workflow that there is not, twice, or by no JSON schema.
+    /// A query or update is described for an unknown workflow, twice, or with an invalid JSON
+    /// schema.
     #[error("the description of the {what} `{name}` of `{function}` cannot be used: {reason}")]
     BadHandler {
         /// Either "query" or "update".
         what: &'static str,
-        /// The name of the query or update.
         name: String,
-        /// The name of the workflow.
         function: String,
-        /// The fault.
         reason: String,
     },
-    /// A limit is described of a function that there is not, twice, or makes no sense.
+    /// A limit is described for an unknown function, twice, or with invalid numbers.
     #[error("the limit of `{function}` cannot be used: {reason}")]
     BadLimit {
-        /// The name of the function.
         function: String,
-        /// The fault.
+        /// The invalid part of the limit.
         reason: String,
     },
     /// The host could not check the component; nothing is known about it.
@@ -198,7 +185,7 @@ async fn compiled(wasm: &Wasm, digest: Digest, bytes: Arc<[u8]>) -> Result<Modul
         LoadError::Share(reason) => Invalid::TooDemanding { reason },
         LoadError::Host(error) => Invalid::Host(error.to_string()),
     })?;
-    // An interface with types only links under any name.
+    // An interface with only types links under any name.
     let unknown = unknown_imports(engine, &module.component);
     if !unknown.is_empty() {
         return Err(Invalid::UnknownImports { imports: unknown });
@@ -224,9 +211,10 @@ async fn compiled(wasm: &Wasm, digest: Digest, bytes: Arc<[u8]>) -> Result<Modul
     })
 }
 
-/// The section in which the SDK for Rust names the functions of crates: lines of a crate's name, a
-/// tab, and the name of a function, or `*` for a crate that lists its functions. A line of a query
-/// or an update has its kind behind the crate's name, and `WORKFLOW/NAME` after the tab.
+/// The section in which the Rust SDK lists the functions of crates. Each line has a crate's name, a
+/// tab, and the name of a function, or `*` for a crate that lists its functions in
+/// `segno::module!`. A line of a query or an update has its kind after the crate's name, and
+/// `WORKFLOW/NAME` after the tab.
 const DECLARED: &str = "segno-functions";
 
 /// The functions that the crates in a component declare.
@@ -240,7 +228,7 @@ fn declared(component: &[u8]) -> String {
     sections.collect()
 }
 
-/// Those that a crate with a list declares and that the module does not have.
+/// Functions that a crate with a list declares and the module does not have.
 fn unlisted(
     declared: &str,
     functions: &[FunctionDescription],
@@ -272,7 +260,7 @@ fn handler_kind(kind: &str) -> Option<HandlerKind> {
     }
 }
 
-/// Checks what can be checked without compiling.
+/// Performs the checks that need no compilation.
 fn recognise(bytes: &[u8], limit: usize) -> Result<(), Invalid> {
     if bytes.len() > limit {
         return Err(Invalid::TooLarge { size: bytes.len(), limit });
@@ -289,7 +277,7 @@ fn recognise(bytes: &[u8], limit: usize) -> Result<(), Invalid> {
     }
 }
 
-/// Why a component that compiled could not be linked, as exactly as possible.
+/// The most specific reason that a compiled component could not be linked.
 fn misfit(engine: &Engine, component: &Component, reason: String) -> Invalid {
     let unknown = unknown_imports(engine, component);
     if !unknown.is_empty() {
@@ -348,7 +336,7 @@ fn imports_of(engine: &Engine, component: &Component) -> Vec<ImportReport> {
             }
         }
         if reports.len() == first {
-            // Types only: nothing to refuse.
+            // An interface with only types has nothing to refuse.
             let (name, how) = (import.name, How::Provided);
             reports.push(ImportReport { name, how, functions: Vec::new() });
         }
@@ -390,7 +378,7 @@ mod tests {
             ("", &[][..]),
             ("shop\torder\nshop\t*\nshop\tship\n", &[]),
             ("shop\torder\nshop\tact\nshop\t*\nshop\tpay\n", &["act", "pay"]),
-            // Of a crate that others choose from.
+            // A crate without a list, from which others select functions.
             ("parts\tact\nshop\torder\nshop\t*\n", &[]),
             ("shop\t*\nshop query\torder/step\n", &[]),
             ("shop\t*\nshop update\torder/step\n", &["order/step"]),
