@@ -1,5 +1,5 @@
-//! Drives the future of one workflow, and those of its updates: polls until none has anything more
-//! to do, then returns to the host.
+//! Drives the future of one workflow and those of its updates: polls until none can make progress,
+//! then returns to the host.
 
 use std::{
     future::Future,
@@ -25,7 +25,7 @@ use crate::{
 /// A future whose output is the outcome for the host.
 pub(crate) type OutcomeFuture = Pin<Box<dyn Future<Output = wit::Outcome>>>;
 
-/// One invocation, the future that produces its outcome, and the updates that it is to answer.
+/// One invocation, with the future that produces its outcome and the updates that it is answering.
 pub(crate) struct Execution {
     invocation: Arc<Invocation>,
     /// `None` once the future has ended.
@@ -35,7 +35,7 @@ pub(crate) struct Execution {
 }
 
 impl Execution {
-    /// Begins `entry` and runs it until it waits. An input of a wrong type ends it at once.
+    /// Begins `entry` and runs it until it waits. An input of a wrong type ends it immediately.
     pub(crate) fn start(
         entry: Option<&Entry>,
         function: &str,
@@ -88,8 +88,7 @@ impl Execution {
         self.advance();
     }
 
-    /// Polls what was woken: the workflow before its updates, and these in the order in which they
-    /// were accepted.
+    /// Polls woken tasks: the workflow before its updates, and these in the order of acceptance.
     fn advance(&mut self) {
         while let Some(main) = &mut self.main {
             if let Some(outcome) = main.poll_until_idle() {
@@ -109,7 +108,7 @@ impl Execution {
         self.handlers.query(&self.invocation, name, input)
     }
 
-    /// Whether an update may be accepted now.
+    /// Checks that an update may be accepted now.
     pub(crate) fn validate(&self, name: &str, input: &Payload) -> Result<(), wit::Failure> {
         self.handlers.validate(&self.invocation, name, input)
     }
@@ -126,7 +125,7 @@ impl Execution {
     }
 }
 
-/// The failure of a call of a function that does not exist.
+/// The failure of a call to a function that does not exist.
 pub(crate) fn no_such_function(function: &str) -> wit::Failure {
     let message =
         format!("this module has no function `{function}`; is it in the list of `segno::module!`?");
@@ -141,7 +140,7 @@ impl Wake for Woken {
     }
 }
 
-/// A future that is polled again when it is woken.
+/// A future with a flag that is set when it is woken.
 pub(crate) struct Task {
     future: OutcomeFuture,
     woken: Arc<Woken>,

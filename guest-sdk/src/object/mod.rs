@@ -1,4 +1,4 @@
-//! Objects: a kind of object, and a key. Each has state, which one execution at a time writes.
+//! Objects: identified by a kind and a key. Each has state with one writer at a time.
 
 mod promise;
 mod state;
@@ -24,10 +24,10 @@ use crate::{
 
 /// A kind of object, implemented by `#[segno::object]` on an `impl` block.
 pub trait Object: ObjectFields {
-    /// The name of the kind.
+    /// The name of the kind, as in calls.
     const NAME: &'static str;
 
-    /// How its functions are called.
+    /// The type of the client that calls its functions.
     type Client;
 
     #[doc(hidden)]
@@ -40,17 +40,17 @@ pub trait ObjectFields: Sized + 'static {
     fn of(context: &Context) -> Self;
 }
 
-/// How a function of an object uses it.
+/// The access of a function to its object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ObjectAccess {
-    /// It takes `&mut self`: one execution of a key at a time, in the order in which they were
-    /// accepted.
+    /// Takes `&mut self`: one execution per key at a time, in the order of acceptance.
     Exclusive,
-    /// It takes `&self`: it only reads, and runs at once, beside other executions of the key.
+    /// Takes `&self`: only reads, and runs immediately, concurrently with other executions of the
+    /// key.
     Shared,
 }
 
-/// One object, to be called.
+/// A reference to one object, for calls.
 #[derive(Clone)]
 pub struct ObjectRef {
     invocation: Arc<Invocation>,
