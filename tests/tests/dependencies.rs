@@ -49,9 +49,8 @@ impl Policy {
             Ok(expression) => expression,
             Err(error) => return Some(format!("{name} has an unreadable licence: {error}")),
         };
-        let allowed = expression.evaluate(|licence| {
-            self.licences.iter().any(|licensee| licensee.satisfies(licence))
-        });
+        let allowed = expression
+            .evaluate(|licence| self.licences.iter().any(|licensee| licensee.satisfies(licence)));
         (!allowed).then(|| format!("{name} is under {licence}"))
     }
 }
@@ -86,9 +85,7 @@ fn every_dependency_is_allowed() {
 fn a_dependency_that_is_not_allowed_is_named() {
     let policy = policy();
     let index = policy.registries.first().expect("a registry is allowed");
-    let package = |name: &str, source: &str, licence: &str| {
-        serde_json::json!({ "name": name, "source": source, "license": licence })
-    };
+    let package = |name: &str, source: &str, licence: &str| serde_json::json!({ "name": name, "source": source, "license": licence });
     let registry = format!("registry+{index}");
     assert_eq!(policy.refusal(&package("good", &registry, "GPL-3.0 OR MIT/Apache-2.0")), None);
     for (package, reason) in [

@@ -1,5 +1,5 @@
-//! The suites, each a module, in one program: it is linked once, and while one suite waits another
-//! computes. `cargo test -p tests simulation::` runs one of them.
+//! The suites, each a module, in one program. It is linked once, and one suite computes while
+//! another waits. `cargo test -p tests simulation::` runs a single suite.
 
 mod architecture;
 mod bad_guests;

@@ -1,5 +1,4 @@
-//! Resources: clients take one after the other, and write it under their tokens, in time or too
-//! late.
+//! Resources: clients lease one in turn, and write it under their tokens, in time or too late.
 
 use std::collections::BTreeMap;
 
@@ -14,11 +13,11 @@ use segno_core::{
 
 use super::{dice::Dice, metrics::Step, outside::Outside};
 
-/// How often each client takes it.
+/// Number of times that each client takes the resource.
 const ROUNDS: u32 = 3;
 
 impl Outside {
-    /// Takes a resource a few times, and writes it each time.
+    /// Leases a resource a few times, and writes it each time.
     pub(super) async fn hold(&self, name: &str, client: u64) {
         let mut dice = Dice::new(self.network.seed, &format!("hold {name} {client}"));
         let (name, holder) = (ResourceName::from(name), Text::from(format!("c{client}")));
@@ -39,7 +38,7 @@ impl Outside {
                     }
                 }
             };
-            // Perhaps longer than the lease.
+            // May be longer than the lease.
             self.sleep(dice.between(0, 2_000)).await;
             let value = Value::of(format!("{client}.{round}").into_bytes());
             let write = Command::FencedPut { name: name.clone(), value, token };
@@ -56,7 +55,7 @@ impl Outside {
     }
 }
 
-/// The tokens of all resources, kept outside the engine.
+/// Fence tokens of all resources, tracked outside the engine.
 #[derive(Default)]
 pub struct Tokens {
     granted: BTreeMap<ResourceName, FenceToken>,
@@ -64,8 +63,8 @@ pub struct Tokens {
 }
 
 impl Tokens {
-    /// No client is given what another holds, each lease has a token of its own, and no write comes
-    /// after one under a later token.
+    /// Checks that no client gets a resource that another holds, that each lease has its own token,
+    /// and that no write succeeds after one under a later token.
     pub fn step(&mut self, step: &Step<'_>) -> Vec<String> {
         let mut wrong = Vec::new();
         for (name, after) in &step.after.resource_leases {

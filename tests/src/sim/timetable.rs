@@ -1,5 +1,5 @@
-//! Schedules: a client makes one and deletes it after a while. Every occurrence until then must
-//! have been made once, in order, by whichever host carried it out.
+//! Schedules: a client creates one and deletes it later. Every occurrence until then must have been
+//! created once, in order, by any host.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,11 +17,11 @@ use segno_core::{
 
 use super::{metrics::Step, outside::Outside};
 
-/// From one occurrence to the next.
+/// Interval between two occurrences, in milliseconds.
 const PERIOD: i64 = 2_000;
 
 impl Outside {
-    /// Makes a schedule, and deletes it after a while.
+    /// Creates a schedule, and deletes it later.
     pub(super) async fn keep_timetable(&self, id: &str, overlap: Overlap, lasts: i64) {
         let function = "leaf";
         let target = format!("wasm://m/{function}");
@@ -38,14 +38,14 @@ impl Outside {
             self.network.log.finding(format_args!("a schedule was answered {made:?}"));
         }
         self.sleep(lasts).await;
-        // The answer to an earlier try may have been lost: then there is none any more.
+        // If the answer to an earlier attempt was lost, the schedule is already gone.
         self.clients.insist(Command::ScheduleDelete { id: id.clone() }).await;
         let rows = self.network.database.dump().await;
         occurrences(&rows, &id).for_each(|_| self.network.log.count("occurrences of schedules"));
     }
 }
 
-/// What a schedule made.
+/// Promises that a schedule created.
 fn occurrences<'a>(
     rows: &'a Snapshot,
     schedule: &'a ScheduleId,
@@ -54,17 +54,17 @@ fn occurrences<'a>(
     rows.promises.keys().filter(move |id| id.as_str().starts_with(&prefix))
 }
 
-/// The occurrences of all schedules, counted outside the engine.
+/// Occurrences of all schedules, tracked outside the engine.
 #[derive(Default)]
 pub struct Timetable {
-    /// The next occurrence of each schedule.
+    /// Next occurrence of each schedule.
     next: BTreeMap<ScheduleId, Timestamp>,
-    /// Every occurrence that was carried out.
+    /// Every occurrence so far.
     past: BTreeSet<(ScheduleId, Timestamp)>,
 }
 
 impl Timetable {
-    /// All that is wrong with a step.
+    /// Violations in a step.
     pub fn step(&mut self, step: &Step<'_>) -> Vec<String> {
         let mut wrong = Vec::new();
         for (id, after) in &step.after.schedules {
@@ -83,8 +83,8 @@ impl Timetable {
         wrong
     }
 
-    /// One step of a schedule: the occurrences that it passes are made, were there, or are counted
-    /// as left out.
+    /// Checks one step of a schedule. The occurrences that it passes are created, existed before,
+    /// or are counted as skipped.
     fn occur(&mut self, step: &Step<'_>, id: &ScheduleId) -> Vec<String> {
         let (before, after) = (&step.before.schedules[id], &step.after.schedules[id]);
         let mut wrong = Vec::new();

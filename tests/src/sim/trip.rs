@@ -1,6 +1,6 @@
-//! Sagas: a external worker makes the steps of a trip, the last of which fails, and undoes the
-//! others from the last to the first. What is to be undone next is told from the stored facts
-//! alone, so a worker that takes over does the same.
+//! Sagas: an external worker takes the steps of a trip, the last of which fails, and undoes the
+//! others in reverse order. The stored facts alone determine the next compensation, so a worker
+//! that takes over does the same.
 
 use std::sync::atomic::Ordering;
 
@@ -18,11 +18,11 @@ use segno_core::{
 
 use super::{dice::Dice, effects, link::Link, metrics::Step, outside::Outside};
 
-/// Where the worker is.
+/// Address of the worker.
 pub const TARGET: &str = "poll://workers/trip";
-/// How its saga is called.
+/// Name of its saga.
 const SAGA: &str = "trip";
-/// Its steps; the last one fails.
+/// Number of steps. The last one fails.
 const STEPS: u32 = 4;
 
 /// One claim on a trip.
@@ -45,7 +45,7 @@ impl Outside {
         self.clients.insist(Command::PromiseCreate(new)).await;
     }
 
-    /// Takes a trip and goes on with it as long as the claim lasts.
+    /// Claims a trip and continues it for as long as the claim lasts.
     pub(super) async fn travel(&self, id: PromiseId, version: Version) {
         let number = self.claims.fetch_add(1, Ordering::Relaxed) + 1;
         let name = format!("t{number}");
@@ -57,7 +57,7 @@ impl Outside {
         let Reply::Task(acquired) = link.insist(acquire).await else { return };
         let claim = Claim { id: acquired.task.id.clone(), version: acquired.task.version };
         let dice = Dice::new(self.network.seed, &name);
-        // None: the claim is over, and another goes on.
+        // `None`: the claim has ended, and another worker continues.
         let _ = Trip { outside: self, link, claim, dice }.go().await;
     }
 }
@@ -107,8 +107,7 @@ impl Trip<'_> {
         Some(())
     }
 
-    /// Makes a promise, does what it stands for, and settles it; one that is settled is not done
-    /// again.
+    /// Creates a promise, performs its step, and settles it. A settled step is not performed again.
     async fn step(&mut self, id: PromiseId, tags: Tags, verdict: Verdict) -> Option<()> {
         let new = NewPromise {
             id: id.clone(),
@@ -151,8 +150,8 @@ fn facts<'a>(rows: &'a Snapshot, id: &'a PromiseId) -> impl Iterator<Item = &'a 
     rows.facts.keys().filter(move |(invocation, _)| invocation == id).map(|(_, key)| key)
 }
 
-/// All that is wrong with a step: nothing is undone before what was done after it, and nothing is
-/// done any more once something was undone.
+/// Violations in a step: no step may be undone before a later step, and none may be taken once one
+/// was undone.
 pub fn step(step: &Step<'_>) -> Vec<String> {
     let new = step.after.facts.keys().filter(|fact| !step.before.facts.contains_key(*fact));
     let wrong = new.filter_map(|(invocation, key)| {
@@ -173,7 +172,7 @@ pub fn step(step: &Step<'_>) -> Vec<String> {
     wrong.collect()
 }
 
-/// All that is wrong with the end: every step that acted is undone, and the trip says so.
+/// Violations at the end: every step that acted must be undone, and the facts must say so.
 pub fn end(rows: &Snapshot) -> Vec<String> {
     let mut wrong = Vec::new();
     for (id, promise) in

@@ -26,7 +26,7 @@ fn kill(id: &str) -> Command {
     Command::Kill { invocation: id.into() }
 }
 
-/// Calls something slow, tidies up if it is cancelled, and sleeps before it ends.
+/// Calls a slow activity, cleans up on cancellation, and sleeps before it ends.
 fn tidy() -> Arc<Script> {
     Arc::new(
         Script::default()
@@ -47,7 +47,7 @@ fn tidy() -> Arc<Script> {
     )
 }
 
-/// Calls `work`, and cancels the call after a second.
+/// Calls `work`, and cancels the call after 1 s.
 fn cancels_its_call() -> Script {
     Script::default().workflow("flow", |ctx| async move {
         let work = ctx.call("work", "1");

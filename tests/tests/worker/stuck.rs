@@ -20,9 +20,10 @@ async fn reported(world: &World) -> Vec<(String, Reason)> {
     let rows = store.read().list(&filter).await.expect("the store answers").items;
     let found = stuck::look(&*store, &rows, world.clock.now()).await;
     let found = found.expect("the store answers");
-    let reported = rows.iter().zip(found).filter_map(|(row, found)| {
-        Some((row.promise.id().as_str().to_owned(), found?.reason))
-    });
+    let reported = rows
+        .iter()
+        .zip(found)
+        .filter_map(|(row, found)| Some((row.promise.id().as_str().to_owned(), found?.reason)));
     reported.collect()
 }
 

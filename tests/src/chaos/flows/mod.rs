@@ -24,46 +24,46 @@ use super::{
     outside::{Hopeless, Outside},
 };
 
-/// How long one request waits for the end of a flow.
+/// Time that one request waits for the end of a flow.
 const WAIT: Duration = Duration::from_secs(2);
-/// The name under which the guest `flows` is deployed.
+/// Name under which the guest `flows` is deployed.
 pub const MODULE: &str = "flows";
 
-/// The kind of a flow.
+/// Kind of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// Effects one after the other.
+    /// Effects, one after the other.
     Effects,
-    /// The same as children, side by side.
+    /// The same effects in concurrent children.
     Fan,
-    /// Signals of two senders.
+    /// Signals from two senders.
     Collect,
     /// A promise that two clients resolve differently.
     Ask,
     /// Events.
     Announce,
-    /// A wait without end that is cancelled.
+    /// A wait without end, which is cancelled.
     Hold,
-    /// Turns at an object, of two senders.
+    /// Turns of two senders at an object.
     Counter,
     /// Executions behind a limit that all flows of this kind share.
     Hall,
-    /// Updates and queries of two senders, the first of which starts the workflow.
+    /// Updates and queries from two senders. The first message starts the workflow.
     Desk,
-    /// Signals of two senders to a workflow that continues as new, the first of which starts it.
+    /// Signals from two senders to a workflow that continues as new. The first signal starts it.
     Roll,
     /// A saga that is kept, declined, aborted or cancelled.
     Voyage,
     /// A run of a random plan.
     Planned,
-    /// Starts of a schedule that are triggered.
+    /// A schedule whose occurrences are triggered by request.
     Schedule,
-    /// A cancellation or a kill at about the time of the end.
+    /// A cancellation or a kill at about the time when the flow ends.
     Brief,
 }
 
 impl Kind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 14] = [
         Self::Effects,
         Self::Fan,
@@ -81,7 +81,7 @@ impl Kind {
         Self::Brief,
     ];
 
-    /// As it is written on the command line, and at the beginning of the ids of its flows.
+    /// Name on the command line, and prefix of the ids of these flows.
     pub fn name(self) -> &'static str {
         match self {
             Self::Effects => "effects",
@@ -113,25 +113,26 @@ impl FromStr for Kind {
     }
 }
 
-/// One flow with the clients that serve it.
+/// One flow, with the clients that serve it.
 pub struct Flow<'a> {
-    /// What it does.
     pub kind: Kind,
-    /// Its id, which no other flow has.
+    /// Unique id of the flow.
     pub id: String,
-    /// The clients' side.
+    /// State shared by the driver's clients.
     pub outside: &'a Outside,
-    /// Where its effects are.
+    /// Ledger of the flow's effects.
     pub ledger: &'a Arc<Ledger>,
-    /// Where its events are taken.
+    /// Consumer of the flow's events.
     pub events: &'a Events,
 }
 
 impl Flow<'_> {
-    /// Runs the flow from its start to its end, and checks its outcome. Answers the ends of its executions.
+    /// Runs the flow from start to end, and checks its outcome. Returns the outcomes of its
+    /// executions.
     ///
     /// # Errors
-    /// [`Hopeless`]; the reason is among the findings. A wrong outcome is a finding and no error.
+    /// [`Hopeless`]; the reason is among the findings. A wrong outcome is a finding and not an
+    /// error.
     pub async fn play(&self) -> Result<Vec<InvocationOutcome>, Hopeless> {
         let one = |end: InvocationOutcome| vec![end];
         match self.kind {
@@ -163,13 +164,13 @@ impl Flow<'_> {
         self.outside.ask(&what, &[], async |host| host.start(&start).await).await.map(drop)
     }
 
-    /// What a message of another kind starts first.
+    /// The start that precedes a message to a workflow that may not exist yet.
     fn start_first(function: &str, input: Value) -> Option<StartFirst> {
         let target = format!("{MODULE}/{function}");
         Some(StartFirst { target, input, ..StartFirst::default() })
     }
 
-    /// The end of an execution.
+    /// Waits for an execution to end. Returns its outcome.
     async fn end(&self, id: &str) -> Result<InvocationOutcome, Hopeless> {
         let what = format!("the end of `{id}`");
         loop {
@@ -185,7 +186,7 @@ impl Flow<'_> {
         }
     }
 
-    /// The place of effects in the ledger.
+    /// Place of effects in the ledger.
     fn place(&self, flow: &str) -> Value {
         json!({ "ledger": self.outside.ledger, "flow": flow })
     }
@@ -199,7 +200,7 @@ impl Flow<'_> {
         }
     }
 
-    /// What an oracle found is a finding.
+    /// Records the error of an oracle as a finding.
     fn judge(&self, verdict: Verdict) {
         if let Err(wrong) = verdict {
             self.complain(&wrong);
